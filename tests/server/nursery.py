@@ -101,11 +101,13 @@ class Child:
     def __init__(self, nursery: Nursery, pid: int) -> None:
         self.pid = pid
         self._nursery = nursery
+        self._lock = threading.Lock()  # a child is waited for once, whoever looks first
 
     def poll(self) -> int | None:
-        if self.returncode is None:
-            self.returncode = self._nursery.ask({"pid": self.pid})
-        return self.returncode
+        with self._lock:
+            if self.returncode is None:
+                self.returncode = self._nursery.ask({"pid": self.pid})
+            return self.returncode
 
     def wait(self) -> int:
         while self.poll() is None:

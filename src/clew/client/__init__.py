@@ -3,8 +3,8 @@
     client = clew.Client("http://localhost:8765", key="clew_...")
     answer = client.index("polar").ask("Who built the Fram?")
 
-What is replied comes back as the dataclasses that the server made, and an error as the class that
-it had there. `operations` says once which requests a call needs; both clients run these.
+Replies become the dataclasses that the server made, and errors the classes that they
+had there. Both clients run the `operations`, which say once which requests each call needs.
 """
 
 from __future__ import annotations

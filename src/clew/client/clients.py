@@ -107,7 +107,7 @@ def _make_awaited_index_method(
 
 
 def _sign(method: Any, operation: Callable[..., Any], *, of_index: bool = False) -> None:  # noqa: ANN401 -- a method
-    """Let a method show what it takes and gives itself, in place of what its operation does."""
+    """Give a method its own signature, without the operation's generator."""
     signature = inspect.signature(operation)
     gives = str(signature.return_annotation).removeprefix("Operation[").removesuffix("]")
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
@@ -125,7 +125,7 @@ def _name_methods(kind: type) -> None:
 
 
 class _BaseClient:
-    """What both clients are made of but for their connection."""
+    """The part of both clients that needs no connection."""
 
     def __init_subclass__(cls) -> None:
         _name_methods(cls)
@@ -161,7 +161,7 @@ class _BaseClient:
         return {**given, "params": dict(request.query), "json": request.body}
 
     def _keep_generation(self, request: ClientRequest, headers: Mapping[str, str]) -> None:
-        """Remember of which generation a reply is, for the requests that follow."""
+        """Remember the generation of a reply, for later requests."""
         told = headers.get(GENERATION_HEADER, "")
         if self._generations is not None and told.isdigit():
             name = find_index(request.path)
@@ -239,7 +239,7 @@ class Client(_BaseClient, Closing):
     wait = _make_method(operations.wait_for_job)
 
     def follow(self, job_id: str, *, after: int = 0) -> Iterator[JobEvent]:
-        """Yield what a job tells, as it does, behind the event of the number `after`."""
+        """Yield the events of a job as they come, behind the number `after`."""
         for told in self._read_events(operations.request_job_stream(job_id, after)):
             yield read_job_event(self.address, told.event, told.data, told.id)
 
@@ -289,7 +289,7 @@ class Client(_BaseClient, Closing):
 
 
 class _BaseServedIndex(Generic[C]):
-    """What an index of a server is for both clients."""
+    """The part of an index of a server that both clients share."""
 
     def __init_subclass__(cls) -> None:
         _name_methods(cls)
@@ -416,7 +416,7 @@ class AsyncClient(_BaseClient):
     wait = _make_awaited_method(operations.wait_for_job)
 
     async def follow(self, job_id: str, *, after: int = 0) -> AsyncIterator[JobEvent]:
-        """Yield what a job tells, as it does, behind the event of the number `after`."""
+        """Yield the events of a job as they come, behind the number `after`."""
         async for told in self._read_events(operations.request_job_stream(job_id, after)):
             yield read_job_event(self.address, told.event, told.data, told.id)
 
@@ -506,7 +506,7 @@ class AsyncServedIndex(_BaseServedIndex[AsyncClient]):
         on_text: OnPiece | None = None,
         **given: Any,  # noqa: ANN401 -- as `operations.ask` takes them
     ) -> Answer:
-        """Do as `ServedIndex.ask`; what is told is told in the event loop."""
+        """Do as `ServedIndex.ask`; the callbacks run in the event loop."""
         if on_evidence is None and on_text is None:
             return await self.client.run(operations.ask(self.path, question, **given))
         async for event in self.stream(question, **given):
@@ -543,11 +543,11 @@ def _make_async_form(request: ClientRequest) -> dict[str, Any]:
         return {}
     pieces = request.upload.pieces()
 
-    async def sent() -> AsyncIterator[bytes]:
+    async def read_pieces() -> AsyncIterator[bytes]:
         while piece := await asyncio.to_thread(next, pieces, b""):
             yield piece
 
-    return {"content": sent(), "headers": {"Content-Type": request.upload.kind}}
+    return {"content": read_pieces(), "headers": {"Content-Type": request.upload.kind}}
 
 
 def _make_stream_error(address: Address, fault: httpx2.RequestError) -> ClewError:

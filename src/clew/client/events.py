@@ -1,4 +1,4 @@
-"""What the server-sent events of answers and jobs are to a client."""
+"""Values of the server-sent events of answers and jobs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_BYTES = 64 << 20  # of one event
 
 @dataclass(frozen=True, slots=True)
 class AnswerEvent:
-    """What is told while an answer comes.
+    """An event of a streamed answer.
 
     "evidence" once; "text" with a further piece, or None where what was told does not count and
     the text begins anew; at last "answer".
@@ -27,7 +27,7 @@ class AnswerEvent:
 
 
 def read_answer_event(address: Address, kind: str, text: str) -> AnswerEvent | None:
-    """Return an event of an answer, None for one that is not known. Raises the server's error."""
+    """Return an event of an answer, or None for an unknown kind. Raises the server's error."""
     if kind not in {"evidence", "text", "answer", "error"}:
         return None
     data = _read_data(address, text)
@@ -46,7 +46,7 @@ def read_answer_event(address: Address, kind: str, text: str) -> AnswerEvent | N
 
 
 def read_job_event(address: Address, kind: str, text: str, number: str) -> JobEvent:
-    """Return an event of a job. Raises EndpointError for what is none."""
+    """Return an event of a job. Raises EndpointError where it cannot be read."""
     data = _read_data(address, text)
     try:
         return JobEvent(number=int(number), kind=kind, at=data.pop("at"), data=data)

@@ -41,7 +41,7 @@ _LOOK_S = (0.1, 2.0)  # between two looks at a job, at first and at last
 
 
 def _quote_name(name: str) -> str:
-    """Return an id as one part of a path, its slashes with it."""
+    """Quote an id as one part of a path."""
     return quote(name, safe="", errors="replace")
 
 
@@ -221,7 +221,7 @@ def ask(at: str, /, question: str, **given: Any) -> Operation[Answer]:  # noqa: 
 
 
 def request_answer_stream(at: str, /, question: str, **given: Any) -> ClientRequest:  # noqa: ANN401 -- as `_question`
-    """Return the request for an answer as it comes, whose events the clients read."""
+    """Return the request for a streamed answer."""
     body = {**_make_body(question, **given), "stream": True}
     return ClientRequest(verb="POST", path=f"{at}/ask", read=_read_nothing, body=body)
 
@@ -500,7 +500,7 @@ def _read_nothing(_value: object) -> None:
 
 
 def request_job_stream(job_id: str, after: int = 0) -> ClientRequest:
-    """Return the request for what a job tells behind an event."""
+    """Return the request for the events of a job, behind a number."""
     path = f"/jobs/{_quote_name(job_id)}/events"
     return ClientRequest(verb="GET", path=path, read=_read_nothing, query={"after": after})
 

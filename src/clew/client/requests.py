@@ -1,4 +1,4 @@
-"""What both clients know of the wire: where a server is, requests as values, and its errors."""
+"""Requests of both clients as values, the server's address, and its errors."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def find_index(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Nothing is sent for some seconds."""
+    """A pause between two requests."""
 
     seconds: float
 
@@ -81,7 +81,7 @@ class Address:
         return cls(base.rstrip("/"), key)
 
     def make_url(self, path: str) -> str:
-        """Return the whole address of a path of the REST interface."""
+        """Return the URL of a path of the REST interface."""
         return f"{self.base}{PREFIX}{path}"
 
     @property
@@ -97,11 +97,11 @@ class Address:
         )
 
     def make_broken(self, reason: str) -> EndpointError:
-        """Return the error for a reply that is none."""
+        """Return the error for a reply that broke off."""
         return EndpointError(f"{self.base} gave no whole reply ({reason}): ask again")
 
     def read_reply(self, request: ClientRequest, status: int, body: bytes) -> Any:  # noqa: ANN401 -- as the request says
-        """Return what was replied. Raises the error that the server told of."""
+        """Return the value of a reply. Raises the server's error."""
         if not 200 <= status < 300:
             raise self.read_error(status, body)
         if request.is_raw:
@@ -112,14 +112,14 @@ class Address:
             raise self.make_unreadable(str(error)) from None
 
     def make_unreadable(self, reason: str) -> EndpointError:
-        """Return the error for a reply that another version, or another program, gave."""
+        """Return the error for a reply that cannot be read."""
         return EndpointError(
             f"{self.base} replied what this version of Clew cannot read ({reason:.{_SHOWN}}): check"
             f" the address, and that both have one version"
         )
 
     def read_error(self, status: int, body: bytes) -> ClewError:
-        """Return the error that a reply tells of."""
+        """Return the error in a reply."""
         try:
             told = json.loads(body)["error"]
             return make_error(told["code"], told["message"], status)
@@ -131,13 +131,13 @@ class Address:
 
 
 def make_error(code: str, message: str, status: int = 0) -> ClewError:
-    """Return the error of a code as it was raised on the server, with its sentence."""
+    """Return the error of a code, of the class that it had on the server."""
     kind = KINDS.get(code)
     return Refusal(status, str(code), str(message)) if kind is None else kind(str(message))
 
 
 def may_send_again(request: ClientRequest, status: int) -> bool:
-    """Say whether a request may be sent again that was answered by this status."""
+    """Say whether a request may be sent again after this status."""
     return request.is_repeatable and status in _REFUSED_FIRST | _LOST
 
 

@@ -1,4 +1,4 @@
-"""What retrievers of other frameworks ask: an index in a folder, or one of a server, alike."""
+"""Retrieval for other frameworks, from an index in a folder or on a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files as they are sent: which of a folder, under which names, and the form that has them."""
+"""Uploads: the files to send, their names, and their form."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Upload:
 def collect_upload(
     paths: Iterable[str | Path], exclude: Sequence[str], options: Mapping[str, Any]
 ) -> Upload:
-    """Return the files that are named or lie below a named folder, as `Index.add` takes them.
+    """Collect the files that are named or lie below a named folder, as `Index.add` does.
 
     A file is called by its path below the folder, behind the folder's own name. Raises InputError
     where there is none, where one cannot be read, and where two have one name.

@@ -1,4 +1,4 @@
-"""One question to several indexes, whose hits are put in one order.
+"""Questions of several indexes at once; their hits are merged by relevance.
 
 A hit's relevance means the same for all methods and indexes, which a score does not: so hits of
 several indexes are merged by it. Those of one index keep their order, in which a passage may stand
@@ -42,7 +42,7 @@ class MergedHit:
 
 
 def find_indexes_with_documents(seat: Access, names: Sequence[str]) -> list[ScopedIndex]:
-    """Return those of some indexes that hold a document which the caller sees, in order."""
+    """Return the names of the indexes with at least one document for the caller."""
     found = []
     for name in names:
         scoped = seat.open_index(name)
@@ -74,7 +74,7 @@ def _choose_indexes(seat: Access, names: Sequence[str]) -> list[ScopedIndex]:
 
 
 def _merge_hits(chosen: Sequence[ScopedIndex], found: Sequence[Evidence]) -> list[MergedHit]:
-    """Return the hits that were found in each index, the most relevant first."""
+    """Merge the hits of several indexes, the most relevant first."""
     rows = [
         (-relevance, place, rank, MergedHit(each.name, hit))
         for place, (each, evidence) in enumerate(zip(chosen, found, strict=True))
@@ -145,7 +145,7 @@ def ask(
 
 
 def _name_by_index(merged: MergedHit) -> Hit:
-    """Return a hit whose document and chunk are called by their index, too."""
+    """Return a hit whose ids begin with the name of its index."""
     hit, index = merged.hit, merged.index
     return replace(
         hit, document_id=f"{index}/{hit.document_id}", chunk_id=f"{index}/{hit.chunk_id}"
@@ -159,7 +159,7 @@ def _placed(by_name: Mapping[str, tuple[ScopedIndex, Evidence]], citation: Citat
 
 
 def split_document(index: str, document: str) -> tuple[str, str]:
-    """Return the index and the document that are meant: without an index, of INDEX/DOCUMENT.
+    """Return index and document; without an index, those of INDEX/DOCUMENT.
 
     >>> split_document("polar", "log/day 1.md")
     ('polar', 'log/day 1.md')
@@ -173,7 +173,7 @@ def split_document(index: str, document: str) -> tuple[str, str]:
 
 
 def _highest_ahead(evidence: Evidence) -> list[tuple[float, Hit]]:
-    """Return each hit with the highest relevance from it on, by which their order stays."""
+    """Pair each hit with the highest relevance at or behind it, which keeps their order."""
     best = accumulate(reversed(compute_relevances(evidence)), max)
     return list(zip(reversed(list(best)), evidence.hits, strict=True))
 
@@ -206,7 +206,7 @@ def split_method(name: str) -> tuple[str, str | None]:
 
 
 def build_parameters(most: int, method: str | None) -> dict[str, Any]:
-    """Return the parameters by which a method finds `most` chunks where it finds fewer else."""
+    """Return the parameters that let a method find `most` chunks."""
     kind = methods.load(method or methods.DEFAULT)
     name = methods.limits(kind).chunks
     defaults = {each.name: each.default for each in fields(kind)}  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Under which address the page shows a document, and the passage of it that is meant."""
+"""Addresses of documents and passages on the page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VIEW = "documents"  # of the page
 
 
 def find_base(request: HTTPConnection, settings: ServerSettings) -> str:
-    """Return the address of the server, as whoever sent a request knows it.
+    """Return the base address of the server, as the sender of a request knows it.
 
     The name is that of the Host header, which `guard` has checked; of a proxy of ours it is
     believed that the outside comes by https.
@@ -31,7 +31,7 @@ def find_base(request: HTTPConnection, settings: ServerSettings) -> str:
 def build_document_address(
     base: str, index: str, document: str, start: int | None = None, end: int | None = None
 ) -> str:
-    """Return the address of a document, at a range of its characters where one is given.
+    """Return the address of a document on the page, at a range of characters if given.
 
     It is that of a view of the page, which asks for a key where one is needed.
 

@@ -1,4 +1,4 @@
-"""The application: routes, what stands before them, and what becomes of errors."""
+"""The ASGI application: routes, middleware and error handlers."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ async def _reply_to_http_error(request: Request, error: Exception) -> Response:
 
 
 async def _reply_to_unexpected(request: Request, _error: Exception) -> Response:
-    """Tell of a mistake of the server, which is in its log with the same id."""
+    """Return status 500; the traceback is in the log under the id of the request."""
     sentence = "the server failed at this: its log says more, under the id in X-Request-Id"
     response = respond_to_refusal(Refusal(500, "internal_error", sentence))
     response.headers[ID_HEADER] = request.scope["clew.request"].id

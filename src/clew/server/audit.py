@@ -1,4 +1,4 @@
-"""Who did what with a server: lines of JSON that are only ever added to, without any text.
+"""The audit log: who did what, as lines of JSON without texts.
 
 Servers over one home share the file. One that has grown is renamed, and the oldest of these go.
 """
@@ -29,7 +29,7 @@ class Audit:
         self._kept = kept
 
     def add(self, entry: Mapping[str, Any]) -> None:
-        """Write an entry behind all others, in one piece."""
+        """Append an entry in one write."""
         line = json.dumps({"time": format_time(), **entry}, separators=(",", ":")).encode() + b"\n"
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         try:
@@ -55,7 +55,7 @@ class Audit:
 
 
 def format_time(at: float | None = None) -> str:
-    """Return a time as ISO 8601 has it, to the millisecond.
+    """Format a time as ISO 8601, to the millisecond.
 
     >>> format_time(0.5)
     '1970-01-01T00:00:00.500Z'

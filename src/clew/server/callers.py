@@ -1,4 +1,4 @@
-"""Who sends a request: the holder of a key, a page's session, or whoever works on this machine."""
+"""Callers: who sends a request, by key, by session, or from this machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """What a request may do. Without a key it may do all: the server is this machine's alone."""
+    """The caller of a request; without a key, on this machine alone, everything is allowed."""
 
     key: Key | None = None
     user: str = ""  # as a proxy of ours says, for the audit log
@@ -41,7 +41,7 @@ class Caller:
 
     @property
     def where(self) -> str:
-        """The filter that all documents fulfil that the caller may see."""
+        """The filter of the documents that the caller may see."""
         return "" if self.key is None else self.key.options.where
 
     def may(self, scope: str) -> bool:
@@ -49,7 +49,7 @@ class Caller:
         return SCOPES.index(self.scope) >= SCOPES.index(scope)
 
     def check(self, scope: str) -> None:
-        """Raise a refusal where the caller does not have a scope."""
+        """Raise Refusal 403 where the caller lacks a scope."""
         if not self.may(scope):
             raise forbidden(
                 f"this needs a key of the scope {scope!r}, and yours has {self.scope!r}"
@@ -66,7 +66,7 @@ class Caller:
 
 
 class Authenticator:
-    """Finds out who sends a request, and whether that one has sent too many."""
+    """Authenticates requests, and limits how many a key may send."""
 
     def __init__(self, settings: ServerSettings, keys: Keys) -> None:
         self._settings = settings
@@ -74,7 +74,7 @@ class Authenticator:
         self._rates = _Rates()
 
     def authenticate(self, request: HTTPConnection) -> Caller:
-        """Return who sends a request. Raises a refusal: 401 without a key, 429 for too many."""
+        """Return the caller of a request. Raises Refusal 401 without a key, 429 over the rate."""
         found = self._identify(request)
         if found.key is not None and found.key.options.requests_per_minute is not None:
             self._rates.count(found.key.id, found.key.options.requests_per_minute)
@@ -104,7 +104,7 @@ class Authenticator:
         return self._settings.is_local and not self._keys.has_keys()
 
     def _read_user(self, request: HTTPConnection) -> str:
-        """Return the user that a proxy names, if that one is a proxy of ours."""
+        """Return the user that a trusted proxy names, or ""."""
         peer = request.client.host if request.client else ""
         if peer not in self._settings.proxies:
             return ""
@@ -113,13 +113,13 @@ class Authenticator:
 
 @dataclass(slots=True)
 class _Rates:
-    """How many requests each key has left: a bucket that fills up again within a minute."""
+    """The request rate of each key, as a token bucket that refills within a minute."""
 
     _left: dict[str, tuple[float, float]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def count(self, key: str, per_minute: int) -> None:
-        """Count a request. Raises a refusal where a key has none left."""
+        """Count a request. Raises Refusal 429 where the key has none left."""
         now = time.monotonic()
         with self._lock:
             left, then = self._left.get(key, (float(per_minute), now))

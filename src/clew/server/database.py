@@ -1,4 +1,4 @@
-"""Where a server keeps its keys, what they spent, and its jobs: a SQLite file, or PostgreSQL.
+"""The database of a server: keys, spending and jobs, in a SQLite file or in PostgreSQL.
 
 Servers and jobs on one home share it; each connection belongs to one process, whose threads take
 turns. A home in PostgreSQL is that of servers on several machines: each has a folder of its own for
@@ -52,10 +52,10 @@ _TABLES = (
 
 
 class ServerDatabase:
-    """One connection to the tables of a home."""
+    """One connection to the database of a home; threads take turns."""
 
     def __init__(self, home: Path) -> None:
-        """Open the tables, which are made where they are not there. Raises StoreError."""
+        """Open the database, and create missing tables. Raises StoreError."""
         self.home = home
         self.address = opening.address_of(home)
         self._lock = threading.RLock()
@@ -82,7 +82,7 @@ class ServerDatabase:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite.Connection]:
-        """Give the connection, and commit what the block writes, all of it or nothing.
+        """Run the block in one transaction, which is committed or rolled back as a whole.
 
         Nobody else writes meanwhile.
         """
@@ -98,14 +98,14 @@ class ServerDatabase:
                     yield self._connection
 
     def read_rows(self, question: str, values: Sequence[Any] = ()) -> list[sqlite.Row]:
-        """Return what a question finds."""
+        """Return the rows of a query."""
         with self._lock, self._raising_store_errors():
             if self.address is None:
                 return sqlite.rows(self._connection, question, values)
             return self._query_postgres(question, values)
 
     def _query_postgres(self, question: str, values: Sequence[Any] = ()) -> list[sqlite.Row]:
-        """Return what PostgreSQL finds, by a new session where the one before had ended."""
+        """Return the rows of a query of PostgreSQL, in a new session if the last was lost."""
         from clew.store.postgres.connection import Lost
 
         try:
@@ -128,7 +128,7 @@ class ServerDatabase:
 
 
 def _read_place(home: Path) -> str:
-    """Return the name of a machine's own folder of a home, which is made once."""
+    """Return the name of this machine's folder of a home; it is chosen once."""
     path = home / "place.txt"
     with suppress(FileExistsError), path.open("x", encoding="ascii") as file:
         file.write(secrets.token_hex(8))

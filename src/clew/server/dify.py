@@ -128,7 +128,7 @@ def _make_record(index: str, hit: Hit, score: float, base: str) -> dict[str, Any
 
 
 def make_filter(given: MetadataCondition | None) -> Filter | None:
-    """Return conditions as a filter, None where there are none.
+    """Return the filter of some conditions, or None for none.
 
     Raises InputError for an operator that is not known, and for a value that it cannot take.
 
@@ -166,7 +166,7 @@ def _read_value(value: _Values) -> Any:  # noqa: ANN401 -- as fields are compare
 
 
 def _read_values(value: _Values) -> Sequence[Any]:
-    """Return the values of a list; those of a text have commas between them."""
+    """Return the values of a list, or of a text with commas."""
     if isinstance(value, str):
         return [each.strip() for each in value.split(",")]
     return value if isinstance(value, list) else [_read_value(value)]
@@ -209,7 +209,7 @@ _NEGATIVE = frozenset({"not contains", "is not", "not in", "≠", "empty", "null
 
 
 def respond_to_refusal(refusal: Refusal, request: Request) -> Response:
-    """Return an error in Dify's form."""
+    """Return a response with an error in Dify's form."""
     status, code = _find_codes(refusal, request)
     return respond({"error_code": code, "error_msg": str(refusal)}, status, refusal.headers)
 

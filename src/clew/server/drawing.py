@@ -1,4 +1,4 @@
-"""Graphs as a page draws them: nodes with their places, computed here, and edges."""
+"""Drawings of graphs: nodes with computed places, and edges."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MOST_RELATIONS = 5  # told of one edge
 
 
 def draw_index(snapshot: Snapshot, limit: int) -> DrawnIndex:
-    """Return the graph of the `limit` entities of most texts, those first.
+    """Draw the graph of the `limit` entities that most texts mention.
 
     A layout is computed once for a generation, for few sizes: a smaller graph is a part of one.
     """
@@ -82,7 +82,7 @@ _DRAWN = Derived("the graph of an index as it is drawn", _draw_entities)
 
 
 def _count_shared_texts(snapshot: Snapshot, rows: NDArray[np.int64]) -> csr_array:
-    """Return in how many texts each two of some entities stand."""
+    """Count the texts that mention both of two entities."""
     mentions = snapshot.linked("entity", "unit").rows(rows)
     ones = csr_array(
         (np.ones(len(mentions.indices)), mentions.indices, mentions.indptr), shape=mentions.shape
@@ -96,7 +96,7 @@ def _count_shared_texts(snapshot: Snapshot, rows: NDArray[np.int64]) -> csr_arra
 def _find_relations(
     snapshot: Snapshot, rows: NDArray[np.int64]
 ) -> dict[tuple[int, int], list[str]]:
-    """Return the distinct relations between two of some entities, by their places, a < b."""
+    """Return the distinct relations of each pair of entities, by places a < b in `rows`."""
     layer = cast("TripleLayer", snapshot.layer("triple"))
     place = np.full(len(snapshot.layer("entity")), -1)
     place[rows] = np.arange(len(rows))
@@ -125,7 +125,7 @@ _QUERY = "query"
 
 
 def draw_evidence(evidence: Evidence) -> DrawnThread:
-    """Return the threads of evidence, and its graph where it has one, with places."""
+    """Draw the threads of evidence, and its graph where it has one."""
     steps: dict[str, Step] = {}
     edges: dict[tuple[str, str], ThreadEdge] = {}
     for one in _find_steps(evidence):

@@ -1,4 +1,4 @@
-"""What a route of the REST interface is: a value, from which routes and their description come."""
+"""Routes of the REST interface as values, from which Starlette's routes and OpenAPI are made."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Scope = str  # one of `clew.server.keys.SCOPES`, or "" for what needs no key
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What one caller has of a server, however it is asked."""
+    """What one caller may use of a server, over HTTP or MCP."""
 
     server: ServerState
     caller: Caller
@@ -71,7 +71,7 @@ class Access:
         tokens: int | None = None,
         usd: float | None = None,
     ) -> ScopedIndex:
-        """Return an index as the caller sees it. Raises a refusal, 404, where it sees none.
+        """Return an index as the caller sees it. Raises Refusal 404 where it may not.
 
         What models bill through it is bounded by `tokens` and `usd`, and by the key.
         """
@@ -89,7 +89,7 @@ class Access:
         return ScopedIndex(name, opened, self.caller, budget, writer)
 
     def make_refusal(self, error: ClewError) -> Refusal:
-        """Return an error as it is told: who is no admin is told no paths and no addresses."""
+        """Return the refusal for an error; paths and addresses are for admins only."""
         found = make_refusal(error)
         if isinstance(error, ModelError):
             _log.warning("%s", error)
@@ -100,22 +100,22 @@ class Access:
         return Refusal(found.status, found.code, self.server.indexes.hide_paths(str(found)))
 
     async def run(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
-        """Return what `work` gives, done in a thread; a few work at one time, others wait."""
+        """Run `work` in one of the server's threads, and return its result."""
         return await run_sync(partial(work, *args, **named), limiter=self.server.threads)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call(Access):
-    """One request on its way: who sent it, and what the server has."""
+    """A request with its caller and the state of the server."""
 
     request: Request
 
     def read_path(self, name: str) -> str:
-        """Return a part of the path."""
+        """Return a parameter of the path."""
         return str(self.request.path_params[name])
 
     def read_query(self, kind: type[Q]) -> Q:
-        """Return what stands behind the question mark. Raises a refusal, 400, for what is wrong."""
+        """Return the query parameters. Raises Refusal 400 for an invalid one."""
         given = self.request.query_params.multi_items()
         names = [name for name, _ in given]
         twice = next((name for name in names if names.count(name) > 1), None)
@@ -127,7 +127,7 @@ class Call(Access):
             raise Refusal(400, "invalid_input", _describe_fault(error)) from None
 
     def list_part(self, items: Sequence[T], query: type[Part] = Part) -> Listed[T]:
-        """Return the part of a list that is asked for."""
+        """Return one page of a list, as the query parameters say."""
         part = self.read_query(query)
         chosen = items[part.offset : part.offset + part.limit]
         return Listed(items=tuple(chosen), total=len(items))
@@ -147,7 +147,7 @@ class Call(Access):
         return self.open_index(name or self.read_path("index"), scope, tokens=tokens, usd=usd)
 
     async def read_body(self, kind: type[B], *, most: int | None = None) -> B:
-        """Return the JSON that was sent.
+        """Return the JSON body.
 
         Raises a refusal: 400 that names what is wrong, 415 for what is said to be no JSON.
         """
@@ -158,19 +158,19 @@ class Call(Access):
         return parse_body(kind, content)
 
     def check_generation(self) -> None:
-        """Raise a refusal, 400, where the generation that is asked for is no number."""
+        """Raise Refusal 400 where the generation header is no number."""
         least = self.request.headers.get(GENERATION_HEADER)
         if least is not None:
             request_records.parse_generation(least)
 
     def check_kind(self, *kinds: str) -> None:
-        """Raise a refusal, 415, for a body that is said to be of none of some media types."""
+        """Raise Refusal 415 where the Content-Type is none of `kinds`."""
         told = self.request.headers.get("content-type", "").partition(";")[0].strip().casefold()
         if told and told not in kinds:
             raise no_such_kind(told, kinds)
 
     async def read_bytes(self, most: int | None = None) -> bytes:
-        """Return the bytes that were sent. Raises a refusal, 413, for too many."""
+        """Return the body. Raises Refusal 413 where it is too long."""
         most, parts, size = most or self.server.settings.body_bytes, [], 0
         told = self.request.headers.get("content-length", "")
         if told.isascii() and told.isdigit() and int(told[:20]) > most:
@@ -184,7 +184,7 @@ class Call(Access):
 
 
 def begin_call(request: Request, scope: Scope = "read") -> Call:
-    """Return a request with who sent it. Raises a refusal for one that may not be done."""
+    """Authenticate a request, and return it as a call. Raises Refusal."""
     server: ServerState = request.app.state.server
     caller = server.door.authenticate(request) if scope else Caller()
     if scope:
@@ -194,25 +194,26 @@ def begin_call(request: Request, scope: Scope = "read") -> Call:
 
 
 def make_handler(
-    handle: Callable[[Call], Awaitable[Response]], told: Callable[[Refusal, Request], Response]
+    handle: Callable[[Call], Awaitable[Response]],
+    write_refusal: Callable[[Refusal, Request], Response],
 ) -> Callable[[Request], Awaitable[Response]]:
-    """Return what answers requests by `handle`, and tells errors in a form of its own."""
+    """Return a request handler that calls `handle`, and writes errors by `write_refusal`."""
 
-    async def answered(request: Request) -> Response:
+    async def handle_request(request: Request) -> Response:
         try:
             call = begin_call(request)
             try:
                 return await handle(call)
             except ClewError as error:
-                return told(call.make_refusal(error), request)
+                return write_refusal(call.make_refusal(error), request)
         except ClewError as error:
-            return told(make_refusal(error), request)
+            return write_refusal(make_refusal(error), request)
 
-    return answered
+    return handle_request
 
 
 def parse_body(kind: type[B], content: bytes, *, at: str = "") -> B:
-    """Return JSON as a body. Raises a refusal, 400, that says what is wrong and where.
+    """Parse JSON as a body. Raises Refusal 400 that says what is wrong and where.
 
     `at` is where the JSON stands in what was sent.
     """
@@ -228,7 +229,7 @@ def parse_body(kind: type[B], content: bytes, *, at: str = "") -> B:
 
 
 def _describe_fault(error: ValidationError, at: str = "", skip: int = 0) -> str:
-    """Return what is wrong first, and where."""
+    """Return the first fault, with its place."""
     first = error.errors(include_url=False, include_input=False)[0]
     place = ".".join([*([at] if at else []), *map(str, first["loc"][skip:])]) or "the body"
     return f"{place:.200}: {first['msg']}"
@@ -239,7 +240,7 @@ Handler = Callable[[Call], Awaitable[object]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestEndpoint:
-    """A route, with what its description needs. A handler's value is sent as JSON."""
+    """A route of the REST interface, with its description. The handler's result is sent as JSON."""
 
     method: str
     path: str  # below /api/v1, as Starlette has it
@@ -263,7 +264,7 @@ class RestEndpoint:
 
 
 def make_reply(found: object, status: int = 200) -> Response:
-    """Return what a handler gave as a response."""
+    """Return the response for the result of a handler."""
     if isinstance(found, Response):
         return found
     if found is None:
@@ -272,13 +273,13 @@ def make_reply(found: object, status: int = 200) -> Response:
 
 
 def dump_json(value: object) -> str:
-    """Return a value as JSON, in one line; halves of characters become question marks."""
+    """Return a value as one line of JSON; lone surrogates become question marks."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "replace").decode()
 
 
 def respond(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Return a value as a response."""
+    """Return a response with a value as JSON."""
     return Response(dump_json(value), status, headers, media_type="application/json")
 
 

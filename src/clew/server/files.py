@@ -1,4 +1,4 @@
-"""Uploaded files: what they may be called, where they are kept, and what goes with a document.
+"""Uploaded files: valid names, places, and removal together with their documents.
 
 The files of an index are a folder of the home, `files/NAME`, which is indexed as a folder of that
 name: the document of `files/notes/2024/a.md` is `notes/2024/a.md`.
@@ -82,7 +82,7 @@ def _make_error(name: str, why: str) -> InputError:
 
 
 def check_places(names: Sequence[str], folder: Path) -> None:
-    """Raise InputError where a file stands where one of some names needs a folder, or a folder is.
+    """Raise InputError where a name needs a folder that is a file, or is itself a folder.
 
     The names are among one another's folders, too.
     """
@@ -97,7 +97,7 @@ def check_places(names: Sequence[str], folder: Path) -> None:
 
 
 def store_file(staged: Path, folder: Path, name: str) -> None:
-    """Move a file that was received to its name below `folder`; one of that name is replaced."""
+    """Move a received file to its name below `folder`, replacing an older one."""
     target = folder / name
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     staged.replace(target)
@@ -116,7 +116,7 @@ def find_origin(document: Document, folder: Path) -> tuple[Path, bool] | None:
 
 
 def find_document(snapshot: Snapshot, document_id: str) -> Document | None:
-    """Return a document of a snapshot, None where it has none of that id."""
+    """Return a document of a snapshot, or None."""
     [row] = snapshot.document_layer.rows([document_id])
     return None if row < 0 else snapshot.documents([row])[0]
 
@@ -130,7 +130,7 @@ class Removal(Shown):
 
 
 def plan_removal(snapshot: Snapshot, folder: Path, document_ids: Sequence[str]) -> Removal:
-    """Return some documents with the uploaded files below `folder` that they came from.
+    """Plan the removal of documents and of the uploaded files that they came from.
 
     A file that stayed would bring its document back when the folder is read again. Raises
     InputError for an id that is no document's, and for records of a file that has others, which
@@ -150,7 +150,7 @@ def plan_removal(snapshot: Snapshot, folder: Path, document_ids: Sequence[str]) 
 
 
 def remove_documents(index: Index, folder: Path, removal: Removal) -> None:
-    """Remove documents, and then files below `folder`; what is gone already is passed over.
+    """Remove documents, then their files below `folder`; missing ones are passed over.
 
     Raises IndexLocked, and removes nothing, while another process writes.
     """
@@ -164,7 +164,7 @@ def remove_documents(index: Index, folder: Path, removal: Removal) -> None:
 
 
 def _check_whole(snapshot: Snapshot, folder: Path, named: dict[str, tuple[Path, bool]]) -> None:
-    """Raise InputError where some documents of a file are named, and not all."""
+    """Raise InputError where only some documents of a file are named."""
     headers = snapshot.document_layer.headers()
     all_of = Counter(found[0] for each in headers if (found := find_origin(each, folder)))
     chosen = Counter(path for path, _ in named.values())
@@ -178,7 +178,7 @@ def _check_whole(snapshot: Snapshot, folder: Path, named: dict[str, tuple[Path, 
 
 
 def _drop_empty(folder: Path, root: Path) -> None:
-    """Delete folders that hold nothing any more, up to `root`."""
+    """Delete empty folders, up to `root`."""
     while folder != root and folder.is_relative_to(root):
         try:
             folder.rmdir()
@@ -197,7 +197,7 @@ def write_disposition(name: str) -> str:
 
 
 def find_upload_id(names: Iterable[str], folder: Path, index_name: str) -> str | None:
-    """Return the first of some ids of documents that is an uploaded file's, None where none is."""
+    """Return the first document id that is an uploaded file's, or None."""
     # The ids of an index that has another folder of that name begin as the second one says.
     for prefix in (f"{index_name}/", f"{folder.parent.name}/{index_name}/"):
         for each in names:

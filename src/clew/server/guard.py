@@ -1,4 +1,4 @@
-"""What stands before every route: hosts, origins, headers, and how many connections there are."""
+"""Middleware that checks hosts and origins, sets security headers, and limits connections."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NOTHING = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-ac
 
 
 class Guard:
-    """Refuses requests that a browser was led to send, and those beyond what is served at once.
+    """Refuses cross-site requests, unknown hosts and more requests than are served at once.
 
     A page of another site may neither reach a server on this machine under a name of its own (the
     Host header), nor use what is open to this machine or to a session (Origin, Sec-Fetch-Site).
@@ -63,10 +63,10 @@ class Guard:
             self._under_way -= 1
 
     def _refuse_slow(self, receive: Receive) -> Receive:
-        """Return what receives the body of a request, and refuses one that comes too slowly."""
+        """Return a `receive` that refuses a body that comes too slowly."""
         until, is_whole = anyio.current_time() + self._settings.body_s, False
 
-        async def received() -> Message:
+        async def receive_in_time() -> Message:
             nonlocal until, is_whole
             if is_whole:  # what comes now is the end of the connection
                 return await receive()
@@ -79,7 +79,7 @@ class Guard:
             until += len(message.get("body", b"")) / _BYTES_A_SECOND
             return message
 
-        return received
+        return receive_in_time
 
     def _find_refusal(self, scope: Scope) -> Refusal | None:
         headers = Headers(scope=scope)
@@ -103,7 +103,7 @@ def get_path(scope: Scope) -> str:
 
 
 def protect(headers: MutableHeaders) -> None:
-    """Give a response the headers that every one has."""
+    """Set the security headers that every response has."""
     for name, value in _HEADERS.items():
         headers.setdefault(name, value)
     headers.setdefault("Content-Security-Policy", _NOTHING)
@@ -111,7 +111,7 @@ def protect(headers: MutableHeaders) -> None:
 
 
 def _is_cross_site(method: str, headers: Headers) -> bool:
-    """Say whether a browser sends a request for a page of another site, a port beside ours too.
+    """Say whether a browser sent the request for a page of another origin.
 
     A link may lead here: it shows a page, and changes nothing.
     """

@@ -1,4 +1,4 @@
-"""Whether a server lives and can work, and what it has done: for whatever looks after it."""
+"""Health, readiness and metrics of a server."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def _report_measures(call: Call) -> Response:
 
 
 def _write_measures(server: ServerState, key: Key | None) -> bytes:
-    """Return all measures; of what keys spent only that of one, where one is given."""
+    """Write all metrics in Prometheus' text format; the spending of one key, if given."""
     registry = CollectorRegistry()
     jobs = Gauge("clew_jobs", "Jobs", ("state",), registry=registry)
     for state, n in server.jobs.queue.count_states().items():

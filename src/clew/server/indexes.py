@@ -1,4 +1,4 @@
-"""The indexes of a server: those that it was started with, and those made at run time."""
+"""The indexes of a server: those named at its start, and those made at run time."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Indexes:
         self._lock = threading.Lock()
 
     def list_folders(self) -> dict[str, Path]:
-        """Return the folder of each index, by name: first those that were named, in that order."""
+        """Return the folder of each index by name, those named at the start first."""
         own = self._database.read_rows("SELECT name, folder FROM own_index ORDER BY name")
         made = {name: self._find_folder(folder) for name, folder in own}
         named = self._settings.indexes
@@ -57,7 +57,7 @@ class Indexes:
         return self._known
 
     def _find_folder(self, written: str) -> Path:
-        """Return the folder of an index that was made here: one of the home, or of an address."""
+        """Return the folder of an index that was made here, from its row."""
         return opening.folder_of(written) if "://" in written else self._settings.home / written
 
     def read_generation(self, name: str) -> int:
@@ -71,14 +71,14 @@ class Indexes:
             store.close()
 
     def find_folder(self, name: str) -> Path:
-        """Return the folder of an index. Raises a refusal, 404, where there is none."""
+        """Return the folder of an index. Raises Refusal 404 where there is none."""
         found = self.list_folders().get(name)
         if found is None:
             raise not_found(f"there is no index {name!r:.80} here")
         return found
 
     def get(self, name: str) -> Index | Shards:
-        """Return an index, opened. Raises a refusal, 404, where there is none."""
+        """Return an open index. Raises Refusal 404 where there is none."""
         with self._lock:
             if name in self._open and name not in self.list_folders():
                 self._open.pop(name).close()  # another server deleted it
@@ -92,7 +92,7 @@ class Indexes:
 
     @contextmanager
     def open_writer(self, name: str) -> Iterator[Index]:
-        """Give an index that is open for one write, after which its lock is free for a job again.
+        """Open an index for one write, and free its lock for jobs afterwards.
 
         The index that questions read never writes: it would hold that lock as long as it is open.
         """
@@ -183,7 +183,7 @@ class Indexes:
         shutil.rmtree(self.find_uploads(name), ignore_errors=True)
 
     def hide_paths(self, text: str) -> str:
-        """Return a text that names indexes and not where they are, for who is no admin."""
+        """Replace paths in a text by the names of indexes, for callers without `admin`."""
         with suppress(StoreUnavailable):  # which may be what the text tells of
             self.list_folders()
         for name, folder in self._known.items():
@@ -199,12 +199,12 @@ class Indexes:
         return self._settings.home.resolve() / "files" / check_name(name)
 
     def check_one(self, name: str) -> None:
-        """Raise a refusal, 501, for an index in shards, which no job can write to."""
+        """Raise Refusal 501 for an index in shards, which no job can write to."""
         if sharded.is_home(self.find_folder(name)):
             raise make_shards_refusal(name)
 
     def check(self) -> None:
-        """Raise NotAnIndex for a folder that was named and holds no index."""
+        """Raise NotAnIndex for a named folder without an index."""
         for name, folder in self._settings.indexes.items():
             if not (opening.exists(folder) or sharded.is_home(folder)):
                 raise NotAnIndex(

@@ -1,4 +1,4 @@
-"""Keys: who may do what, with which indexes and documents, how often, and for how much.
+"""API keys: scopes, indexes, filters, rates and budgets.
 
 A key is shown once, when it is made; the home keeps its SHA-256. Its 256 bits are random, so no
 slow hash is needed.
@@ -59,7 +59,7 @@ class KeyOptions:
 
     @classmethod
     def from_plain(cls, values: Mapping[str, Any]) -> KeyOptions:
-        """Return options from JSON; those of a newer version are an error."""
+        """Return options from JSON. Raises InputError for an unknown option."""
         known = {each.name for each in fields(cls)}
         for name in values:
             if name not in known:
@@ -79,7 +79,7 @@ class Key:
     digest: bytes = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what may be shown of a key."""
+        """Return the key without its secret."""
         return {
             "id": self.id,
             "name": self.name,
@@ -96,7 +96,7 @@ class Keys:
         self._database = database
 
     def add(self, name: str, options: KeyOptions) -> tuple[Key, str]:
-        """Make a key; return it and its text, which nobody can show again."""
+        """Make a key; return it and its text, of which only a hash is kept."""
         key_id, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
         text = f"{_PREFIX}_{key_id}_{secret}"
         key = Key(id=key_id, name=name, options=options, made=time.time(), digest=_digest(text))
@@ -113,7 +113,7 @@ class Keys:
         ]
 
     def has_keys(self) -> bool:
-        """Say whether a key was ever made: then nothing is open to those without one."""
+        """Say whether a key was ever made, so that every request needs one."""
         return bool(self._database.read_rows("SELECT 1 FROM key LIMIT 1"))
 
     def revoke(self, key_id: str) -> Key:
@@ -131,7 +131,7 @@ class Keys:
         return found[0]
 
     def find(self, text: str) -> Key | None:
-        """Return the key of a text, None where it is none or was revoked."""
+        """Return the valid key of a text, or None."""
         parts = text.split("_", 2)
         if len(parts) != 3 or parts[0] != _PREFIX:
             return None
@@ -141,7 +141,7 @@ class Keys:
         return key
 
     def find_by_id(self, key_id: str) -> Key | None:
-        """Return the key of an id, None where there is none or it was revoked."""
+        """Return the valid key of an id, or None."""
         rows = self._database.read_rows(
             "SELECT * FROM key WHERE id = ? AND revoked IS NULL", (key_id,)
         )
@@ -150,7 +150,7 @@ class Keys:
     # -- sessions of the page -----------------------------------------------------------------
 
     def begin_session(self, key: Key) -> str:
-        """Return the text of a cookie that stands for a key for thirty days."""
+        """Begin a session of thirty days for a key; return the text of its cookie."""
         text = secrets.token_urlsafe(32)
         now = time.time()
         with self._database.writing() as connection:
@@ -160,7 +160,7 @@ class Keys:
         return text
 
     def find_by_session(self, text: str) -> Key | None:
-        """Return the key that a cookie stands for, None where it stands for none any more."""
+        """Return the valid key of a session's cookie, or None."""
         question = "SELECT key FROM session WHERE digest = ? AND ends > ?"
         rows = self._database.read_rows(question, (_digest(text), time.time()))
         return self.find_by_id(rows[0][0]) if rows else None

@@ -1,4 +1,4 @@
-"""The log of a server, as text or as one JSON object a line: no texts, questions or keys."""
+"""The log of a server as text or JSON lines, without texts, questions or keys."""
 
 from __future__ import annotations
 

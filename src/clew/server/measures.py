@@ -1,4 +1,4 @@
-"""What is counted while a server runs, for Prometheus."""
+"""Counters and histograms of a server, for Prometheus."""
 
 from __future__ import annotations
 

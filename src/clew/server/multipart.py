@@ -1,4 +1,4 @@
-"""Read multipart/form-data as it comes: files go to disk, fields are small, and all is bounded.
+"""Streaming multipart/form-data: files go to disk, and every size is bounded while it comes.
 
 Nothing is held in memory but what is at hand, and what exceeds a bound is refused where it does.
 """
@@ -41,7 +41,7 @@ _QUIET_S = 60.0  # in which a client sends nothing, before it is given up
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UploadBounds:
-    """What one request may bring."""
+    """The bounds of one upload."""
 
     files: int
     bytes: int  # of all files and fields together
@@ -57,13 +57,13 @@ class UploadedFile:
 
 @dataclass(slots=True)
 class UploadForm:
-    """What a request brought."""
+    """The files and fields of an upload."""
 
     files: list[UploadedFile] = field(default_factory=list)
     fields: dict[str, str] = field(default_factory=dict)
 
     def read_json(self, name: str) -> bytes:
-        """Return a field that holds JSON, an empty object where it was not sent."""
+        """Return a JSON field as bytes, "{}" where it is missing."""
         return self.fields.get(name, "{}").encode("utf-8", "replace")
 
 
@@ -77,7 +77,7 @@ def is_form(request: Request) -> bool:
 async def receive_upload(
     request: Request, settings: ServerSettings, *, of: str
 ) -> AsyncIterator[UploadForm]:
-    """Give the form of a request; what was not taken of its files is deleted behind the block."""
+    """Receive the form of a request; files that the block did not take are deleted."""
     folder = settings.home / "uploads" / secrets.token_hex(8)
     bounds = UploadBounds(files=settings.upload_files, bytes=settings.upload_bytes)
     try:
@@ -89,7 +89,7 @@ async def receive_upload(
 async def receive_form(
     request: Request, folder: Path, bounds: UploadBounds, of: str = "files"
 ) -> UploadForm:
-    """Read a form; its files, all of which are called `of`, go below `folder`.
+    """Receive a form; its files, in fields called `of`, go below `folder`.
 
     Raises a refusal for more than the bounds allow (413), for a name that is not safe and for
     what is no form (400), and where the disk is full (507).
@@ -118,7 +118,7 @@ async def receive_form(
 
 
 async def _join_pieces(stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Put the pieces of a stream together, so that a thread is asked for less often."""
+    """Join the pieces of a stream to larger ones, to use threads less often."""
     parts: list[bytes] = []
     size = 0
     while True:
@@ -146,7 +146,7 @@ def _make_refusal(why: str) -> Refusal:
 
 
 class _Reader:
-    """What the parser calls; all of it in one thread at a time."""
+    """The callbacks of the parser, in one thread at a time."""
 
     def __init__(self, folder: Path, bounds: UploadBounds, of: str) -> None:
         self.form = UploadForm()

@@ -1,4 +1,4 @@
-"""The description of the REST interface, as OpenAPI 3.1, from the values that routes come from."""
+"""The OpenAPI 3.1 description of routes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _REFUSED: Schema = {
 
 
 def describe_endpoints(endpoints: Sequence[RestEndpoint]) -> Schema:
-    """Return the description of some routes, wherever they are served."""
+    """Describe some routes as OpenAPI, without an address."""
     schemas: Schema = {"Refused": _REFUSED}
     paths: dict[str, Schema] = {}
     for each in endpoints:
@@ -136,7 +136,7 @@ def _describe_form(endpoint: RestEndpoint, schemas: Schema) -> Schema:
 
 
 def _list_refusals(endpoint: RestEndpoint) -> Iterator[int]:
-    """Yield the statuses by which a route refuses what it is asked for."""
+    """Yield the error statuses of a route."""
     yield from (400, 503)
     if endpoint.scope:
         yield from (401, 403, 429)
@@ -192,7 +192,7 @@ def _list_parameters(endpoint: RestEndpoint) -> Iterator[Schema]:
 
 
 def _list_statuses(endpoint: RestEndpoint) -> tuple[int, ...]:
-    """Return what a reply that is no refusal has: a job that was waited for has another status."""
+    """List the success statuses of a route; a job that was waited for has another one."""
     is_waited_for = "wait" in endpoint.query.model_fields
     return (endpoint.status, *([int(HTTPStatus.OK)] if is_waited_for else []))
 
@@ -255,5 +255,5 @@ def _make_schema(kind: Any, schemas: Schema, mode: Any) -> Schema:  # noqa: ANN4
 
 
 def _keep_schema(schemas: Schema, name: str, schema: Mapping[str, Any]) -> None:
-    """Keep a schema under its name, of which there is one: a test sees to that."""
+    """Add a schema under its name; a test checks that names are unique."""
     assert schemas.setdefault(name, schema) == schema, name  # noqa: S101 -- names are unique

@@ -1,4 +1,4 @@
-"""Which processes of a home still run: each holds a lock that the system frees when it dies."""
+"""Locks by which the processes of a home are known to run; the system frees them on exit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HELD = "clew alive "  # begins what a lock of the database is for
 
 
 class ProcessLock:
-    """Held by a process as long as it runs, under a name of its own."""
+    """A lock that a process holds under its own name until it ends."""
 
     def __init__(self, home: Path, name: str = "") -> None:
         self.name = name or secrets.token_hex(8)
@@ -40,7 +40,7 @@ class ProcessLock:
         self._connection.execute("BEGIN EXCLUSIVE")
 
     def end(self) -> None:
-        """Let go of the lock."""
+        """Release the lock."""
         self._connection.close()
         if self._path is not None:
             self._path.unlink(missing_ok=True)

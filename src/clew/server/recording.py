@@ -1,4 +1,4 @@
-"""What stands before everything: each request gets an id, and is counted, logged and audited."""
+"""Outermost middleware: give each request an id, and count, log and audit it."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _GONE = 499  # the client went before there was an answer
 
 
 class Recorder:
-    """Notes what becomes of each request."""
+    """Record how each request ends."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request, and note it."""
+        """Serve a request, and record it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -41,7 +41,7 @@ class Recorder:
         )
         began, status, size = time.perf_counter(), 0, 0
 
-        async def counted(message: Message) -> None:
+        async def send_and_count(message: Message) -> None:
             nonlocal status, size
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -59,7 +59,7 @@ class Recorder:
         try:
             with tracing.open_span(method, {"clew.request": known.id}, headers=headers) as span:
                 try:
-                    await self._app(scope, receive, counted)
+                    await self._app(scope, receive, send_and_count)
                     failed = _GONE
                 except CancelledError:
                     failed = _GONE
@@ -77,7 +77,7 @@ class Recorder:
         finally:
             server.measures.under_way.dec()
             seconds = time.perf_counter() - began
-            _record(
+            _record_end(
                 server,
                 scope,
                 _make_details(known, scope, method, route, status or failed),
@@ -104,7 +104,7 @@ def _make_details(
     }
 
 
-def _record(
+def _record_end(
     server: ServerState, scope: Scope, details: dict[str, Any], seconds: float, size: int
 ) -> None:
     known: request_records.RequestRecord = scope["clew.request"]

@@ -1,4 +1,4 @@
-"""What is known of a request by its end: for the log, the audit log and the measures.
+"""One request record feeds the log, the audit log and the metrics.
 
 It goes with the request through tasks and threads. No text of a question, a document or a key is
 ever in it.
@@ -24,7 +24,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionRecord:
-    """A question that an index was asked."""
+    """A question, for the metrics."""
 
     index: str
     kind: str  # search, ask or classify
@@ -34,7 +34,7 @@ class QuestionRecord:
 
 @dataclass(slots=True)
 class RequestRecord:
-    """What is known of one request so far."""
+    """What is known of one request so far, for its logs and metrics."""
 
     id: str
     caller: Caller | None = None
@@ -49,40 +49,40 @@ _current: ContextVar[RequestRecord | None] = ContextVar("clew_noted", default=No
 
 
 def begin_record(given: str, least: str = "") -> RequestRecord:
-    """Return what is to be known of a request, which the caller gave an id or did not."""
+    """Begin the record of a request, with the id that came with it or a new one."""
     noted = RequestRecord(given if _ID.fullmatch(given) else secrets.token_hex(8), least=least)
     _current.set(noted)
     return noted
 
 
 def parse_generation(text: str) -> int:
-    """Return the generation that a request names. Raises a refusal, 400, for what is no number."""
+    """Return the generation that a header names. Raises Refusal 400 where it is no number."""
     if not (text.isascii() and text.isdigit() and int(text[:20]) <= MOST_NUMBER):
         raise Refusal(400, "invalid_input", f"{GENERATION_HEADER} is a number, not {text!r:.40}")
     return int(text)
 
 
 def find_record() -> RequestRecord | None:
-    """Return what is known of the request that is under way here, None where none is."""
+    """Return the record of the current request, or None outside a request."""
     return _current.get()
 
 
 def record_caller(caller: Caller) -> None:
-    """Note who sent the request."""
+    """Record who sent the current request."""
     noted = find_record()
     if noted is not None:
         noted.caller = caller
 
 
 def record_index(name: str) -> None:
-    """Note an index that the request is about; of several the last one."""
+    """Record the index of the current request; the last one of several."""
     noted = find_record()
     if noted is not None:
         noted.index = name
 
 
 def record_question(index: str, kind: str, method: str, seconds: float) -> None:
-    """Note that an index was asked something."""
+    """Record a question of the current request."""
     noted = find_record()
     if noted is not None:
         question = QuestionRecord(index=index, kind=kind, method=method, seconds=seconds)

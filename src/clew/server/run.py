@@ -1,4 +1,4 @@
-"""Listen, serve, and stop gracefully."""
+"""Run the server: listen, serve, and stop gracefully."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _WAITING = 512  # connections that the system holds before they are taken
 
 
 def serve(settings: ServerSettings, on_ready: Callable[[str, Sequence[str]], None]) -> None:
-    """Serve until the process is asked to stop; `on_ready` is told the address and the indexes.
+    """Serve until the process is asked to stop; `on_ready` gets the address and the indexes.
 
     Raises InputError for an address that cannot be had, and as `check_open` does.
     """
@@ -51,7 +51,7 @@ def serve(settings: ServerSettings, on_ready: Callable[[str, Sequence[str]], Non
 
 
 def make_config(app: Starlette, settings: ServerSettings) -> uvicorn.Config:
-    """Return how an application is served."""
+    """Return uvicorn's configuration of a server."""
     return uvicorn.Config(
         app,
         http=make_protocol(settings),
@@ -96,7 +96,7 @@ class _Server(uvicorn.Server):
 
 @contextmanager
 def _end_by_signals() -> Iterator[None]:
-    """Let the process end with status 0 when it was asked to stop and has.
+    """Let the process end with status 0 after SIGTERM.
 
     Uvicorn sends itself the signal again when it is done.
     """

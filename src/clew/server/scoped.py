@@ -1,4 +1,4 @@
-"""An index as one caller sees it: the one way by which routes come to documents.
+"""An index as one caller sees it; every route goes through this class.
 
 A key may be bound to a filter. Then every function here works on the documents that fulfil it, as
 if the index held no others, and there is no function that gives the whole index. Where documents
@@ -55,7 +55,7 @@ class _MethodUsed:
 
 @dataclass(frozen=True, slots=True)
 class ScopedIndex:
-    """One index, one caller, one request."""
+    """An index for one caller and one request."""
 
     name: str
     opened: Index  # of which routes take nothing that is not asked for through this class
@@ -65,7 +65,7 @@ class ScopedIndex:
 
     @property
     def index(self) -> Index:
-        """The index, at the generation that the request asks for, or a later one."""
+        """The index, at the generation that the request names or a later one."""
         request = request_records.find_record()
         if request is not None:
             if request.least:
@@ -75,11 +75,11 @@ class ScopedIndex:
 
     @property
     def askable(self) -> Index | Shards:
-        """What questions are asked of: the index."""
+        """The index, to search and ask."""
         return self.index
 
     def check(self, scope: str) -> None:
-        """Raise a refusal where the caller lacks a scope."""
+        """Raise Refusal 403 where the caller lacks a scope."""
         self.caller.check(scope)
 
     @property
@@ -88,14 +88,14 @@ class ScopedIndex:
         return bool(self.caller.where)
 
     def check_whole(self, what: str) -> None:
-        """Raise a refusal where the caller sees some documents only: `what` tells of all."""
+        """Raise Refusal 403 where the caller sees only some documents of the index."""
         if self.is_bound:
             raise forbidden(f"{what} of the whole index, of which your key sees a part")
 
     # -- what may be seen ---------------------------------------------------------------------
 
     def narrow_filter(self, asked: str | Filter | None = None) -> Filter | None:
-        """Return the filter of a request and the caller's own, both of which must hold.
+        """Combine the filter of a request with the caller's own.
 
         What is asked for is tried on the caller's documents first, so that no error tells of
         fields or values of others.
@@ -108,7 +108,7 @@ class ScopedIndex:
         return own & wanted
 
     def _read_filter(self, asked: str | Filter | None) -> Filter | None:
-        """Return the filter of a request, with its fields as the caller's documents call them."""
+        """Parse the filter of a request, by the fields of the caller's documents."""
         wanted = as_filter(asked)
         if wanted is None:
             return None
@@ -117,7 +117,7 @@ class ScopedIndex:
         return wanted
 
     def check_fields(self, names: Collection[str]) -> None:
-        """Raise InputError for a field by which the caller may not filter: it tells of paths."""
+        """Raise InputError for `source`, a path, where the caller is no admin."""
         if _SOURCE in names and not self.caller.may("admin"):
             raise InputError("a filter by source needs a key of the scope 'admin': take the id")
 
@@ -137,7 +137,7 @@ class ScopedIndex:
 
     @contextmanager
     def _refuse_if_changed(self) -> Iterator[None]:
-        """Tell nothing of an error that came of a write meanwhile: it may name other documents."""
+        """Refuse with 409 where an error came of a write during the block: it may leak."""
         before = self.snapshot() if self.is_bound else None
         try:
             yield
@@ -162,7 +162,7 @@ class ScopedIndex:
         return len(seen.document_layer), len(seen.layer("chunk"))
 
     def find_document(self, document_id: str) -> Document | None:
-        """Return a document, None where the caller sees none of that id."""
+        """Return a document, or None where the caller sees none of that id."""
         return _find_document(self.find_snapshot(document_id), document_id)
 
     # -- questions ----------------------------------------------------------------------------
@@ -220,7 +220,7 @@ class ScopedIndex:
 
     @contextmanager
     def _record_question(self, kind: str) -> Iterator[_MethodUsed]:
-        """Count the block as a question of the index, once it has an answer."""
+        """Record the block as a question, in a span and for the metrics."""
         asked, began = _MethodUsed(), time.perf_counter()
         with tracing.open_span(kind, {"clew.index": self.name}) as span:
             yield asked
@@ -228,7 +228,7 @@ class ScopedIndex:
         request_records.record_question(self.name, kind, asked.method, time.perf_counter() - began)
 
     def _hide_server(self, found: Evidence, where: str | None) -> Evidence:
-        """Return evidence without what is not the caller's to know.
+        """Remove the caller's own filter and the server's paths from evidence.
 
         It names the filter of the request, not the caller's own, and no paths of the server.
         """
@@ -344,7 +344,7 @@ class ScopedIndex:
     # -- the index ----------------------------------------------------------------------------
 
     def describe(self) -> IndexView:
-        """Return what the index holds; how big it is and what it cost, to who sees all of it."""
+        """Describe the index; size and cost only to callers who see all of it."""
         seen = self.snapshot()
         found = IndexView(
             name=self.name,
@@ -369,7 +369,7 @@ class ScopedIndex:
         )
 
     def _recipe(self, recipe: Mapping[str, Scalar]) -> dict[str, Scalar]:
-        """Return what the index was built with: who is no admin is not told where models are."""
+        """Return the recipe; addresses of models only to admins."""
         if self.caller.may("admin"):
             return dict(recipe)
         return {
@@ -413,12 +413,12 @@ def _find_document(seen: Snapshot, document_id: str) -> Document | None:
 
 
 def _hide_sources(found: Iterable[Any]) -> tuple[Any, ...]:
-    """Return hits, steps, passages or citations with ids in place of paths of the server."""
+    """Replace the paths of hits, steps, passages or citations by document ids."""
     return tuple(replace(each, source=each.document_id) for each in found)
 
 
 def _catch_up(index: Index, least: str) -> None:
-    """Let an index be read at a generation at least. Raises a refusal, 400 or 412."""
+    """Update an index to a generation, or a later one. Raises Refusal 400 or 412."""
     generation = request_records.parse_generation(least)
     try:
         index.catch_up(generation)

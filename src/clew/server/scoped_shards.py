@@ -1,4 +1,4 @@
-"""An index in shards as one caller sees it: it is searched and asked as one.
+"""An index in shards as one caller sees it.
 
 What looks at a whole index, or writes to it, is done on one of the shards instead.
 """
@@ -35,7 +35,7 @@ def make_shards_refusal(name: str) -> Refusal:
 
 @dataclass(frozen=True, slots=True)
 class ScopedShards(ScopedIndex):
-    """Shards, one caller, one request. A key that is bound to a filter cannot ask them."""
+    """Shards for one caller and one request; a key with a filter cannot ask them."""
 
     opened: Any  # the shards
 
@@ -45,7 +45,7 @@ class ScopedShards(ScopedIndex):
 
     @property
     def askable(self) -> Shards:
-        """What questions are asked of: all shards."""
+        """All shards, to search and ask."""
         shards: Shards = self.opened
         return shards
 
@@ -88,7 +88,7 @@ class ScopedShards(ScopedIndex):
         return found
 
     def describe(self) -> IndexView:
-        """Return what is known of all shards together."""
+        """Describe all shards together."""
         n_documents, n_chunks = self.count_documents()
         return IndexView(
             name=self.name,

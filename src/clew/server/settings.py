@@ -1,4 +1,4 @@
-"""What a server is told when it starts."""
+"""Settings of a server."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def check_name(name: str) -> str:
 
 
 def make_name(folder: Path) -> str:
-    """Return what an index in a folder is called where nothing else is said.
+    """Return the default name of the index in a folder.
 
     >>> make_name(Path("notes/My Notes.clew"))
     'my-notes'

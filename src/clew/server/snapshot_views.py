@@ -1,4 +1,4 @@
-"""What is shown of a snapshot: documents, entities and names, as values that become JSON.
+"""Views of a snapshot's documents and entities, which become JSON.
 
 A snapshot is that of the documents which the caller may see, so nothing here can show others.
 Offsets count characters as Python does: code points, not UTF-16 units.
@@ -53,7 +53,7 @@ _MOST_NEAR = 50  # neighbours and triples shown of an entity
 def select_documents(
     snapshot: Snapshot, rows: NDArray[np.int64], *, pattern: str = "", sort: str = ""
 ) -> list[int]:
-    """Return the rows of documents whose ids a pattern names, in an order.
+    """Select the rows of documents whose ids match a pattern, sorted.
 
     The order is that of "id", "title" or a field of the metadata, backwards behind a "-"; documents
     without that field come last, and equal ones in the order of their ids.
@@ -77,7 +77,7 @@ def select_documents(
 
 
 def _make_sort_key(document: Document, name: str) -> tuple[int, float, str] | None:
-    """Return what a document is sorted by: numbers before texts, None for nothing."""
+    """Return the sort key of a document, numbers before texts, or None without a value."""
     value: object = document.title if name == "title" else document.metadata.get(name)
     if isinstance(value, tuple):
         value = ", ".join(map(str, value))
@@ -122,7 +122,7 @@ def view_document(snapshot: Snapshot, document_id: str) -> DocumentView:
 
 
 def make_missing_document(document_id: str) -> Exception:
-    """Return the refusal for a document that is not there, or not for the caller."""
+    """Return the refusal for a document that the caller cannot see."""
     return not_found(f"there is no document {document_id!r:.200} in this index")
 
 
@@ -194,7 +194,7 @@ _FIELDS = Derived("the fields of documents, and their values", _count_fields)
 
 
 def rank_entities(snapshot: Snapshot) -> NDArray[np.int64]:
-    """Return the rows of the entities that are names, those of most texts first."""
+    """Return the rows of named entities, most mentioned first."""
     return snapshot.get(_SHOWN)
 
 
@@ -213,7 +213,7 @@ _SHOWN = Derived("the entities that are shown, in their order", _rank_entities)
 
 
 def find_entities(snapshot: Snapshot, find: str) -> list[int]:
-    """Return the rows of the entities whose keys hold what is looked for, most texts first."""
+    """Return the rows of entities whose keys contain `find`, most mentioned first."""
     rows: list[int] = rank_entities(snapshot).tolist()
     key = name_key(find)
     if not key:

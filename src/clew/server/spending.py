@@ -1,4 +1,4 @@
-"""What keys spent, and budgets of keys that no number of requests, processes or kills exceeds.
+"""Spending of keys, and budgets that hold across requests, processes and kills.
 
 Before a request is sent to a model its worst case is written down under the key, in a transaction
 that looks at all that the key has spent and set aside. What a process had set aside that died
@@ -38,7 +38,7 @@ _ROUNDED = 1 + 1e-9  # dollars are sums of rounded numbers
 
 
 class KeySpending:
-    """What was billed under the keys of a home, by day, and what is set aside."""
+    """The spending of a home's keys by day, and the amounts set aside."""
 
     def __init__(self, database: ServerDatabase, alive: ProcessLock) -> None:
         self.database = database
@@ -49,7 +49,7 @@ class KeySpending:
         return KeyBudget(self, key, tokens=tokens, usd=usd)
 
     def settle_dead(self) -> None:
-        """Count what dead processes had set aside as spent."""
+        """Book the amounts that dead processes had set aside as spent."""
         owners = {row[0] for row in self.database.read_rows("SELECT DISTINCT owner FROM held")}
         dead = [each for each in owners if not is_alive(self.database.home, each)]
         for owner in dead:
@@ -60,7 +60,7 @@ class KeySpending:
                     _add_spent(connection, key, day, Bill(tokens, usd))
 
     def list_by_day(self, key: str | None = None) -> list[dict[str, Any]]:
-        """Return what was spent, of one key or of all, the newest day first."""
+        """List the spending of one key, or of all, by day, the newest first."""
         where, values = ("", ()) if key is None else (" WHERE key = ?", (key,))
         question = f"SELECT * FROM spent{where} ORDER BY day DESC, key"  # noqa: S608 -- of ours
         names = ("key", "day", "tokens", "usd", "unpriced_tokens", "requests")
@@ -88,7 +88,7 @@ class KeySpending:
         }
 
     def set_aside(self, key: Key | None, worst: Bill) -> int | None:
-        """Write a worst case down; return its number, None where others must be waited for.
+        """Set aside a worst case; return its number, or None while others hold the budget.
 
         Raises BudgetSpent where the key has no room for it, whatever others turn out to cost.
         """
@@ -109,7 +109,7 @@ class KeySpending:
             return int(number)
 
     def settle(self, number: int, billed: Bill) -> None:
-        """Put what was billed in the place of what was set aside."""
+        """Replace the amount set aside by the amount billed."""
         with self.database.writing() as connection:
             question = "SELECT key, day FROM held WHERE id = ?"
             for key, day in rows(connection, question, (number,)):
@@ -119,7 +119,7 @@ class KeySpending:
 
 
 class KeyBudget(Budget):
-    """A budget that keeps to what its key may spend, beside bounds of its own."""
+    """A budget bounded by a key, beside bounds of its own."""
 
     def __init__(
         self, spending: KeySpending, key: Key | None, *, tokens: int | None, usd: float | None
@@ -178,7 +178,7 @@ def _find_day() -> str:
 def _sum_spent(
     connection: Connection, key: str, day: str, *, held: bool = False
 ) -> tuple[Bill, Bill]:
-    """Return what a key has spent, or has set aside, on a day and in all."""
+    """Sum what a key has spent, or set aside, on a day and in all."""
     table = "held" if held else "spent"
     question = f"""SELECT coalesce(sum(tokens) FILTER (WHERE day = ?), 0),
         coalesce(sum(usd) FILTER (WHERE day = ?), 0.0), coalesce(sum(tokens), 0),
@@ -188,7 +188,7 @@ def _sum_spent(
 
 
 def _explain_lack(key: Key, spent: tuple[Bill, Bill], worst: Bill) -> str:
-    """Return why a key has no room for a worst case, empty where it has."""
+    """Explain why a key has no room for a worst case; "" where it has."""
     options, (today, whole) = key.options, spent
     if not worst.priced and (options.usd is not None or options.usd_per_day is not None):
         return (

@@ -67,7 +67,7 @@ async def _with_pings(events: AsyncGenerator[bytes]) -> AsyncIterator[bytes]:
 async def follow_thread(
     server: ServerState, work: Callable[[Callable[[str, object], None]], None]
 ) -> AsyncIterator[tuple[str, object]]:
-    """Yield what a thread tells while it works: `work` gets the function to tell by.
+    """Run `work` in a thread, and yield the events that it sends by its argument.
 
     It works on to its end where nobody listens any more: what an LLM answers is kept. What it
     raises is raised here.

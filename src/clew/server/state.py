@@ -1,4 +1,4 @@
-"""What the routes of one server share."""
+"""The state that all routes of one server share."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerState:
-    """A server's settings, database and indexes, and where its work is done."""
+    """A server's settings, database, indexes, jobs and threads."""
 
     settings: ServerSettings
     database: ServerDatabase
@@ -52,7 +52,7 @@ class ServerState:
 async def open_state(
     settings: ServerSettings, opener: Opener = open_any
 ) -> AsyncIterator[ServerState]:
-    """Open what a server needs, and close it when the block ends."""
+    """Open the state of a server, and close it when the block ends."""
     database = ServerDatabase(settings.home)
     alive = ProcessLock(settings.home)
     indexes = Indexes(settings, database, opener)

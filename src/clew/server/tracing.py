@@ -33,10 +33,10 @@ def open_span(
 
 
 def find_context() -> Context:
-    """Return the place in a trace at which this is called."""
+    """Return the current context of the trace."""
     return trace.set_span_in_context(trace.get_current_span())
 
 
 def begin_span(name: str, attributes: Attributes, within: Context) -> Span:
-    """Return a span below a place in a trace; who calls this ends it, maybe in another thread."""
+    """Begin a span in a context; the caller ends it, in any thread."""
     return trace.get_tracer(_NAME).start_span(name, within, trace.SpanKind.CLIENT, dict(attributes))

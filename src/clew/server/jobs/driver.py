@@ -1,4 +1,4 @@
-"""Who starts the processes of jobs and looks after them: one server of a home at a time.
+"""The driver of jobs: one server of a home starts their processes and watches them.
 
 What a server had started goes on when it dies, and the next one looks after it: which processes
 live is known by locks that the system frees when they die.
@@ -49,7 +49,7 @@ LEFT: list[subprocess.Popen[bytes]] = []
 
 
 class Jobs:
-    """The jobs of a server: its routes put them in, `drive` brings them to their end."""
+    """The jobs of a server: routes submit them, and `drive` runs them."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Jobs:
         key: str = "",
         prepare: Callable[[Path], None] | None = None,
     ) -> Job:
-        """Put a job into the queue; `prepare` writes what it needs into its folder before."""
+        """Queue a job; `prepare` writes its files into its folder before."""
         run = self._plan_run(name)
         if run is None:
             raise not_found(f"there is no index {name!r:.80} here")
@@ -102,11 +102,11 @@ class Jobs:
             raise
 
     def wake(self) -> None:
-        """Let the queue be looked at now; called in the event loop."""
+        """Wake the driver now; call this in the event loop."""
         self._changed.set()
 
     def _plan_run(self, name: str) -> Mapping[str, Any] | None:
-        """Return what the process of a job opens an index with, None where there is none."""
+        """Return how the process of a job opens an index, or None where there is no index."""
         folder = self._folders().get(name)
         if folder is None:
             return None
@@ -120,7 +120,7 @@ class Jobs:
     # -- the driver ---------------------------------------------------------------------------
 
     async def drive(self) -> None:
-        """Look after the jobs until this is cancelled."""
+        """Start and watch jobs until cancelled."""
         told = ""
         while True:
             self._changed = anyio.Event()
@@ -136,7 +136,7 @@ class Jobs:
                 await self._changed.wait()
 
     def step(self) -> bool:
-        """Do what is to be done now; say whether more will be soon."""
+        """Do one round of the driver; say whether jobs run."""
         self._reap()
         if not self._is_driver:
             make_folder(self._home / "jobs")
@@ -157,7 +157,7 @@ class Jobs:
         return bool(self.queue.list_running())
 
     def _tidy(self) -> None:
-        """Delete the oldest jobs, and what requests left behind that never came to their end."""
+        """Delete the oldest jobs, and the files of unfinished requests."""
         for each in self.queue.forget_old():
             shutil.rmtree(find_job_folder(self._home, each), ignore_errors=True)
         staged = (self._home / "uploads").glob("*")
@@ -186,7 +186,7 @@ class Jobs:
             self.queue.record_death(job, reason, _MOST_DEATHS)
 
     def _reap(self) -> None:
-        """Take note of processes that have ended, so that the system can forget them."""
+        """Reap processes that have ended."""
         for each in [each for each in LEFT if each.poll() is not None]:
             LEFT.remove(each)
         for job_id, child in list(self._children.items()):
@@ -196,7 +196,7 @@ class Jobs:
                     del self._children[job_id]
 
     def _look_after(self, job: Job) -> None:
-        """Find out whether the process of a job has died; end one that is cancelled."""
+        """Check whether the process of a job died, and end it where the job is cancelled."""
         child = self._children.get(job.id)
         if child is None and not job.entered and time.time() - self._find_start(job) < _START_S:
             return  # another server has just started its process, which will take the lock
@@ -211,13 +211,13 @@ class Jobs:
             self._end(job.id, job.pid)
 
     def _find_start(self, job: Job) -> float:
-        """Return when the process of a job was started, as its log says."""
+        """Return the start time of the process of a job, from its log."""
         with suppress(OSError):
             return find_job_log(self._home, job.id, job.attempt).stat().st_mtime
         return 0.0
 
     def _end(self, job_id: str, pid: int) -> None:
-        """Ask the process of a job to end; end it at once where it was asked long before."""
+        """Send SIGTERM to the process of a job, and SIGKILL after the grace period."""
         now = time.monotonic()
         if job_id not in self._asked:
             self._asked[job_id] = now
@@ -228,11 +228,11 @@ class Jobs:
     # -- the end of a server ------------------------------------------------------------------
 
     def stop_starting(self) -> None:
-        """Start no process any more: the next server does."""
+        """Start no more processes; the next server does."""
         self._begins = False
 
     def stop(self) -> None:
-        """End what runs, behind what it has at hand; a server that starts later goes on with it."""
+        """Ask running jobs to stop and wait for them; a later server resumes them."""
         if not self._is_driver:
             return
         asked: set[int] = set()
@@ -245,7 +245,7 @@ class Jobs:
             self._reap()
 
     def close(self) -> None:
-        """Let go of the queue; what runs goes on."""
+        """Release the driver's lock; running jobs go on."""
         LEFT.extend(each for each in self._children.values() if each.poll() is None)
         self._children.clear()
         self._driving.close()
@@ -262,7 +262,7 @@ def _send_signal(pid: int, number: signal.Signals, *, whole: bool) -> None:
 
 
 def _describe_end(child: subprocess.Popen[bytes] | None) -> str:
-    """Return how a process ended, as far as that is known."""
+    """Describe how a process ended."""
     if child is None:
         return "its process is gone"
     if child.returncode < 0:

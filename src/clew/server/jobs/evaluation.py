@@ -1,4 +1,4 @@
-"""An evaluation as a job: questions that were uploaded, asked of an index as it is."""
+"""An evaluation as a job, of uploaded questions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run_evaluation(
     budget: Budget,
     on_progress: Callable[[int, int], None],
 ) -> dict[str, Any]:
-    """Measure, and write the report into the job's folder; return what is told of it.
+    """Run an evaluation, write its report into the job's folder, and return its summary.
 
     What a process that died had measured is not asked again, unless the index has changed since.
     """
@@ -65,7 +65,7 @@ def run_evaluation(
 
 
 def _hide_addresses(found: Any) -> Any:  # noqa: ANN401 -- JSON
-    """Return a report whose errors tell nobody where models are."""
+    """Remove the addresses of models from the errors of a report."""
     if isinstance(found, list):
         return [_hide_addresses(each) for each in found]
     if not isinstance(found, dict):

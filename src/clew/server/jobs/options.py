@@ -1,4 +1,4 @@
-"""What may be asked of each kind of job, checked before a job waits for its turn."""
+"""The options of each kind of job, checked before it is queued."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class ExtractOptions(PaidOptions):
     methods: list[Method] | None = Field(None, max_length=50)  # that the index is made for
 
     def extraction(self) -> dict[str, Any]:
-        """Return what `Index.add` is told of the extraction."""
+        """Return the arguments of `Index.add` for the extraction."""
         given = {name: getattr(self, name) for name in _EXTRACTION}
         return {name: value for name, value in given.items() if value is not None}
 
@@ -143,7 +143,7 @@ KINDS: Mapping[str, type[Body]] = {
 
 
 def make_protocol(options: EvaluateOptions) -> Protocol:
-    """Return what an evaluation measures."""
+    """Return the evaluation's protocol."""
     from clew.evaluate import Scoring, Setting
     from clew.evaluate.measure import Protocol
 

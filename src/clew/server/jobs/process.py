@@ -1,4 +1,4 @@
-"""The process of a job: it opens the index, works, and writes down what it does.
+"""The process of a job: it opens the index, works, and records events.
 
 It lives in a session of its own, so that what ends a server does not end it. SIGTERM asks it to
 end behind what it has at hand.
@@ -47,11 +47,11 @@ _log = logging.getLogger(__name__)
 
 
 class _EndRequested(BaseException):
-    """The process was asked to end where nothing could end whole."""
+    """SIGTERM came where the work cannot stop by itself."""
 
 
 def run_job(home: Path, job_id: str, attempt: int) -> None:
-    """Do a job, unless that is not wanted any more."""
+    """Run one attempt of a job, unless it was cancelled or started anew."""
     folder = find_job_folder(home, job_id)
     database = ServerDatabase(home)
     queue = JobQueue(database)
@@ -79,7 +79,7 @@ def run_job(home: Path, job_id: str, attempt: int) -> None:
 def _run_to_outcome(
     job: Job, database: ServerDatabase, queue: JobQueue, spending: KeySpending
 ) -> tuple[str, dict[str, Any]]:
-    """Return how a job ended, and what is told of it."""
+    """Run a job; return its final state and result."""
     stop = Stop()
     with _stop_on_signal(stop):
         try:
@@ -134,7 +134,7 @@ def _open_and_work(
 
 
 def _work_when_free(task: JobTask, queue: JobQueue, job: Job) -> dict[str, Any]:
-    """Work as soon as no other process writes to the index."""
+    """Do the job, retrying while another process holds the index's lock."""
     pause, last = _RETRY_S
     is_told = False
     while True:
@@ -156,7 +156,7 @@ def _work_when_free(task: JobTask, queue: JobQueue, job: Job) -> dict[str, Any]:
 
 @contextmanager
 def _stop_on_signal(stop: Stop) -> Iterator[None]:
-    """Let SIGTERM stop the block behind what is at hand, or at once where nothing heeds it."""
+    """Let SIGTERM stop the block at the next safe point, or at once where there is none."""
     is_over = False
 
     def ask(_signal: int, _frame: FrameType | None) -> None:
@@ -178,7 +178,7 @@ def _stop_on_signal(stop: Stop) -> Iterator[None]:
 
 @contextmanager
 def _report_progress(progress: Progress, queue: JobQueue, job: Job, home: Path) -> Iterator[None]:
-    """Write down how far the block is, while it runs and at its end."""
+    """Record the progress of the block, while it runs and at its end."""
     over = threading.Event()
     before = dict(job.progress or {})
 
@@ -238,7 +238,7 @@ def _describe_error(error: ClewError | OSError, home: Path) -> dict[str, Any]:
 
 
 def _hide_places(data: Mapping[str, Any], home: Path) -> dict[str, Any]:
-    """Return what is told without the places of files on this machine."""
+    """Remove paths of this machine from event data."""
     return {
         name: _hide_home(value, home) if isinstance(value, str) else value
         for name, value in data.items()

@@ -1,4 +1,4 @@
-"""Jobs as rows: what was asked for, what became of it, and what was told meanwhile.
+"""Jobs as rows of the database, with their events.
 
 Any number of servers and jobs on one home use the rows; each change of a state is one transaction,
 together with the event that tells of it.
@@ -45,7 +45,7 @@ _HERE = "id NOT IN (SELECT job FROM placed WHERE place != ?)"  # this machine ha
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A job as its row has it."""
+    """A row of the job table."""
 
     number: int
     id: str
@@ -73,7 +73,7 @@ class Job:
         return self.state in ENDED
 
     def make_view(self) -> JobView:
-        """Return what callers are shown of a job."""
+        """Return the job as callers see it."""
         return JobView(
             id=self.id,
             index=self.name,
@@ -101,7 +101,7 @@ class JobQueue:
 
     @staticmethod
     def make_id() -> str:
-        """Return an id for a job that is about to be added."""
+        """Return a new random id."""
         return secrets.token_hex(8)
 
     def add(
@@ -115,7 +115,7 @@ class JobQueue:
         options: Mapping[str, Any],
         run: Mapping[str, Any],
     ) -> Job:
-        """Put a job behind those that wait."""
+        """Queue a job."""
         texts = (str(folder), kind, key, json.dumps(options), QUEUED)
         row = (job_id, name, *texts, time.time(), json.dumps(run))
         with self._database.writing() as connection:
@@ -133,7 +133,7 @@ class JobQueue:
         return found
 
     def get(self, job_id: str) -> Job | None:
-        """Return the job of an id, None where there is none."""
+        """Return a job, or None."""
         found = self._find_jobs("WHERE id = ?", (job_id,))
         return found[0] if found else None
 
@@ -143,7 +143,7 @@ class JobQueue:
         return {**dict.fromkeys(STATES, 0), **{state: int(n) for state, n in found}}
 
     def list_running(self) -> list[Job]:
-        """Return the jobs of which a process of this machine runs, or did."""
+        """Return the running jobs of this machine."""
         here = f"WHERE state = ? AND {_HERE} ORDER BY number"
         return self._find_jobs(here, (RUNNING, self._database.place))
 
@@ -156,7 +156,7 @@ class JobQueue:
         offset: int = 0,
         limit: int = 100,
     ) -> tuple[list[Job], int]:
-        """Return jobs of some indexes, or of all, the newest first; and how many there are."""
+        """Return one page of jobs, the newest first, and the number of all."""
         where, values = ["1 = 1"], list[Any]()
         if names is not None:
             marks = ", ".join("?" * len(names)) or "NULL"
@@ -178,19 +178,19 @@ class JobQueue:
     # -- what is told -------------------------------------------------------------------------
 
     def add_event(self, job_id: str, kind: str, data: Mapping[str, Any]) -> None:
-        """Write down an event."""
+        """Add an event to a job."""
         with self._database.writing() as connection:
             _insert_event(connection, job_id, kind, data)
 
     def add_progress(self, job_id: str, progress: Mapping[str, Any]) -> None:
-        """Write down how far a job is, as an event and as what it was told last."""
+        """Record the progress of a job, and add it as an event."""
         with self._database.writing() as connection:
             _insert_event(connection, job_id, "progress", progress)
             question = "UPDATE job SET progress = ? WHERE id = ?"
             connection.execute(question, (json.dumps(progress), job_id))
 
     def list_events(self, job_id: str, after: int = 0, limit: int = 1_000) -> list[JobEvent]:
-        """Return the events of a job that have higher numbers than `after`, in their order."""
+        """Return the events of a job with numbers above `after`, in order."""
         question = """SELECT number, at, kind, data FROM event WHERE job = ? AND number > ?
             ORDER BY number LIMIT ?"""
         return [
@@ -201,7 +201,7 @@ class JobQueue:
     # -- from state to state ------------------------------------------------------------------
 
     def claim(self, most: int, run: Callable[[str], Mapping[str, Any] | None]) -> Job | None:
-        """Let the first job begin that may: below `most` at a time, one of an index, in order.
+        """Start the first waiting job that may run, and return it, or None.
 
         `run` says for the name of an index what it is opened with now, None where that is what it
         was when the job came.
@@ -228,7 +228,7 @@ class JobQueue:
         return self.get(job_id)
 
     def enter(self, job_id: str, attempt: int, pid: int) -> Job | None:
-        """Note that the process of an attempt runs; None where that is not wanted any more."""
+        """Record that the process of an attempt runs; returns None where it should not."""
         with self._database.writing() as connection:
             connection.execute(
                 """UPDATE job SET entered = 1, pid = ? WHERE id = ? AND attempt = ?
@@ -240,17 +240,17 @@ class JobQueue:
         return self.get(job_id)
 
     def end(self, job: Job, state: str, result: Mapping[str, Any]) -> None:
-        """Write down how a running job ended, or that it was interrupted."""
+        """Record the end or interruption of a running job."""
         with self._database.writing() as connection:
             _end(connection, job, state, result)
 
     def is_cancelled(self, job_id: str) -> bool:
-        """Say whether somebody asked for the end of a job."""
+        """Say whether a job is cancelled."""
         found = self._database.read_rows("SELECT cancelled FROM job WHERE id = ?", (job_id,))
         return bool(found) and found[0][0] is not None
 
     def cancel(self, job_id: str) -> Job | None:
-        """Ask for the end of a job: one that waits ends now, one that runs as soon as it can."""
+        """Cancel a job: a waiting one at once, a running one at its next safe point."""
         with self._database.writing() as connection:
             connection.execute(
                 """UPDATE job SET cancelled = ? WHERE id = ? AND cancelled IS NULL
@@ -267,7 +267,7 @@ class JobQueue:
         return self.get(job_id)
 
     def record_death(self, job: Job, reason: str, most_deaths: int) -> None:
-        """Write down that the process of a job ended without a word: it is begun again, or not.
+        """Record that the process of a job died; the job is retried a few times.
 
         `job` is the row as it was looked at; nothing is done where it has changed since.
         """
@@ -296,7 +296,7 @@ class JobQueue:
                 _end(connection, job, INTERRUPTED, told)
 
     def add_spent(self, job_id: str, more: Bill) -> None:
-        """Add to what a job spent or has set aside; what it did not spend is taken off again."""
+        """Add to the spending of a job; a negative amount gives back what was set aside."""
         with self._database.writing() as connection:
             connection.execute(
                 """UPDATE job SET tokens = tokens + ?, usd = usd + ?,
@@ -307,7 +307,7 @@ class JobQueue:
     # -- what goes ----------------------------------------------------------------------------
 
     def end_all(self, folder: Path) -> bool:
-        """Cancel what waits for an index that goes; say whether no job of it runs."""
+        """Cancel the waiting jobs of an index; say whether none is running."""
         question = "SELECT id FROM job WHERE folder = ? AND state IN (?, ?)"
         for (job_id,) in self._database.read_rows(question, (str(folder), *_WAITING)):
             self.cancel(job_id)
@@ -315,7 +315,7 @@ class JobQueue:
         return not self._database.read_rows(question, (str(folder), RUNNING))
 
     def forget_old(self) -> list[str]:
-        """Delete the oldest jobs that ended, but for so many; return their ids."""
+        """Delete all but the newest finished jobs; return their ids."""
         question = """SELECT id FROM job WHERE state IN (?, ?, ?) ORDER BY number DESC
             LIMIT ? OFFSET ?"""
         values = (*sorted(ENDED), _MOST_OLD, _KEPT)
@@ -329,7 +329,7 @@ class JobQueue:
 
 
 def _find_next(connection: Connection, most: int, place: str) -> tuple[str, str] | None:
-    """Return the id and the index of the job that may begin here, None where none may."""
+    """Return id and index of the next job for this machine, or None."""
     question = f"SELECT folder FROM job WHERE state = ? AND {_HERE}"  # noqa: S608 -- of ours
     busy = {row[0] for row in sqlite.rows(connection, question, (RUNNING, place))}
     if len(busy) >= most:

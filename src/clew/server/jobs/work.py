@@ -1,4 +1,4 @@
-"""What the process of a job does, by its kind."""
+"""The work of each kind of job."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class JobTask:
 
 
 def do_job(task: JobTask, progress: Progress) -> dict[str, Any]:
-    """Do what a job is for; return what is told of it at its end."""
+    """Do the work of a job, and return its result."""
     options = KINDS[task.kind].model_validate(dict(task.options))
     if isinstance(options, IndexOptions):
         return _report_added(task, _add_sent(task, options, progress))
@@ -59,10 +59,10 @@ def do_job(task: JobTask, progress: Progress) -> dict[str, Any]:
     if isinstance(options, EvaluateOptions):
         from clew.server.jobs.evaluation import run_evaluation
 
-        def asked(done: int, total: int) -> None:
+        def report(done: int, total: int) -> None:
             progress.stage, progress.chunks = "asking", (done, total)
 
-        return run_evaluation(task.index, options, task.folder, task.budget, asked)
+        return run_evaluation(task.index, options, task.folder, task.budget, report)
     progress.stage = "compacting"
     before = _measure_size(task.index.folder)
     task.index.compact()
@@ -130,7 +130,7 @@ def _read_documents(path: Path) -> Iterator[Document]:
 
 
 def _report_added(task: JobTask, added: Added) -> dict[str, Any]:
-    """Tell of what was skipped, and return what else a run of `Index.add` reports."""
+    """Add an event for each skipped input, and return the report of `Index.add`."""
     report = added.report
     for each in report.skipped[:_MOST]:
         task.tell("skipped", _describe_skipped(each))

@@ -1,4 +1,4 @@
-"""The Model Context Protocol, spoken: what is imported late."""
+"""The MCP server; `mcp` takes long to import, so this module is imported late."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BY_NAME: Mapping[str, McpTool] = {each.name: each for each in TOOLS}
 
 
 def make_server(place_of: Callable[[Context], Place]) -> Server[Any]:
-    """Return a server of the protocol; `place_of` says who calls."""
+    """Return an MCP server; `place_of` finds the caller of a request."""
 
     async def list_tools(
         _context: Context, _params: types.PaginatedRequestParams | None
@@ -54,7 +54,7 @@ def make_server(place_of: Callable[[Context], Place]) -> Server[Any]:
 
 
 def serve_http(settings: ServerSettings) -> StreamableHTTPSessionManager:
-    """Return what answers requests over HTTP, each by itself, in whose scope a place is."""
+    """Return the manager of stateless MCP sessions over HTTP."""
     server = make_server(lambda context: context.request.scope[PLACE])  # type: ignore[union-attr]
     names = sorted(settings.allowed_hosts)
     hosts = [f"{name}{port}" for name in names for port in ("", ":*")]
@@ -72,7 +72,7 @@ def serve_http(settings: ServerSettings) -> StreamableHTTPSessionManager:
 
 
 async def serve_stdio(place: Place) -> None:
-    """Serve whoever started this process, by its standard input and output, until that ends."""
+    """Serve MCP over standard input and output until the input ends."""
     logging.getLogger("mcp").setLevel(logging.WARNING)
     server = make_server(lambda _: place)
     async with stdio_server() as (read, write):
@@ -97,7 +97,7 @@ def _describe_tool(tool: McpTool) -> types.Tool:
 
 
 def _make_schema(found: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema without the sentences that explain classes to programmers."""
+    """Return the JSON schema of a type, without its docstrings."""
     kept = {name: value for name, value in found.items() if name not in {"description", "title"}}
     if "$defs" in kept:
         kept["$defs"] = {name: _make_schema(each) for name, each in kept["$defs"].items()}
@@ -131,7 +131,7 @@ def _make_failure(sentence: str) -> types.CallToolResult:
 async def run_manager(
     manager: StreamableHTTPSessionManager, *, task_status: anyio.abc.TaskStatus[None]
 ) -> None:
-    """Keep what answers over HTTP at work until the server stops."""
+    """Run the session manager until the server stops."""
     async with manager.run():
         task_status.started()
         await anyio.sleep_forever()

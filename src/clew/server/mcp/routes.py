@@ -23,7 +23,7 @@ _PROTOCOL = "clew.server.mcp.protocol"
 
 
 class McpManager:
-    """Answers over HTTP; what it needs for that is imported when it is first asked."""
+    """Starts the MCP session manager at the first request."""
 
     def __init__(self, server: ServerState) -> None:
         self._server = server
@@ -31,7 +31,7 @@ class McpManager:
         self._manager: Any = None
 
     async def manager(self) -> Any:  # noqa: ANN401 -- of a package that is imported late
-        """Return what speaks the protocol."""
+        """Return the session manager, started."""
         async with self._lock:
             if self._manager is None:
                 protocol = await run_sync(import_module, _PROTOCOL)

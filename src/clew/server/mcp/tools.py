@@ -102,12 +102,14 @@ def search(place: Place, given: SearchFor) -> SearchResults:
             known[key] = _document(place.one(each.index), each.hit.document_id)
         seen = parts.setdefault(key, [])
         if len(results) < _MOST and not any(each.hit.start in part for part in seen):
-            seen.append(_part(known[key], each.hit))
-            results.append(_result(place, each.index, known[key], each.hit, seen[-1]))
+            seen.append(_find_part(known[key], each.hit))
+            results.append(_make_result(place, each.index, known[key], each.hit, seen[-1]))
     return SearchResults(results=results)
 
 
-def _result(place: Place, index: str, document: Document, hit: Hit, part: range) -> SearchResult:
+def _make_result(
+    place: Place, index: str, document: Document, hit: Hit, part: range
+) -> SearchResult:
     is_whole = len(part) == len(document.text)
     where = "" if is_whole else f":{part.start}-{part.stop}"
     title = document.title or document.id
@@ -118,7 +120,7 @@ def _result(place: Place, index: str, document: Document, hit: Hit, part: range)
     )
 
 
-def _part(document: Document, hit: Hit) -> range:
+def _find_part(document: Document, hit: Hit) -> range:
     """Return the part of a document that a hit stands for: all of it, unless it is long."""
     if len(document.text) <= LONG:
         return range(len(document.text))
@@ -151,7 +153,7 @@ def fetch(place: Place, given: Fetch) -> Fetched:
     if not slash:
         raise InputError(f"an id is INDEX/DOCUMENT, as search gives it, not {given.id!r:.200}")
     scoped = place.one(index)
-    document, start, end = _ranged(scoped, name)
+    document, start, end = _find_range(scoped, name)
     total = len(document.text)
     end = min(end, start + LONG, total)
     about = {
@@ -173,7 +175,7 @@ def fetch(place: Place, given: Fetch) -> Fetched:
     )
 
 
-def _ranged(scoped: ScopedIndex, name: str) -> tuple[Document, int, int]:
+def _find_range(scoped: ScopedIndex, name: str) -> tuple[Document, int, int]:
     """Return a document and the range of its characters that are meant, of all that are asked for.
 
     A document may have an id that looks like a range of another one: then it is that document.
@@ -265,7 +267,7 @@ def ask(place: Place, given: Ask) -> AnsweredBy:
         answer=REFUSAL if is_refused else answer.text,
         kind=answer.kind,
         citations=[
-            _quoted(place, scoped.name, number, each, titles.get(each.number, ""))
+            _quote_range(place, scoped.name, number, each, titles.get(each.number, ""))
             for number, each in enumerate(cited, 1)
         ],
         support=answer.evidence.support,
@@ -275,7 +277,7 @@ def ask(place: Place, given: Ask) -> AnsweredBy:
     )
 
 
-def _quoted(
+def _quote_range(
     place: Place, index: str, number: int, each: Citation | Passage, title: str
 ) -> QuotedRange:
     return QuotedRange(
@@ -326,14 +328,14 @@ def thread(place: Place, given: Ask) -> ThreadsFound:
     scoped = place.one(given.index)
     found = scoped.search(given.question, **given.given())
     return ThreadsFound(
-        paths=[list(map(_passed, path.steps)) for path in found.paths],
+        paths=[list(map(_describe_step, path.steps)) for path in found.paths],
         passages=[_passage(place, scoped.name, hit) for hit in found.hits],
         support=found.support,
         notes=list(found.notes),
     )
 
 
-def _passed(step: Step) -> ThreadStep:
+def _describe_step(step: Step) -> ThreadStep:
     return ThreadStep(
         layer=step.layer,
         text=step.text,

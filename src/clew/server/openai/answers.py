@@ -1,4 +1,4 @@
-"""A question of a client, and its answer in events: pieces of the text, and then all of it."""
+"""Answers for OpenAI's interfaces, whole or streamed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _IGNORED = _PROMPTS | {"tool", "function"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatQuestion:
-    """What a client asks, of which model, and how the answer is to come."""
+    """A question of a conversation, with its model and options."""
 
     model: str
     question: str
@@ -60,7 +60,7 @@ class ChatQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamedAnswer:
-    """A whole answer, as the client is told it."""
+    """A complete answer as it was sent."""
 
     text: str
     reason: str  # why it ended: "stop", or "length"
@@ -73,7 +73,7 @@ class StreamedAnswer:
         return None if self.answer is None else self.answer.usage
 
     def about(self) -> dict[str, Any]:
-        """Return what Clew says of the answer beyond the interface of OpenAI."""
+        """Return the field `clew` of a reply."""
         if self.answer is None:
             return {"kind": "task"}
         evidence, usage = self.answer.evidence, self.answer.usage
@@ -99,7 +99,7 @@ def read_question(
     stop: str | Sequence[str] | None = None,
     most_tokens: int | None = None,
 ) -> ChatQuestion:
-    """Return what a conversation asks. Raises InputError where it does not end with a question."""
+    """Return the question of a conversation. Raises InputError where it ends without one."""
     turns = [
         (each.role, read_text(each))
         for each in messages
@@ -131,7 +131,7 @@ def read_question(
 
 
 def _pair_turns(turns: Sequence[tuple[str, str]]) -> list[Exchange]:
-    """Return each question that was answered, with its answer."""
+    """Pair each answered question with its answer."""
     return [
         Exchange(extract_question(text).strip(), strip_marks(after))
         for (role, text), (role_after, after) in pairwise(turns)
@@ -140,7 +140,7 @@ def _pair_turns(turns: Sequence[tuple[str, str]]) -> list[Exchange]:
 
 
 async def answer_whole(call: Call, asked: ChatQuestion) -> StreamedAnswer:
-    """Return the answer when it is whole."""
+    """Return the complete answer."""
     async for each in answer_events(call, asked):
         if isinstance(each, StreamedAnswer):
             return each
@@ -152,14 +152,14 @@ async def stream_answer(
     asked: ChatQuestion,
     lines: Callable[[AsyncIterator[str | Evidence | StreamedAnswer]], AsyncGenerator[bytes]],
 ) -> StreamingResponse:
-    """Return an answer that is sent as it comes, as the lines that are made of its events.
+    """Return a response that streams an answer, in the events that `lines` makes.
 
     What goes wrong before there is anything to tell is raised here, and so gets its status.
     """
     found = answer_events(call, asked)
     first = await anext(found)
 
-    async def all_of() -> AsyncIterator[str | Evidence | StreamedAnswer]:
+    async def continue_events() -> AsyncIterator[str | Evidence | StreamedAnswer]:
         yield first
         try:
             async for each in found:
@@ -167,7 +167,7 @@ async def stream_answer(
         except ClewError as error:
             raise call.make_refusal(error) from error
 
-    return stream_events(lines(all_of()))
+    return stream_events(lines(continue_events()))
 
 
 async def answer_events(
@@ -227,7 +227,7 @@ async def answer_events(
 
 
 def _choose_ask(call: Call, index: str, options: ClewOptions) -> Callable[..., Answer]:
-    """Return what asks an index, or all of them, within the bounds of the request."""
+    """Return the function that asks an index, or all of them, within the request's budget."""
     tokens, usd = options.budget_tokens, options.budget_usd
     if index:
         return call.open_index(index, tokens=tokens, usd=usd).ask
@@ -236,7 +236,7 @@ def _choose_ask(call: Call, index: str, options: ClewOptions) -> Callable[..., A
 
 
 class _HeldText:
-    """The pieces of a text of which the last one is held back, with numbers where they belong.
+    """A streamed text whose last piece is held back, until its citations are known.
 
     What no LLM writes comes in one piece, and is told in another form when the answer is known.
     """
@@ -248,7 +248,7 @@ class _HeldText:
         self._held = ""
 
     def hear(self, kind: str, data: Any) -> str:  # noqa: ANN401 -- a piece, None, or a citation
-        """Return what is told now."""
+        """Return the text to send now."""
         if kind == "citation":
             return self._mark(data)
         if data is None:
@@ -260,7 +260,7 @@ class _HeldText:
         return self._tell(before)
 
     def _mark(self, citation: Citation) -> str:
-        """Return the number of a citation, behind the text that it supports."""
+        """Return the number of a citation, behind the sentence that it supports."""
         if self._form == "none":
             return ""
         held, self._held = self._held, ""

@@ -85,13 +85,13 @@ async def complete(call: Call) -> Response:
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """What all chunks of one answer share."""
+    """The fields that all chunks of one answer share."""
 
     model: str
     id: str = field(default_factory=lambda: f"chatcmpl-{secrets.token_hex(12)}")
     created: int = field(default_factory=lambda: int(time.time()))
 
-    def chunk(self, delta: dict[str, Any], **more: object) -> dict[str, Any]:
+    def make_chunk(self, delta: dict[str, Any], **more: object) -> dict[str, Any]:
         reason = more.pop("finish_reason", None)
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
         return {**self.make_object("chat.completion.chunk"), "choices": [choice], **more}
@@ -120,8 +120,8 @@ async def _write_events(
     *,
     usage: bool,
 ) -> AsyncGenerator[bytes]:
-    """Yield a chunk for each event, as a line; an error ends them."""
-    yield write_event(head.chunk({"role": "assistant", "content": ""}))
+    """Yield the server-sent events of an answer; an error ends them."""
+    yield write_event(head.make_chunk({"role": "assistant", "content": ""}))
     try:
         async for each in found:
             for chunk in _make_chunks(head, asked, each):
@@ -140,17 +140,17 @@ def _make_chunks(
 ) -> Iterator[dict[str, Any]]:
     is_open_webui = asked.citations == "open-webui"
     if isinstance(event, str):
-        yield head.chunk({"content": event})
+        yield head.make_chunk({"content": event})
     elif not isinstance(event, StreamedAnswer):
         if is_open_webui:
-            yield head.chunk({}, event=_make_status(event))
+            yield head.make_chunk({}, event=_make_status(event))
     else:
         if is_open_webui:
             for reference in event.references:
-                yield head.chunk({}, event=make_source_event(reference))
+                yield head.make_chunk({}, event=make_source_event(reference))
         elif asked.citations == "annotations" and event.references:
-            yield head.chunk({"annotations": _make_annotations(event)})
-        yield head.chunk({}, finish_reason=event.reason, clew=event.about())
+            yield head.make_chunk({"annotations": _make_annotations(event)})
+        yield head.make_chunk({}, finish_reason=event.reason, clew=event.about())
 
 
 def _make_status(evidence: Evidence) -> dict[str, Any]:

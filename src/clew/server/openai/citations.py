@@ -1,4 +1,4 @@
-"""An answer as a text for a chat, with its citations in the form that the other side shows."""
+"""Citations of an answer in the form that the client shows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MARKS = re.compile(r"(?: ?\[\d{1,3}\])+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """What one number in an answer stands for."""
+    """The source behind one citation number."""
 
     number: int  # from 1, or behind those of the client, in the order in which they are told
     id: str  # as the tools of MCP name a part of a document
@@ -44,7 +44,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class PlacedMark:
-    """The characters of what is told at which a reference's number stands."""
+    """The characters of the sent text that are a reference's number."""
 
     reference: Reference
     start: int
@@ -53,7 +53,7 @@ class PlacedMark:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRest:
-    """What follows the text that was told already, and what its numbers stand for."""
+    """The rest of an answer behind the streamed text, with all references."""
 
     rest: str
     references: tuple[Reference, ...]
@@ -62,7 +62,7 @@ class AnswerRest:
 
 @dataclass(slots=True)
 class StreamedMarks:
-    """What was told of an answer as it came: its text, and the numbers that stand in it."""
+    """The streamed part of an answer, with the citation numbers in it."""
 
     text: str = ""  # without numbers
     n_told: int = 0  # characters in all, with what does not count
@@ -71,7 +71,7 @@ class StreamedMarks:
     spans: list[tuple[_Range, int, int]] = field(default_factory=list)  # in all that was told
 
     def mark(self, citation: Citation, before: int) -> str:
-        """Return the number of a citation as it is told behind the text."""
+        """Return the number of a citation as it is streamed."""
         key, place = _find_range(citation), len(self.text)
         number = self.numbers.setdefault(key, before + len(self.numbers) + 1)
         text = _write_mark(number, follows=bool(self.spans) and self.spans[-1][2] == self.n_told)
@@ -84,7 +84,7 @@ class StreamedMarks:
 def compose_rest(
     answer: Answer, told: StreamedMarks, *, index: str, base: str, form: str, before: int = 0
 ) -> AnswerRest:
-    """Return what is left to tell of an answer of which `told` was told as it came.
+    """Return the rest of an answer, of which `told` was streamed already.
 
     The numbers begin behind the `before` sources that the other side shows itself. `form` is one
     of `clew.server.keys.CITATIONS`. Where the other side shows Markdown, texts of documents are
@@ -133,7 +133,7 @@ def compose_rest(
 def _add_marks(
     text: str, told: StreamedMarks, cited: Mapping[Reference, Citation]
 ) -> tuple[str, list[PlacedMark]]:
-    """Return what is left to tell of an answer's text, with the numbers where they belong.
+    """Return the rest of an answer's text, with citation numbers in their places.
 
     One whose place was told without it stands at the end, unless it stands somewhere already.
     """
@@ -158,7 +158,7 @@ def _add_marks(
 
 
 def _write_mark(number: int, *, follows: bool) -> str:
-    """Return a number in brackets, with a blank before it unless it follows another one."""
+    """Return a number in brackets, behind a blank unless it follows another number."""
     return f"[{number}]" if follows else f" [{number}]"
 
 
@@ -167,7 +167,7 @@ def _find_range(citation: Citation) -> _Range:
 
 
 def strip_marks(text: str) -> str:
-    r"""Return an answer of an earlier turn without the marks and sources that were added to it.
+    r"""Remove the citation numbers and sources from an earlier answer.
 
     >>> strip_marks("In Larvik. [1][2]\n\n**Sources**\n\n1. [Fram](http://x)")
     'In Larvik.'
@@ -176,7 +176,7 @@ def strip_marks(text: str) -> str:
 
 
 def find_marks(references: Sequence[Reference], text: str, offset: int = 0) -> Iterator[PlacedMark]:
-    """Yield the places at which the marks of references stand in a text, behind `offset`.
+    """Yield the places of references' numbers in a text, shifted by `offset`.
 
     A text may have such a mark of its own, so they are looked for from the end.
     """
@@ -191,7 +191,7 @@ def find_marks(references: Sequence[Reference], text: str, offset: int = 0) -> I
 
 
 def make_source_event(each: Reference) -> dict[str, Any]:
-    """Return a reference as Open WebUI shows sources; its numbers count distinct ones.
+    """Return the event by which Open WebUI shows a source; it numbers distinct ones.
 
     The id is no address: Open WebUI shows such a one instead of the title, and has the browser ask
     Google for an icon of it, with the address in the request. The quote is shown as Markdown.
@@ -261,5 +261,5 @@ def _join_lines(text: str) -> str:
 
 
 def _escape_markdown(text: str) -> str:
-    """Return a text of a document as Markdown that shows it as it is."""
+    """Escape a text for Markdown, in one line."""
     return _SPECIAL.sub(r"\\\1", _join_lines(text))

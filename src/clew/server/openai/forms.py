@@ -1,4 +1,4 @@
-"""What requests and errors look like here: those that are read, and those that are sent."""
+"""Request bodies and errors of OpenAI's interfaces."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class ClewOptions(AskedBody):
 
 
 def choose_citations(call: Call, options: ClewOptions) -> str:
-    """Return how an answer cites: as the request says, or its header, or its key."""
+    """Return the form of citations, from the request, its header or its key."""
     key = call.caller.key
     usual = CITATIONS[0] if key is None else key.options.citations
     chosen = options.citations or call.request.headers.get("x-clew-citations") or usual
@@ -99,7 +99,7 @@ def read_text(message: ChatMessage) -> str:
 
 
 def make_error(refusal: Refusal) -> dict[str, Any]:
-    """Return an error as OpenAI's clients read it."""
+    """Return an error in OpenAI's form."""
     kind = _TYPES.get(refusal.status, "api_error")
     return {"error": {"message": str(refusal), "type": kind, "param": None, "code": refusal.code}}
 
@@ -110,5 +110,5 @@ def make_route(path: str, handle: Callable[[Call], Awaitable[Response]], method:
 
 
 def respond_to_refusal(refusal: Refusal, _request: Request | None = None) -> Response:
-    """Return the response that tells of a refusal."""
+    """Return a response with a refusal in OpenAI's form."""
     return respond(make_error(refusal), refusal.status, refusal.headers)

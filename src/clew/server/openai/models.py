@@ -20,7 +20,7 @@ PREFIX = f"{ALL}/"
 
 
 def parse_model(call: Call, model: str) -> tuple[str, str | None]:
-    """Return the index of a model, and the method by which it is asked where one is named.
+    """Return the index and the method, if any, that a model names.
 
     The index is "" where all that the caller sees are meant. Raises a refusal, 404, for a model
     that the caller does not see, and UnknownMethod.

@@ -71,7 +71,7 @@ async def create_response(call: Call) -> Response:
     )
     head = _Response(model=body.model, most_tokens=body.max_output_tokens)
     if not body.stream:
-        return respond(head.completed(await answer_whole(call, asked), asked))
+        return respond(head.make_complete(await answer_whole(call, asked), asked))
     return await stream_answer(call, asked, lambda found: _write_events(head, asked, found))
 
 
@@ -94,7 +94,7 @@ def _read_messages(body: ResponsesBody) -> list[ChatMessage]:
 
 @dataclass(frozen=True, slots=True)
 class _Response:
-    """One response: what stays the same of it from its first event to its last."""
+    """The fields that all events of one response share."""
 
     model: str
     most_tokens: int | None
@@ -129,19 +129,19 @@ class _Response:
             **more,
         }
 
-    def completed(self, told: StreamedAnswer, asked: ChatQuestion) -> dict[str, Any]:
+    def make_complete(self, told: StreamedAnswer, asked: ChatQuestion) -> dict[str, Any]:
         """Return the response with the whole answer."""
         status = "incomplete" if told.reason == "length" else "completed"
         why = {"reason": "max_output_tokens"} if status == "incomplete" else None
         return self.make_object(
             status,
             incomplete_details=why,
-            output=[self.message(status, [_make_part(told, asked)])],
+            output=[self.make_message(status, [_make_part(told, asked)])],
             usage=_make_usage(told.usage),
             clew=told.about(),
         )
 
-    def message(self, status: str, content: list[dict[str, Any]]) -> dict[str, Any]:
+    def make_message(self, status: str, content: list[dict[str, Any]]) -> dict[str, Any]:
         """Return the one item of its output."""
         return {
             "id": self.item,
@@ -166,7 +166,9 @@ async def _write_events(
     in_content = {**place, "content_index": 0}
     yield event("response.created", response=begun)
     yield event("response.in_progress", response=begun)
-    yield event("response.output_item.added", output_index=0, item=head.message("in_progress", []))
+    yield event(
+        "response.output_item.added", output_index=0, item=head.make_message("in_progress", [])
+    )
     yield event("response.content_part.added", **in_content, part=empty)
     told = StreamedAnswer(text="", reason="stop")
     try:
@@ -181,7 +183,7 @@ async def _write_events(
         failed = {"code": "server_error", "message": str(refusal)}
         yield event("response.failed", response=head.make_object("failed", error=failed))
         return
-    response = head.completed(told, asked)
+    response = head.make_complete(told, asked)
     [item] = response["output"]
     [part] = item["content"]
     for n, annotation in enumerate(part["annotations"]):

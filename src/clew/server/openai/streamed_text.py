@@ -1,4 +1,4 @@
-"""A text on its way to a client, which may want it to end early."""
+"""A streamed text that may end early, at a stop text or a number of tokens."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from clew.text import tokens
 
 
 class StreamedText:
-    """What a client is told of a text that comes in pieces, and why it ended.
+    """The part of a text that is sent, and why it ended.
 
     It ends before the `stop` text that is whole first, and at `most` tokens.
     """
@@ -22,7 +22,7 @@ class StreamedText:
         self._bound = 0  # tokens at the most
 
     def put(self, piece: str) -> str:
-        """Return what is told of a further piece."""
+        """Return what to send for a further piece."""
         if self.reason:
             return ""
         found = self._held + piece
@@ -37,7 +37,7 @@ class StreamedText:
         return self._release(told, ended)
 
     def end(self) -> str:
-        """Return what was held back to the end."""
+        """Return the text held back to the end."""
         if self.reason:
             return ""
         told, self._held = self._held, ""

@@ -1,4 +1,4 @@
-"""What Open WebUI asks of a model beside questions: titles, tags, searches. By rules, for nothing.
+"""Replies by rules to the prompts of Open WebUI for titles, tags and searches.
 
 Most of its prompts begin with "### Task:". Two of them have a question in them, which is asked as
 any other: the one by which it hands on material of its own, and the one by which it has the
@@ -29,7 +29,7 @@ _TAGS = ("General",)  # what its prompt wants where there is nothing to tell the
 
 
 def extract_question(text: str) -> str:
-    """Return the question of a message of the user, without what Open WebUI put before it.
+    """Return the question of a message, without the context of Open WebUI before it.
 
     >>> extract_question("### Task: ... <context>Notes</context> Who built the Fram?")
     'Who built the Fram?'
@@ -52,12 +52,12 @@ def count_sources(text: str) -> int:
 
 
 def chooses_tools(text: str) -> bool:
-    """Tell whether a message of the system is the prompt by which a tool is to be chosen."""
+    """Say whether a system message is Open WebUI's prompt to choose a tool."""
     return text.lstrip().startswith(_TOOLS) and '"tool_calls"' in text
 
 
 def reply_to_task(text: str) -> str | None:
-    """Return the reply to a task, None where a message is a question.
+    """Return the reply to a task of Open WebUI, or None for a question.
 
     >>> reply_to_task('### Task: Suggest tags. JSON format: { "tags": [] }')
     '{"tags": ["General"]}'
@@ -85,7 +85,7 @@ def reply_to_task(text: str) -> str | None:
 
 
 def _find_first_question(text: str) -> str:
-    """Return what the user asked first in the chat that a task has, or last for a search."""
+    """Return the first question of the chat in a task; for a search, the last one."""
     found = _HISTORY.search(text)
     if found is None:
         return ""

@@ -1,4 +1,4 @@
-"""The page: one HTML file, a style and modules, sent as they are. All that it shows comes by REST.
+"""The static files of the page, which gets all its data by REST.
 
 Nothing here knows of documents or keys: who is not signed in gets the same files. Their policy lets
 no script run that is not one of them, and no text become markup.
@@ -50,11 +50,13 @@ class StaticFile:
 
 @cache
 def read_static_files() -> dict[str, StaticFile]:
-    """Return the files of the page by their names; they are read once."""
-    return {path.name: _read(path) for path in sorted(STATIC.iterdir()) if path.suffix in _TYPES}
+    """Read the files of the page once; return them by name."""
+    return {
+        path.name: _read_file(path) for path in sorted(STATIC.iterdir()) if path.suffix in _TYPES
+    }
 
 
-def _read(path: Path) -> StaticFile:
+def _read_file(path: Path) -> StaticFile:
     content = path.read_bytes()
     return StaticFile(
         content=content,
@@ -77,7 +79,7 @@ async def _send_file(request: Request) -> Response:
 
 
 def _send(request: Request, found: StaticFile) -> Response:
-    """Return a file, packed where that is understood; nothing where the browser has it already."""
+    """Return a response with a file, compressed if accepted; 304 if the browser has it."""
     headers = {
         "Cache-Control": "no-cache",
         "Content-Security-Policy": POLICY,

@@ -1,4 +1,4 @@
-"""What the server is, who asks, how an index can be asked, and what was spent."""
+"""Routes that describe the server, its methods and its spending."""
 
 from __future__ import annotations
 

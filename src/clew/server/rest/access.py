@@ -1,4 +1,4 @@
-"""Keys, which only an admin sees, and sessions, by which a page uses one."""
+"""Routes of keys, for admins, and of the page's sessions."""
 
 from __future__ import annotations
 

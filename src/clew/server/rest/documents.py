@@ -1,4 +1,4 @@
-"""Documents: lists of them, one with its text and chunks, and its end."""
+"""Routes that list, show and remove documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The graph of an index and of a question, entities, names that stand for others, and any row."""
+"""Routes of graphs, entities, aliases and rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indexes: which there are, what each holds and cost, and new ones."""
+"""Routes that list, make, describe, back up and delete indexes."""
 
 from __future__ import annotations
 

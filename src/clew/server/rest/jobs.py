@@ -1,4 +1,4 @@
-"""Jobs: put in, looked at, followed as events, cancelled; and evaluations, which are jobs."""
+"""Routes that queue, show, follow and cancel jobs, evaluations among them."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ async def submit_job(
     seconds = call.read_query(WaitQuery).wait
     jobs, key = call.server.jobs, call.caller.key
 
-    def put_in() -> Job:
+    def queue_job() -> Job:
         server = call.server
         server.indexes.check_one(name)
         has_llm = server.settings.specs.llm is not None
@@ -147,7 +147,7 @@ async def submit_job(
         key_id = "" if key is None else key.id
         return jobs.submit(name, kind, plain, key=key_id, prepare=prepare)
 
-    job = await call.run(put_in)
+    job = await call.run(queue_job)
     jobs.wake()
     with anyio.move_on_after(seconds):
         while seconds and not job.has_ended and not call.server.stopping.is_set():

@@ -1,4 +1,4 @@
-"""Documents that are brought: files, or texts as JSON; and files that are taken away again."""
+"""Uploads of documents, as files or JSON, and downloads."""
 
 from __future__ import annotations
 
