@@ -142,16 +142,16 @@ class _BaseClient:
         if timeout_s <= 0 or attempts < 1:
             raise InputError("timeout_s and attempts of a client must be positive")
         self.address = Address.find(url, key)
-        self._timeout_s = timeout_s
         self._attempts = attempts
         self._generations: dict[str, int] | None = {} if monotonic_reads else None
+        timeout = httpx2.Timeout(timeout_s, connect=min(_CONNECT_S, timeout_s))
+        self._connect({"headers": self.address.headers, "timeout": timeout})
+
+    def _connect(self, settings: dict[str, Any]) -> None:
+        raise NotImplementedError
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.address.base}>"
-
-    def _make_settings(self) -> dict[str, Any]:
-        timeout = httpx2.Timeout(self._timeout_s, connect=min(_CONNECT_S, self._timeout_s))
-        return {"headers": self.address.headers, "timeout": timeout}
 
     def _make_arguments(self, request: ClientRequest) -> dict[str, Any]:
         given: dict[str, Any] = {"method": request.verb, "url": self.address.make_url(request.path)}
@@ -200,23 +200,8 @@ class Client(_BaseClient, Closing):
     several servers of one index may answer in turn.
     """
 
-    def __init__(
-        self,
-        url: str | None = None,
-        *,
-        key: str | None = None,
-        timeout_s: float = TIMEOUT_S,
-        attempts: int = _ATTEMPTS,
-        monotonic_reads: bool = False,
-    ) -> None:
-        super().__init__(
-            url,
-            key=key,
-            timeout_s=timeout_s,
-            attempts=attempts,
-            monotonic_reads=monotonic_reads,
-        )
-        self._http = httpx2.Client(**self._make_settings())
+    def _connect(self, settings: dict[str, Any]) -> None:
+        self._http = httpx2.Client(**settings)
         weakref.finalize(self, self._http.close)
 
     def close(self) -> None:
@@ -367,23 +352,8 @@ class ServedIndex(_BaseServedIndex[Client]):
 class AsyncClient(_BaseClient):
     """As `Client`, for an event loop: all that asks the server is awaited."""
 
-    def __init__(
-        self,
-        url: str | None = None,
-        *,
-        key: str | None = None,
-        timeout_s: float = TIMEOUT_S,
-        attempts: int = _ATTEMPTS,
-        monotonic_reads: bool = False,
-    ) -> None:
-        super().__init__(
-            url,
-            key=key,
-            timeout_s=timeout_s,
-            attempts=attempts,
-            monotonic_reads=monotonic_reads,
-        )
-        self._http = httpx2.AsyncClient(**self._make_settings())
+    def _connect(self, settings: dict[str, Any]) -> None:
+        self._http = httpx2.AsyncClient(**settings)
 
     async def __aenter__(self) -> Self:
         return self

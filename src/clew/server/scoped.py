@@ -163,7 +163,7 @@ class ScopedIndex:
 
     def find_document(self, document_id: str) -> Document | None:
         """Return a document, or None where the caller sees none of that id."""
-        return _find_document(self.find_snapshot(document_id), document_id)
+        return files.find_document(self.find_snapshot(document_id), document_id)
 
     # -- questions ----------------------------------------------------------------------------
 
@@ -405,11 +405,6 @@ class ScopedIndex:
         """Return what every write cost, the oldest first."""
         self.check_whole("costs are")
         return self.index.costs()
-
-
-def _find_document(seen: Snapshot, document_id: str) -> Document | None:
-    [row] = seen.document_layer.rows([document_id])
-    return None if row < 0 else seen.documents([row])[0]
 
 
 def _hide_sources(found: Iterable[Any]) -> tuple[Any, ...]:

@@ -39,15 +39,11 @@ class DocumentBody(Body):
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
 
-def _usual() -> IndexOptions:
-    return IndexOptions.model_validate({})
-
-
 class DocumentsBody(Body):
     """Documents as texts, and how they are indexed."""
 
     documents: list[DocumentBody] = Field(min_length=1)
-    options: IndexOptions = Field(default_factory=_usual)
+    options: IndexOptions = Field(default_factory=lambda: IndexOptions.model_validate({}))
 
 
 async def add_documents(call: Call) -> Response:
