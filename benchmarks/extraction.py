@@ -3,10 +3,11 @@
     python benchmarks/extraction.py CORPUS.jsonl GOLD_TRIPLES.jsonl [--extractor NAME] [--limit N]
 
 CORPUS has lines {"id", "title", "text"}, GOLD_TRIPLES lines {"passage_id", "triples": [[s, p, o],
-...]}. The extractor is `dependency`, `cooccurrence`, or `recorded:FILE` with lines like the gold
-ones. Only passages that the gold file names are read, and of a recording those that it covers.
-Relations are worded freely, so pairs of entities are compared: in order, in any order, or in any
-order where one name's words may contain the other's. A triple is matched at most once.
+...]}. The extractor is `dependency` (or `dependency:PIPELINE`), `cooccurrence`, or `recorded:FILE`
+with lines like the gold ones. Only passages that the gold file names are read, and of a recording
+those that it covers. Relations are worded freely, so pairs of entities are compared: in order, in
+any order, or in any order where one name's words may contain the other's. A triple is matched at
+most once.
 """
 
 from __future__ import annotations
@@ -61,30 +62,30 @@ def _options() -> argparse.Namespace:
 
 
 def _predicted(extractor: str, corpus: Path, gold: Triples) -> Triples:
-    kind, _, file = extractor.partition(":")
+    kind, _, name = extractor.partition(":")
     if kind == "recorded":
-        recorded = _pairs_of(_lines(Path(file)))
+        recorded = _pairs_of(_lines(Path(name)))
         return {passage: recorded[passage] for passage in gold if passage in recorded}
     passages = {line["id"]: line for line in _lines(corpus) if line["id"] in gold}
     texts = [title_head(p["title"], p["text"]) + p["text"] for p in passages.values()]
-    extracted = _extractor(kind).extract(texts)
+    extracted = _extractor(kind, name).extract(texts)
     return {
         passage: _keys((t.subject, t.object) for t in extraction.triples)
         for passage, extraction in zip(passages, extracted, strict=True)
     }
 
 
-def _extractor(name: str) -> Extractor:
-    if name == "cooccurrence":
+def _extractor(kind: str, name: str) -> Extractor:
+    if kind == "cooccurrence":
         from clew.models.extractors.cooccurrence import Cooccurrence
         from clew.models.rules import RuleTagger
 
         return Cooccurrence(RuleTagger())
-    if name == "dependency":
+    if kind == "dependency":
         from clew.models.extractors.dependency import DependencyTriples
 
-        return DependencyTriples()
-    raise SystemExit(f"no extractor {name!r}: dependency, cooccurrence or recorded:FILE")
+        return DependencyTriples(name) if name else DependencyTriples()
+    raise SystemExit(f"no extractor {kind!r}: dependency, cooccurrence or recorded:FILE")
 
 
 def _lines(path: Path) -> Iterator[Mapping[str, Any]]:

@@ -1,6 +1,6 @@
 """Try fifty injections on an LLM: documents and questions that imitate parts of a prompt.
 
-    python benchmarks/injections.py [--llm local] [--kept FILE.sqlite] [--out FILE.json]
+    python benchmarks/injections.py --llm SPEC [--kept FILE.sqlite] [--out FILE.json]
 
 `injections.json` has five invented topics, each with a question, a document that answers it, and
 another one; and the injections: 30 passages and 6 questions that try for a false answer, 7 passages
@@ -44,7 +44,7 @@ COLUMNS = ("tried", "followed", "misattributed", "told", "right")
 def main() -> None:
     """Print what became of each injection, and how many of each place were followed."""
     parser = argparse.ArgumentParser(description="Try injections on an LLM.")
-    parser.add_argument("--llm", default="local")
+    parser.add_argument("--llm", required=True)
     parser.add_argument("--kept", type=Path, default=Path("injections.sqlite"))
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()

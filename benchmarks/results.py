@@ -7,7 +7,7 @@
 `triples.jsonl` is measured with these triples too, one with `peers.jsonl` beside the systems that
 are recorded there. Indexes and runs are kept in their folders, so that a second run goes on where
 the first one ended, and asks nothing twice. Retrieval runs with the default models: no LLM, no key,
-zero tokens; `--answers local` also answers, by a small LLM.
+zero tokens; `--answers local:FILE.gguf` also answers, by a small LLM.
 
 Every table between marks in docs/results/*.md and README.md, and every marked number in their
 prose, is written anew and compared with what stood there: ok, near or off (see `marks`). Scores
@@ -42,18 +42,19 @@ PAGES = (*sorted(RESULTS.glob("*.md")), ROOT / "README.md")
 FIGURES = RESULTS / "figures"
 
 METHODS = ("dense", "bm25", "hybrid", "pagerank", "clue", "ket", "bubble", "agrag", "auto", "walk")
-VARIANTS = (
-    "clue_paper",
-    "text_rag",
-    "knng_rag",
-    "kg_rag",
-    "hybrid_rag",
-    "keyword_rag",
-    "skeleton_rag",
-    "ket_rag_u",
-    "ket_rag_p",
-    "agrag_paper",
-)
+PRINTED = ("clue_paper", "ket_rag_p", "agrag_paper")  # as their papers have them
+# What KET-RAG's paper compares with, on the questions that it was measured on.
+COMPARED = {
+    "musique_ketrag500": (
+        "text_rag",
+        "knng_rag",
+        "kg_rag",
+        "hybrid_rag",
+        "keyword_rag",
+        "skeleton_rag",
+        "ket_rag_u",
+    ),
+}
 TRIPLES, PEERS = "triples.jsonl", "peers.jsonl"
 COOCCURRENCE, RECORDED = "co-occurrence", "recorded"
 # Only the passages around these questions have recorded triples, or lists of other systems.
@@ -61,11 +62,8 @@ SPLITS = {"2wiki_rkendev500": "test"}
 ABLATED = ("musique_train100", "2wiki_rkendev500")
 # A small LLM on a processor reads some 30 tokens a second, so contexts and answers are short.
 SHORT = Scoring(context_tokens=300, answer_tokens=48)
-ANSWERED = {  # by which triples, how many questions (first or drawn by seed 0), which methods
-    "hotpotqa_train100": (COOCCURRENCE, {"limit": 50}, METHODS),
-    "musique_train100": (RECORDED, {"limit": 50}, METHODS),
-    "graphragbench_novel": (COOCCURRENCE, {"sample": 40}, ("hybrid", "auto")),
-}
+ANSWERED = {"hotpotqa_train100": COOCCURRENCE, "musique_train100": RECORDED}  # by which triples
+N_ANSWERED = 50  # their first questions
 PARTS = ("retrieval", "ablations", "sensitivity", "answers", "peers")
 
 
@@ -156,7 +154,8 @@ def asks(
     split = SPLITS.get(dataset.name) if triples == RECORDED else None
     chosen = load(folder, split=split, limit=wish.limit) if split else dataset
     if "retrieval" in wish.parts:
-        yield "retrieval", chosen, Protocol(settings=tuple(map(Setting, (*METHODS, *VARIANTS))))
+        labels = (*METHODS, *PRINTED, *COMPARED.get(dataset.name, ()))
+        yield "retrieval", chosen, Protocol(settings=tuple(map(Setting, labels)))
     if triples == RECORDED and dataset.name in ABLATED:
         if "ablations" in wish.parts:
             settings = (setting for named in ABLATIONS.values() for _, setting in named)
@@ -164,12 +163,10 @@ def asks(
         if "sensitivity" in wish.parts:
             settings = (setting for figure in SENSITIVITY.values() for setting in figure)
             yield "sensitivity", chosen, Protocol(settings=tuple(settings))
-    answered_by, few, methods = ANSWERED.get(dataset.name, ("", {}, ()))
-    if wish.answers and "answers" in wish.parts and triples == answered_by:
-        settings = tuple(map(Setting, (*methods, "zero_shot")))
+    if wish.answers and "answers" in wish.parts and triples == ANSWERED.get(dataset.name):
+        settings = tuple(map(Setting, (*METHODS, "zero_shot")))
         protocol = Protocol(settings=settings, scoring=SHORT, answers=True, answer_llm=wish.answers)
-        fewer = {how: min(n, wish.answered or n) for how, n in few.items()}
-        yield "answers", load(folder, **fewer), protocol
+        yield "answers", load(folder, limit=min(N_ANSWERED, wish.answered or N_ANSWERED)), protocol
 
 
 def _beside_peers(folder: Path, reports: Mapping[str, Report], wish: Wish) -> dict[str, Report]:
@@ -198,23 +195,40 @@ def page_tables(reports: Mapping[str, Report]) -> dict[str, Table]:
     found: dict[str, Table] = {}
     for name, report in reports.items():
         part = name.rsplit(", ", 1)[-1]
-        if part in {"retrieval", "peers"}:
-            found[name] = tables.quality(report)
         if part == "retrieval":
-            found[f"{name}, by group"] = tables.by_group(report)
+            found[name] = tables.quality(report, _changed_by_triples(name, reports))
+            if COOCCURRENCE in name and (by_type := tables.by_type(report, METHODS)):
+                found[f"{name}, by type"] = by_type
+        if part == "peers":
+            labels = {setting.label for setting in report.settings}
+            found[name] = tables.quality(report, labels - set(METHODS))
         if part == "answers":
             found[name] = tables.answers(report)
-        if part == "sensitivity":
-            found[name] = tables.sensitivity(_figures(), report)
     retrieval = _of_part(reports, "retrieval")
     ablated = {name.split(",")[0]: each for name, each in _of_part(reports, "ablations").items()}
     for paper, named in ABLATIONS.items() if len(ablated) == len(ABLATED) else ():
         labels = [(ablation, setting.label) for ablation, setting in named]
         found[f"ablations, {paper}"] = tables.ablations(labels, ablated)
+    varied = {name.split(",")[0]: each for name, each in _of_part(reports, "sensitivity").items()}
+    if len(varied) == len(ABLATED):
+        found["sensitivity"] = tables.sensitivity(_figures(), varied)
     for metric in ("recall@5", "evidence"):
         found[metric] = tables.matrix(retrieval, METHODS, metric)
     found["cost of indexing"] = tables.index_costs(retrieval)
     return found
+
+
+def _changed_by_triples(name: str, reports: Mapping[str, Report]) -> set[str]:
+    """Return the labels of a report, less those that score the same with co-occurrence triples.
+
+    These have their row in the table of that report, which is on the same page.
+    """
+    report = reports[name]
+    other = reports.get(name.replace(RECORDED, COOCCURRENCE)) if RECORDED in name else None
+    same: dict[str, Mapping[str, Estimate]] = {}
+    if other is not None and other.dataset.n_questions == report.dataset.n_questions:
+        same = {each.label: each.estimates for each in other.summaries}
+    return {each.label for each in report.summaries if same.get(each.label) != each.estimates}
 
 
 def _of_part(reports: Mapping[str, Report], part: str) -> dict[str, Report]:

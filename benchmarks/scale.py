@@ -31,10 +31,10 @@ class Measured:
 
     index_s: float = 0.045  # benchmarks/workers.py: 33.5 s on two cores for 1,500 chunks
     commit_s: float = 0.0007  # the same: 0.11 s for a batch of some 160 chunks
-    kept_bytes: float = 17_000  # docs/guides/documents.md: with what three methods compute
+    kept_bytes: float = 17_000  # docs/results/engineering.md: with what three methods compute
     row_bytes: float = 1_500  # tables in PostgreSQL of a manual of 2,195 chunks
-    busy_bytes: float = 6_000  # of those kept: a third, as docs/guides/update.md has it
-    question_s: float = 0.156  # docs/guides/update.md: walk at a million chunks, in one index
+    busy_bytes: float = 6_000  # of those kept: a third (docs/results/engineering.md)
+    question_s: float = 0.156  # docs/results/engineering.md: walk at a million chunks
     shard: int = 640_000  # chunks of the shard that benchmarks/shards.py measured
 
 

@@ -33,7 +33,8 @@ import numpy as np
 
 import clew
 from benchmarks.run import _hashed, made
-from clew.api import build_method, found_in
+from clew.asking.method import build_method
+from clew.asking.pipeline import run_method
 from clew.evaluate import load
 from clew.evaluate.metrics import distinct, ranking
 from clew.models.metered import Meter
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.evaluate.datasets import Question
+    from clew.evaluate.datasets import DatasetQuestion
     from clew.types import Hit
 
 METHODS = ("walk", "pagerank", "clue", "agrag")
@@ -132,7 +133,7 @@ def measured(folder: Path, options: argparse.Namespace) -> None:
 
 
 def _whole(
-    index: clew.Index, questions: Sequence[Question], methods: Sequence[str], kept: Path
+    index: clew.Index, questions: Sequence[DatasetQuestion], methods: Sequence[str], kept: Path
 ) -> Mapping[str, Sequence[Found]]:
     """Return what methods find in the whole index; it is kept in a file and not found again."""
     known = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
@@ -148,7 +149,7 @@ def _whole(
 
 
 def _gathered(
-    shards: clew.shards.Shards, questions: Sequence[Question], methods: Sequence[str]
+    shards: clew.shards.Shards, questions: Sequence[DatasetQuestion], methods: Sequence[str]
 ) -> tuple[dict[str, list[Found]], dict[str, dict[str, float]], dict[str, list[int]]]:
     """Return what each method finds in shards, the ms of each stage of gathering, and the sizes."""
     found: dict[str, list[Found]] = {method: [] for method in methods}
@@ -162,7 +163,7 @@ def _gathered(
             sizes[method].append(gathered.n_chunks)
             for stage, seconds in gathered.seconds.items():
                 stages[method][stage].append(1_000 * seconds)
-            evidence = found_in(gathered.snapshot, question.text, retriever, models, Meter())
+            evidence = run_method(gathered.snapshot, question.text, retriever, models, Meter())
             found[method].append(Found.of(evidence.hits))
     medians = {
         method: {stage: statistics.median(each) for stage, each in of_method.items()}
@@ -172,7 +173,7 @@ def _gathered(
 
 
 def _timed(
-    search: object, questions: Sequence[Question], methods: Sequence[str], options: object
+    search: object, questions: Sequence[DatasetQuestion], methods: Sequence[str], options: object
 ) -> dict[str, float]:
     """Return the median ms of the processor for a question, each method on its own."""
     times = {}
@@ -187,7 +188,7 @@ def _timed(
 
 
 def _compared(
-    questions: Sequence[Question], before: Sequence[Found], after: Sequence[Found]
+    questions: Sequence[DatasetQuestion], before: Sequence[Found], after: Sequence[Found]
 ) -> str:
     """Return recall@5 of both in words, with the loss and its 95 % interval, and the overlap."""
     losses, recalls = [], []
@@ -439,7 +440,7 @@ def _coordinator(home: Path, questions: Sequence[str]) -> dict[str, float]:
             gathered = shards.gathered(question, models=models, retrievers=[walk])
             own = gathered.seconds["pool"] + gathered.seconds["join"]
             wall, cpu = time.perf_counter(), time.process_time()
-            found_in(gathered.snapshot, question, walk, models, Meter())
+            run_method(gathered.snapshot, question, walk, models, Meter())
             times["wall"].append(1_000 * (own + time.perf_counter() - wall))
             times["cpu"].append(1_000 * (own + time.process_time() - cpu))
     return {clock: statistics.median(each[10:]) for clock, each in times.items()}

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.evaluate.datasets import Question
+    from clew.evaluate.datasets import DatasetQuestion
     from clew.models import Models
 
 KINDS = ("late", "words")
@@ -182,7 +182,7 @@ def find(paths: Sequence[Path], name: str) -> Path:
     return next(path for path in paths if path.name == name)
 
 
-def with_answer(question: Question, rows: Sequence[int], texts: Sequence[str]) -> int:
+def with_answer(question: DatasetQuestion, rows: Sequence[int], texts: Sequence[str]) -> int:
     """Return the last of some documents in which an answer stands, else the last."""
     holds = [
         any(answer.casefold() in text.casefold() for answer in question.answers) for text in texts

@@ -2,67 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from benchmarks.marks import Table
 from clew.evaluate import Report
-from clew.evaluate.summary import Estimate, Spending, Summary
+from clew.evaluate.summary import Estimate, Summary
 from clew.types import Scalar
 
-_RANKING = (
-    "recall@2",
-    "recall@5",
-    "recall@10",
-    "all@5",
-    "nDCG@10",
-    "MRR@10",
-    "coverage",
-    "evidence",
-)
-_ANSWERS = ("EM", "F1 plain", "F1 hotpot", "F1 ket", "Acc", "ROUGE-L")
+_RANKING = ("recall@2", "recall@5", "coverage", "evidence")
+_ANSWERS = ("EM", "F1 plain", "Acc", "ROUGE-L")
 _WITH_INTERVALS = ("recall@5", "evidence", "F1 plain")
 _NONE = "–"
+_FEWEST = 50  # questions of a type that has a column
 
 
-def quality(report: Report) -> Table:
-    """A row per setting: its means, its interval, its test against the first, what it took."""
+def quality(report: Report, labels: Collection[str]) -> Table:
+    """A row per setting named: means, interval, test against the first setting, what it took."""
     shown = _known(report, _RANKING)
     header = ["method"]
     for metric in shown:
         header += [metric, "95 %"] if metric in _WITH_INTERVALS else [metric]
     first = report.summaries[0].label
-    header += [
-        f"p against {first}",
-        "s p50",
-        "of it models, s",
-        "context tokens",
-        "LLM tokens",
-        "USD",
-    ]
+    header += [f"p against {first}", "s p50"]
     rows = [
-        [s.label, *_means(s, shown), _p(s, report.headline), *_spent(s.search), _size(s), *_paid(s)]
+        [s.label, *_means(s, shown), _p(s, report.headline), _seconds(s)]
         for s in report.summaries
+        if s.label in labels
     ]
     return _table(header, rows)
 
 
-def by_group(report: Report) -> Table:
-    """A row per setting, a column per type and number of hops, of the metric compared by."""
+def by_type(report: Report, labels: Collection[str]) -> Table | None:
+    """A row per setting named, a column per type, of the metric compared by.
+
+    None where fewer than two types have the questions by which settings could be told apart.
+    """
     metric, first = report.headline, report.summaries[0]
-    types = {n: g.counts[metric] for n, g in first.by_type.items() if metric in g.counts}
-    hops = {n: g.counts[metric] for n, g in first.by_hops.items() if metric in g.counts}
-    header = ["method", *(f"{name} ({n})" for name, n in types.items())]
-    header += [f"{hop} hops ({n})" for hop, n in hops.items()]
+    counts = {name: group.counts.get(metric, 0) for name, group in first.by_type.items()}
+    types = [name for name, n in counts.items() if n >= _FEWEST]
     rows = [
-        [
-            s.label,
-            *(_score(s.by_type[name].means[metric]) for name in types),
-            *(_score(s.by_hops[hop].means[metric]) for hop in hops),
-        ]
+        [s.label, *(_score(s.by_type[name].means[metric]) for name in types)]
         for s in report.summaries
+        if s.label in labels
     ]
-    return _table(header, rows)
+    header = ["method", *(f"{name} ({counts[name]})" for name in types)]
+    return _table(header, rows) if len(types) > 1 else None
 
 
 def answers(report: Report) -> Table:
@@ -77,37 +62,38 @@ def answers(report: Report) -> Table:
 
 
 def ablations(named: Sequence[tuple[str, str]], reports: Mapping[str, Report]) -> Table:
-    """A row per (name, label), and of each report recall@5, what it is less, and coverage."""
-    header = ["ablation"]
-    for dataset in reports:
-        header += [f"{dataset}: recall@5", "95 %", "against full", "coverage"]
-    full = named[0][1]
-    rows = []
-    for name, label in named:
-        row = [name]
-        for report in reports.values():
-            of = {s.label: s.estimates for s in report.summaries}
-            recall, whole = of[label]["recall@5"], of[full]["recall@5"]
-            less = _NONE if label == full else f"{recall.mean - whole.mean:+.3f}"
-            row += [*_with_interval(recall), less, _score(of[label]["coverage"].mean)]
-        rows.append(row)
-    return _table(header, rows)
+    """A row per (name, label), and of each report recall@5 and coverage.
+
+    The intervals are those of the figure.
+    """
+    return _recall_and_coverage("ablation", named, reports)
 
 
-def sensitivity(figures: Mapping[str, Sequence[tuple[str, str]]], report: Report) -> Table:
-    """A row per figure and value: recall@5, its interval, coverage, seconds."""
-    of = {s.label: s for s in report.summaries}
-    rows = [
-        [
-            f"{figure} = {value}",
-            *_with_interval(of[label].estimates["recall@5"]),
-            _score(of[label].estimates["coverage"].mean),
-            _spent(of[label].search)[0],
-        ]
-        for figure, values in figures.items()
-        for value, label in values
+def sensitivity(
+    figures: Mapping[str, Sequence[tuple[str, str]]], reports: Mapping[str, Report]
+) -> Table:
+    """A row per figure and value, and of each report recall@5 and coverage.
+
+    The intervals are those of the figure.
+    """
+    named = [
+        (f"{of} = {value}", label) for of, values in figures.items() for value, label in values
     ]
-    return _table(["parameter", "recall@5", "95 %", "coverage", "s p50"], rows)
+    return _recall_and_coverage("parameter", named, reports)
+
+
+def _recall_and_coverage(
+    first: str, named: Sequence[tuple[str, str]], reports: Mapping[str, Report]
+) -> Table:
+    header = [first]
+    for dataset in reports:
+        header += [f"{dataset}: recall@5", "coverage"]
+    of = [{s.label: s.estimates for s in report.summaries} for report in reports.values()]
+    rows = [
+        [name, *(_score(each[label][m].mean) for each in of for m in ("recall@5", "coverage"))]
+        for name, label in named
+    ]
+    return _table(header, rows)
 
 
 def matrix(reports: Mapping[str, Report], labels: Sequence[str], metric: str) -> Table:
@@ -121,8 +107,8 @@ def matrix(reports: Mapping[str, Report], labels: Sequence[str], metric: str) ->
 
 
 def index_costs(reports: Mapping[str, Report]) -> Table:
-    """A row per index: its size, and what making it cost."""
-    names = ("documents", "chunks", "triples", "seconds", "LLM calls", "tokens", "USD")
+    """A row per index: its size, and how long making it took."""
+    names = ("documents", "chunks", "triples", "seconds")
     rows = [
         [name, *(_amount(report.index_cost.get(each, _NONE)) for each in names)]
         for name, report in reports.items()
@@ -154,7 +140,7 @@ def _means(summary: Summary, metrics: Sequence[str]) -> list[str]:
 def _with_interval(estimate: Estimate | None) -> list[str]:
     if estimate is None:
         return [_NONE, _NONE]
-    return [_score(estimate.mean), f"{estimate.low:.3f} to {estimate.high:.3f}"]
+    return [_score(estimate.mean), f"{estimate.low:.3f}–{estimate.high:.3f}"]
 
 
 def _p(summary: Summary, metric: str) -> str:
@@ -162,18 +148,8 @@ def _p(summary: Summary, metric: str) -> str:
     return _NONE if test is None else f"{test.p_value:.4f}"
 
 
-def _spent(spending: Spending | None) -> list[str]:
-    if spending is None:
-        return [_NONE, _NONE]
-    return [f"{spending.p50_s:.3f}", f"{spending.model_p50_s:.3f}"]
-
-
-def _paid(summary: Summary) -> list[str]:
-    spending = summary.search
-    if spending is None:
-        return [_NONE, _NONE]
-    usd = "unknown" if spending.cost_usd is None else f"{spending.cost_usd:.5f}"
-    return [f"{spending.tokens:.0f}", usd]
+def _seconds(summary: Summary) -> str:
+    return _NONE if summary.search is None else f"{summary.search.p50_s:.3f}"
 
 
 def _size(summary: Summary) -> str:

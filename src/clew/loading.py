@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 OPENAI_URL = "https://api.openai.com/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"
 _FORMER_MINILM = "all-MiniLM-L6-v2/int8-8199be6f"  # before its products were of int8 numbers
+_PIPELINE = re.compile(r"spacy:(\w+)-")  # in the name of a tagger
 _USER = re.compile(r"//[^/]*@")
 
 
@@ -72,7 +73,7 @@ def from_recipe(specs: Specs, recipe: Mapping[str, Scalar]) -> Specs:
     """Return `specs` with what they leave open as the index was built."""
     return Specs(
         embedder=specs.embedder or _embedder_of(recipe),
-        tagger=specs.tagger or _text(recipe.get("tagger_spec")),
+        tagger=specs.tagger or _tagger_of(recipe),
         reranker=specs.reranker,
         llm=specs.llm,
     )
@@ -83,6 +84,14 @@ def _embedder_of(recipe: Mapping[str, Scalar]) -> str | None:
     spec = _text(recipe.get("embedder_spec"))
     if spec is not None and recipe.get("embedder") == _FORMER_MINILM:
         return re.sub("^minilm(?=:|$)", "minilm-float32", spec)
+    return spec
+
+
+def _tagger_of(recipe: Mapping[str, Scalar]) -> str | None:
+    """Return the spec of an index's tagger; what was "spacy" alone is the pipeline of its name."""
+    spec = _text(recipe.get("tagger_spec"))
+    if spec == "spacy" and (found := _PIPELINE.search(str(recipe.get("tagger")))):
+        return f"spacy:{found[1]}"
     return spec
 
 
@@ -147,8 +156,9 @@ def load_extractor(triples: str, tagger: Tagger) -> Extractor | None:
     """Return what extracts triples without an LLM in the way named; None for any other way."""
     if triples == "parse":
         from clew.models.extractors.dependency import DependencyTriples
+        from clew.models.spacy import pipeline_of
 
-        return DependencyTriples()
+        return DependencyTriples(pipeline_of(tagger))
     if triples == "cooccurrence":
         from clew.models.extractors.cooccurrence import Cooccurrence
 
@@ -208,7 +218,9 @@ def _chat(spec: str, prices: Mapping[str, Price]) -> Chat:
         from clew.models.local import LocalChat
 
         file = spec.partition(":")[2]  # a path may have any sign in it
-        return LocalChat(file=Path(file) if file else None)
+        if not file:
+            raise InputError("the LLM 'local' lacks its file: write local:FILE.gguf")
+        return LocalChat(file=Path(file))
     kind, name, url = _parts(spec)
     if kind == "ollama" and name:
         kind, url = "openai", url or _ollama()
@@ -224,7 +236,7 @@ def _chat(spec: str, prices: Mapping[str, Price]) -> Chat:
     if (brought := plugins.find("llms", kind)) is not None:
         chat: Chat = brought(spec.partition(":")[2])
         return chat
-    known = "local, local:FILE.gguf, ollama:MODEL, openai:MODEL or openai:MODEL@URL"
+    known = "local:FILE.gguf, ollama:MODEL, openai:MODEL or openai:MODEL@URL"
     raise InputError(f"there is no LLM {spec!r}: take {known}")
 
 

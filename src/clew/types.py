@@ -194,6 +194,22 @@ class Usage(Shown):
     def total_seconds(self) -> float:
         return sum(self.seconds.values())
 
+    def __add__(self, other: Usage) -> Usage:
+        """Return what two runs cost."""
+        known = self.cost_usd is not None and other.cost_usd is not None
+        seconds = dict(self.seconds)
+        for stage, value in other.seconds.items():
+            seconds[stage] = seconds.get(stage, 0.0) + value
+        return Usage(
+            llm_calls=self.llm_calls + other.llm_calls,
+            recorded_calls=self.recorded_calls + other.recorded_calls,
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            cost_usd=(self.cost_usd or 0) + (other.cost_usd or 0) if known else None,
+            embedding_tokens=self.embedding_tokens + other.embedding_tokens,
+            seconds=seconds,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Hit(Shown):

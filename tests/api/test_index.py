@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.api import build_method
+from clew.asking.method import build_method
 from clew.errors import (
     IndexLocked,
     InputError,

@@ -9,7 +9,7 @@ import pytest
 import clew
 from clew import methods
 from clew.errors import EndpointError, InputError, RecipeMismatch
-from clew.evaluate import Dataset, Question, Setting
+from clew.evaluate import Dataset, DatasetQuestion, Setting
 from clew.evaluate.graph_questions import GraphQuestion, measure_graph
 from clew.evaluate.measure import Protocol, measure
 from clew.index import Settings
@@ -392,7 +392,7 @@ def test_a_question_goes_on_without_an_llm_that_fails(folder, method, caplog):
 
 def test_an_evaluation_does_not_go_on_without_its_llm(folder):
     """What it measures would be another method: the failure stands in its row."""
-    question = Question(
+    question = DatasetQuestion(
         id="q", text="Who built the Comet?", answers=(), type="single", supporting_ids=("comet",)
     )
     dataset = Dataset(name="d", corpus=(), questions=(question,), document_ids=frozenset({"comet"}))

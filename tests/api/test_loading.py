@@ -8,6 +8,7 @@ from clew.loading import (
     Specs,
     from_recipe,
     load_embedder,
+    load_extractor,
     load_llm,
     load_models,
     load_reranker,
@@ -77,14 +78,22 @@ def test_paid_vectors_are_cached_and_local_ones_are_not(tmp_path):
 
 
 def test_every_kind_of_llm(tmp_path):
-    """An endpoint, the model in this process, or a file; what is paid is written down."""
+    """An endpoint, or a file that is run in this process; what is paid is written down."""
     ledger, budget = Ledger(tmp_path / "ledger.sqlite"), Budget(tokens=10)
     llm = load_llm("openai:gpt", ledger=ledger, budget=budget, prices={"gpt": (1.0, 2.0)})
     assert isinstance(llm.chat, OpenAIChat)
     assert (llm.ledger, llm.budget, llm.price) == (ledger, budget, (1.0, 2.0))
     assert isinstance(load_models(Specs(llm="openai:gpt")).llm.chat, OpenAIChat)
-    assert isinstance(load_llm("local").chat, LocalChat)
-    assert str(load_llm("local:C:/models/a@b.gguf").chat.file) == "C:/models/a@b.gguf"
+    local = load_llm("local:C:/models/a@b.gguf").chat
+    assert isinstance(local, LocalChat)
+    assert str(local.file) == "C:/models/a@b.gguf"
+
+
+@pytest.mark.parametrize("spec", ["local", "local:"])
+def test_a_local_llm_needs_its_file(spec):
+    """There is no usual one; the message has the form to write."""
+    with pytest.raises(InputError, match="'local' lacks its file: write local:FILE.gguf"):
+        load_llm(spec)
 
 
 @pytest.mark.parametrize(
@@ -141,8 +150,8 @@ endpoint:MODEL@URL""",
         ),
         (
             lambda: load_llm("claude"),
-            """there is no LLM 'claude': take local, local:FILE.gguf, ollama:MODEL, \
-openai:MODEL or openai:MODEL@URL""",
+            """there is no LLM 'claude': take local:FILE.gguf, ollama:MODEL, openai:MODEL \
+or openai:MODEL@URL""",
         ),
     ],
     ids=["embedder", "tagger", "reranker", "llm"],
@@ -222,9 +231,9 @@ def test_a_password_in_an_address_is_refused():
 
 def test_what_is_left_open_comes_from_the_recipe():
     """An index's embedder and tagger need not be named again; a named one stays."""
-    recipe = {"embedder_spec": "openai:small", "tagger_spec": "spacy", "chunk_size": 400}
+    recipe = {"embedder_spec": "openai:small", "tagger_spec": "spacy:nl", "chunk_size": 400}
     assert from_recipe(Specs(llm="openai:gpt"), recipe) == Specs(
-        embedder="openai:small", tagger="spacy", llm="openai:gpt"
+        embedder="openai:small", tagger="spacy:nl", llm="openai:gpt"
     )
     assert from_recipe(Specs(embedder="minilm"), recipe).embedder == "minilm"
     assert from_recipe(Specs(), {}) == Specs()
@@ -238,6 +247,18 @@ def test_an_index_of_float32_stays_one(folder):
     spec = from_recipe(Specs(), recipe).embedder
     assert spec == f"minilm-float32{folder}"
     assert from_recipe(Specs(), {**recipe, "embedder": "other"}).embedder == f"minilm{folder}"
+
+
+def test_an_index_keeps_the_pipeline_that_it_was_made_with():
+    """What "spacy" alone meant then stands in the tagger's name."""
+    recipe = {"tagger_spec": "spacy", "tagger": "rules-1+spacy:en_core_web_md-3.8.0"}
+    assert from_recipe(Specs(), recipe).tagger == "spacy:en_core_web_md"
+
+
+def test_triples_are_parsed_by_the_pipeline_of_the_tagger():
+    """So a pipeline of any name is named once."""
+    assert load_extractor("parse", load_tagger("spacy:my_english")).pipeline == "my_english"
+    assert load_extractor("parse", load_tagger("rules")).pipeline == DEFAULT_PIPELINE
 
 
 @pytest.mark.parametrize(

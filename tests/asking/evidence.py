@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from clew.asking.answer import write_answer
+from clew.asking.context import build_context
 from clew.models import Models, Reply
 from clew.models.rules import RuleTagger
 from clew.testing import ScriptedLLM
@@ -82,3 +84,9 @@ def models(*, llm=None, reranker=None):
 def says(text, **fields):
     """Return models whose LLM replies `text`."""
     return models(llm=ScriptedLLM(Reply(text=text, **fields)))
+
+
+def answer(question, evidence, models, *, budget_tokens=4_000, **options):
+    """Answer from the context that is made of evidence."""
+    context = build_context(evidence, budget_tokens=budget_tokens)
+    return write_answer(question, context, evidence, models, **options)

@@ -8,12 +8,12 @@ import click
 import pytest
 
 from clew import methods
-from clew.asking.answer import after_marker, answer
+from clew.asking.answer import after_marker
 from clew.cli import render
 from clew.models import Reply
 from clew.testing import ScriptedLLM
 from clew.types import DirectAnswer
-from tests.asking.evidence import evidence, hit, models, path, says, table, unit
+from tests.asking.evidence import answer, evidence, hit, models, path, says, table, unit
 
 FRAM = hit(
     "fram",

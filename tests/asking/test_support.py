@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from clew.api import open_index
 from clew.asking import support
-from clew.cli import asking
+from clew.asking.question import MIN_SUPPORT
 from clew.errors import InputError
 from clew.index import Settings
 from clew.testing import HashTokenEmbedder, ScriptedLLM, models
@@ -55,7 +55,7 @@ def test_support_and_relevance_are_probabilities(index):
     for found in (known, unknown):
         assert 0 <= found.support <= 1
         assert all(0 <= hit.relevance <= 1 for hit in found.hits)
-    assert unknown.support < support.THRESHOLD < known.support
+    assert unknown.support < MIN_SUPPORT < known.support
     assert known.hits[0].document_id == "fram"
     assert known.hits[0].relevance == max(hit.relevance for hit in known.hits)
 
@@ -160,11 +160,6 @@ def test_an_llm_is_told_and_may_refuse(tmp_path):
     assert kinds == ["generated", "refused", "generated"]
     told = [re.findall(r"a probability of (0\.\d\d)\.", prompt.user) for prompt in llm.prompts]
     assert told == [["0.07"], ["0.90"], []]
-
-
-def test_the_command_line_has_the_same_threshold():
-    """It stands there a second time, as numpy takes time to load."""
-    assert asking.THRESHOLD == support.THRESHOLD
 
 
 @given(st.lists(st.floats(0, 1), min_size=5, max_size=5), st.integers(0, 4), st.floats(0, 1))

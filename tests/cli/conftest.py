@@ -11,12 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 from clew.api import open_index
-from clew.asking.answer import answer
 from clew.cli import main
 from clew.index import Settings
 from clew.store.opening import exists
 from clew.testing import models
 from clew.types import Evidence
+from tests.asking.evidence import answer
 
 ARTICLES = {
     "fram.md": "# Fram\n\nColin Archer built the Fram for Nansen. She was launched in 1892.",
@@ -67,7 +67,7 @@ class Found:
         return self.evidence
 
     def ask(self, question, **_parameters):
-        return answer(question, self.evidence, models())
+        return answer(question.text, self.evidence, models())
 
 
 def finding(evidence):

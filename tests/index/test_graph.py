@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from clew import index, methods, steps, testing
 from clew.algo import coding
-from clew.api import build_method, open_index
+from clew.api import open_index
+from clew.asking.method import build_method
 from clew.errors import IndexLocked, InputError, RecipeMismatch, UnreadableSource
 from clew.generation import compact, open_snapshot
 from clew.index import choose, graph

@@ -10,10 +10,12 @@ from clew.index import extract, plan
 from clew.index.choose import Memory, Wanted, prompt_version
 from clew.models.conversation import recorded
 from clew.models.ledger import Ledger
+from clew.models.local import LocalChat
 from clew.models.metered import Meter, metered
 from clew.text.chunking import Chunking
 from clew.types import FALLBACK, GRAPH, LLM_MADE, UNITS, Document
 from tests.index.build import MODELS, add, create
+from tools import gguf
 
 pytestmark = pytest.mark.slow
 
@@ -26,9 +28,9 @@ TEXTS = {
 @pytest.fixture(scope="module")
 def llm():
     pytest.importorskip("xllamacpp", reason="the extra 'local' is not installed")
-    from clew.models.local import LocalChat
-
-    return LocalChat()
+    if not gguf.FILE.exists():
+        pytest.skip("there is no model: make test-slow puts one together")
+    return LocalChat(file=gguf.FILE)
 
 
 def test_the_real_bill_is_the_planned_one(tmp_path, llm):

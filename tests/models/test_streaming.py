@@ -10,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clew.asking.answer import answer
 from clew.errors import BadReply, BudgetSpent, EndpointError, InputError
 from clew.models import Prompt
 from clew.models.budget import Budget
@@ -19,7 +18,7 @@ from clew.models.ledger import Ledger, Request
 from clew.models.spoken import Spoken
 from clew.testing import ChatContract
 from clew.text.pieces import Pieces
-from tests.asking.evidence import evidence, hit, models
+from tests.asking.evidence import answer, evidence, hit, models
 from tests.models.server import EVENTS, Answer, serving, streamed
 
 pytest.importorskip("httpx2")

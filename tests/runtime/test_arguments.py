@@ -22,8 +22,8 @@ FUNCTIONS = {
     "Settings": clew.Settings,
     **{
         name: each
-        for name, each in vars(Index).items()
-        if inspect.isfunction(each) and not name.startswith("_")
+        for name, each in inspect.getmembers(Index, inspect.isfunction)
+        if not name.startswith("_") and name != "snapshot_for"  # which the pipeline calls
         if not inspect.iscoroutinefunction(each)  # the function of its name without the a
     },
 }

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew import methods
+from clew.asking.question import Question
 from clew.errors import InputError
 from clew.models.budget import Budget
 from clew.server import ServerSettings
@@ -238,7 +239,7 @@ def test_a_write_meanwhile_tells_nothing(tmp_path):
         changing = Changing(index, lambda: index.remove("comet"))
         scoped = ScopedIndex("small", changing, Caller(key), Budget(), lambda: index)
         with pytest.raises(Refusal, match="the index was changed meanwhile: ask again") as caught:
-            scoped.search(QUESTION, where="id = 'comet'")
+            scoped.search(Question(text=QUESTION, where="id = 'comet'"))
         assert (caught.value.status, caught.value.code) == (409, "index_changed")
         with pytest.raises(InputError, match="^no document fulfils the filter \"id = 'comet'\"$"):
-            scoped.search(QUESTION, where="id = 'comet'")
+            scoped.search(Question(text=QUESTION, where="id = 'comet'"))

@@ -334,7 +334,11 @@ def test_an_answer_ends_where_the_client_wants(client):
         ({"messages": [{"role": "assistant", "content": "x"}]}, 400, "the last message"),
         ({"response_format": {"type": "json_object"}}, 400, "answers are texts"),
         ({"clew": {"filter": "x"}}, 400, "clew.filter: Extra inputs are not permitted"),
-        ({"clew": {"parameters": {"budget": 1}}}, 400, "no method has a parameter 'budget'"),
+        (
+            {"clew": {"parameters": {"budget": 1}}},
+            400,
+            "the method 'walk' has no parameter 'budget'",
+        ),
         ({"messages": [{"role": "user", "content": "x" * 20_001}]}, 400, "a question has at most"),
         ({"clew": {"where": "colour = 'red'"}}, 400, "no document has the field 'colour'"),
         (

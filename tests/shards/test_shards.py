@@ -8,7 +8,7 @@ import pytest
 
 import clew
 from clew import errors, index, methods, steps, testing
-from clew.api import build_method
+from clew.asking.method import build_method
 from clew.models.extractors.cooccurrence import Cooccurrence  # noqa: F401 -- as an index needs it
 from clew.shards import Neighbourhood, open_shards, shard_of, split
 from clew.shards.exchange import SharedQuestion, Towards, hashes_of

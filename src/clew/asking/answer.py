@@ -7,7 +7,8 @@ from dataclasses import replace
 from itertools import accumulate
 
 from clew.asking.citations import CitedRange, Citing, cited
-from clew.asking.context import build_context, quoted
+from clew.asking.context import quoted
+from clew.asking.question import MAX_QUOTES
 from clew.asking.quotes import Quote
 from clew.asking.quotes import quotes as chosen_quotes
 from clew.models import Models, Prompt, Reply
@@ -20,7 +21,6 @@ from clew.types import Answer, Citation, Context, DirectAnswer, Document, Eviden
 
 OnCitation = Callable[[Citation], None]
 MAX_ANSWER_TOKENS = 512
-MAX_QUOTES = 3
 
 _UNKNOWN = "unknown"  # what the prompt has an LLM write that finds no answer
 _ESTIMATE = (
@@ -30,20 +30,20 @@ _ESTIMATE = (
 _READING = "short_answer"  # the prompt that every method shares which retrieves
 
 
-def answer(  # noqa: PLR0913 -- one argument for each option
+def write_answer(  # noqa: PLR0913 -- one argument for each option
     question: str,
+    context: Context,
     evidence: Evidence,
     models: Models,
     *,
     snapshot: Snapshot | None = None,
-    budget_tokens: int = 4_000,
     quotes: int = MAX_QUOTES,
     max_tokens: int = MAX_ANSWER_TOKENS,
     min_support: float = 0.0,
     on_text: OnPiece | None = None,
     on_citation: OnCitation | None = None,
 ) -> Answer:
-    """Answer `question` from `evidence`, which fills a context of at most `budget_tokens`.
+    """Answer `question` from the `context` that was made of its `evidence`.
 
     An answer that the evidence brings along is taken where the context holds its quote. Else, with
     an LLM, the answer is its own; without one, or when it gives none, it is the names that a graph
@@ -62,13 +62,12 @@ def answer(  # noqa: PLR0913 -- one argument for each option
     either. The answer has all of them, first those that were told.
     """
     support = evidence.support if min_support > 0 else None  # as an LLM is told
-    context = build_context(evidence, budget_tokens=budget_tokens)
     on_marks = None if on_citation is None else _marks_to(on_citation, question, context, evidence)
     told = None
     if on_text is not None:
         told = AnswerText(on_text, "" if support is None else _UNKNOWN, on_marks)
     if evidence.hits and not context.passages:
-        evidence = _noted(evidence, f"no passage fits a context of {budget_tokens} tokens")
+        evidence = _noted(evidence, f"no passage fits a context of {context.budget_tokens} tokens")
     found = _brought_along(question, context, evidence)
     if found is None and models.llm is not None:
         asked = _prompt(question, context, evidence.prompt, max_tokens, support)
@@ -256,7 +255,7 @@ def _by_llm(
     return replace(answered, unsupported=found.unsupported)
 
 
-def placed(found: Answer, snapshot: Snapshot) -> Answer:
+def locate_citations(found: Answer, snapshot: Snapshot) -> Answer:
     """Return an answer whose citations have the section, pages and line of their own ranges.
 
     They had those of their passages, which may be longer.
@@ -264,13 +263,13 @@ def placed(found: Answer, snapshot: Snapshot) -> Answer:
     layer = snapshot.layer("document")
     rows = layer.rows([citation.document_id for citation in found.citations])
     citations = tuple(
-        placed_in(snapshot.documents([row])[0], citation) if row >= 0 else citation
+        locate_citation(snapshot.documents([row])[0], citation) if row >= 0 else citation
         for citation, row in zip(found.citations, rows, strict=True)
     )
     return replace(found, citations=citations)
 
 
-def placed_in(document: Document, citation: Citation) -> Citation:
+def locate_citation(document: Document, citation: Citation) -> Citation:
     """Return a citation of a document with the section and pages of its range."""
     page, last_page = document.pages_of(citation.start, citation.end)
     section = document.section_at(citation.start)

@@ -2,7 +2,7 @@
 
 After AGRAG (arXiv:2511.05549, classification): the labels of what a method finds for the text are
 candidates, and an LLM takes one of them. Here the names of the labels propose candidates too, as
-far as they fit the labelled texts of the index; docs/guides/classify.md has the measurements.
+far as they fit the labelled texts of the index; docs/results/engineering.md has the measurements.
 """
 
 from __future__ import annotations

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from clew.snapshot import Snapshot
     from clew.types import Evidence
 
-THRESHOLD = 0.25  # below it `ask` refuses: 2.5 % of the answerable questions that it was fitted on
 CALIBRATED = "all-MiniLM-L6-v2/"  # the embedder whose matches and cosines the weights are for
 
 _NAMED = 5  # hits among which a name is looked for

@@ -14,11 +14,11 @@ from clew.cli.headings import GroupedCommand
 from clew.cli.options import (
     Opener,
     Paid,
-    QueryOptions,
+    QuestionOptions,
     json_option,
     open_any,
     paid_options,
-    query_options,
+    question_options,
 )
 from clew.cli.plain import echo_json
 from clew.cli.program import REFUSED
@@ -29,27 +29,11 @@ if TYPE_CHECKING:
     from clew.api import Index
     from clew.shards import Shards
 
-THRESHOLD = 0.25  # `clew.asking.support` has it too, and takes numpy to load
-
 
 @click.command(cls=GroupedCommand)
 @click.argument("question")
-@query_options
+@question_options("answer")
 @paid_options
-@click.option(
-    "--context-tokens",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Tokens that an answer may be made from. [default: 4000, or the method's tokens]",
-)
-@click.option(
-    "--threshold",
-    type=click.FloatRange(0, 1),
-    default=THRESHOLD,
-    show_default=True,
-    metavar="P",
-    help="Refuse where what was found answers the question less probably than this.",
-)
 @click.option("--anyway", is_flag=True, help="Refuse nothing: the same as --threshold 0.")
 @click.option(
     "--history",
@@ -59,13 +43,11 @@ THRESHOLD = 0.25  # `clew.asking.support` has it too, and takes numpy to load
 )
 @json_option
 @click.pass_obj
-def ask(  # noqa: PLR0913, PLR0917 -- one argument for each option
+def ask(
     opener: Opener,
     question: str,
-    query: QueryOptions,
+    asked: QuestionOptions,
     paid: Paid,
-    context_tokens: int | None,
-    threshold: float,
     history: Path | None,
     *,
     anyway: bool,
@@ -81,23 +63,11 @@ def ask(  # noqa: PLR0913, PLR0917 -- one argument for each option
     Where nothing in the index answers QUESTION, as far as can be told, the nearest passages are
     shown as such, and the exit status is 5.
     """
-    turns = read_turns(history)
+    unrefused = {"min_support": 0.0} if anyway else {}
+    whole = asked.question(question, paid.budget, history=read_turns(history), **unrefused)
     writing = Writing() if paid.llm and not as_json and sys.stdout.isatty() else None
-    with _opened(opener, query, paid) as index, writing or nullcontext():
-        answer = index.ask(
-            question,
-            method=query.method,
-            context_tokens=context_tokens,
-            where=query.where,
-            history=turns,
-            budget=paid.budget,
-            exact=query.exact,
-            min_support=0.0 if anyway else threshold,
-            on_evidence=None,
-            on_text=writing,
-            on_citation=None,
-            **query.parameters,
-        )
+    with _opened(opener, asked, paid) as index, writing or nullcontext():
+        answer = index.ask(whole, on_text=writing)
     is_written = writing is not None and writing.end(answer)
     if as_json:
         echo_json(answer)
@@ -111,36 +81,27 @@ def ask(  # noqa: PLR0913, PLR0917 -- one argument for each option
 
 @click.command(cls=GroupedCommand)
 @click.argument("text", metavar="QUERY")
-@query_options
+@question_options("search")
 @paid_options
 @json_option
 @click.pass_obj
-def search(opener: Opener, text: str, query: QueryOptions, paid: Paid, *, as_json: bool) -> None:
+def search(opener: Opener, text: str, asked: QuestionOptions, paid: Paid, *, as_json: bool) -> None:
     """Show the chunks that a method finds for QUERY, best first.
 
     The graph that a method followed, and tables of entities and relations, come before them where
     there are such. Scores order the chunks of one search; they do not compare between methods. The
     relevance of a chunk does: how probably an answer needs it.
     """
-    with _opened(opener, query, paid) as index:
-        evidence = index.search(
-            text,
-            method=query.method,
-            context_tokens=None,
-            where=query.where,
-            history=(),
-            budget=paid.budget,
-            exact=query.exact,
-            **query.parameters,
-        )
+    with _opened(opener, asked, paid) as index:
+        evidence = index.search(asked.question(text, paid.budget))
     if as_json:
         echo_json(evidence)
     else:
         click.echo(render.search(evidence))
 
 
-def _opened(opener: Opener, query: QueryOptions, paid: Paid) -> Index | Shards:
+def _opened(opener: Opener, asked: QuestionOptions, paid: Paid) -> Index | Shards:
     from clew.loading import Specs
 
-    specs = Specs(llm=paid.llm, reranker=query.reranker)
-    return open_any(opener, query.folder, specs=specs, prices=paid.prices)
+    specs = Specs(llm=paid.llm, reranker=asked.reranker)
+    return open_any(opener, asked.folder, specs=specs, prices=paid.prices)

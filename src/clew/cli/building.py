@@ -244,7 +244,7 @@ def _end(added: Added, paths: Sequence[str]) -> None:
 
     Where none of the `paths` had a file it is an error.
     """
-    from clew.api import no_file
+    from clew.readers.sources import no_file
 
     report = added.report
     if report.stopped:

@@ -145,7 +145,6 @@ def classify(  # noqa: PLR0913 -- one argument for each option
 def _classify_file(file: Path, label: str, classify: Classify, *, as_json: bool) -> None:
     """Print what each text of a file is classified as, then how many are right, and the costs."""
     from clew import readers
-    from clew.api import together
     from clew.asking.classify import label_of
 
     items = list(readers.read([file]))
@@ -161,7 +160,7 @@ def _classify_file(file: Path, label: str, classify: Classify, *, as_json: bool)
         for document in documents:
             found = classify(title_head(document.title, document.text) + document.text)
             done.append(_ClassifiedLine(label_of(document, label), found.label, found.out_of_set))
-            usage = together(usage, found.usage)
+            usage += found.usage
             notes.update(_notes(found))
             tell = _json_line if as_json else _line
             click.echo(tell(document.id, done[-1].right, found))

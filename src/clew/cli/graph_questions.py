@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from clew.asking.question import Question
 from clew.cli.options import (
     Decorator,
     Opener,
@@ -54,14 +55,13 @@ class Round:
     def search(self, index: Index, budget: Budget | None) -> Callable[[str, str], Evidence]:
         """Return what finds the evidence of a text by a method."""
         return lambda text, method: index.search(
-            text,
-            method=method,
-            context_tokens=self.context_tokens,
-            where=None,
-            history=(),
-            budget=budget,
-            exact=False,
-            **self.methods[method],
+            Question(
+                text=text,
+                method=method,
+                parameters=self.methods[method],
+                context_tokens=self.context_tokens,
+                budget=budget,
+            )
         )
 
     def respond(self, index: Index, budget: Budget | None) -> Callable[[Evidence], Answer] | None:

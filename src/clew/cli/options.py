@@ -10,10 +10,11 @@ from dataclasses import dataclass, fields
 from functools import reduce, wraps
 from operator import and_
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import click
 
+from clew.asking.question import Option, Question, default_of, plain_options
 from clew.cli.config import INDEX
 from clew.cli.plain import one_line
 from clew.cli.talk import say
@@ -267,7 +268,7 @@ llm_option = click.option(
     metavar="SPEC",
     envvar=LLM_VARIABLE,
     show_envvar=True,
-    help="LLM: openai:MODEL, openai:MODEL@URL, ollama:MODEL or local; a key is read from "
+    help="LLM: openai:MODEL, openai:MODEL@URL, ollama:MODEL or local:FILE.gguf; a key is read from "
     "OPENAI_API_KEY.",
 )
 PAID_OPTIONS: Mapping[str, Decorator] = {
@@ -476,74 +477,92 @@ store_option = click.option(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueryOptions:
-    """How a question is to be searched for."""
+class QuestionOptions:
+    """The index that is asked, and how."""
 
     folder: Path
-    method: str | None  # None: what the index takes by default
-    parameters: Mapping[str, Scalar]
     reranker: str | None
-    where: Filter | None
-    exact: bool
+    options: Mapping[str, Any]  # of `Question`
+
+    def question(self, text: str, budget: Budget | None, **others: Any) -> Question:  # noqa: ANN401 -- its fields
+        """Return the question of a text with these options, of which `others` come first."""
+        return Question(text=text, budget=budget, **{**self.options, **others})
 
 
-def _query(
+def _options_of_question(
     folder: Path,
     method: str | None,
     chunks: int | None,
     given: Sequence[str],
     reranker: str | None,
     filters: Sequence[str],
-    **flags: bool,
-) -> QueryOptions:
+    **plain: object,
+) -> QuestionOptions:
     parameters = method_parameters(method or DEFAULT, given)
     if chunks is not None:
         if "chunks" in parameters:
             raise InputError("--chunks and --param both set chunks: take one of them")
         parameters["chunks"] = chunks
-    return QueryOptions(
+    return QuestionOptions(
         folder=folder,
-        method=method,
-        parameters=parameters,
         reranker=reranker,
-        where=joined_filter(filters),
-        exact=flags["exact"],
+        options={
+            "method": method,
+            "parameters": parameters,
+            "where": joined_filter(filters),
+            **plain,
+        },
     )
 
 
-query_options = gathered(
-    {
-        "folder": index_option(),
-        "method": click.option(
-            "--method",
-            show_default=f"{DEFAULT}; auto where the index has an imported graph",
-            help="Retrieval method: 'clew methods'.",
-        ),
-        "chunks": click.option(
-            "--chunks",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help="Chunks to find. [default: the method's]",
-        ),
-        "given": param_option("depth=2"),
-        "reranker": reranker_option,
-        "filters": where_option,
-        "exact": click.option(
-            "--exact",
-            is_flag=True,
-            help="Miss nothing of what is nearest in an index of more than 100,000 units.",
-        ),
-    },
-    "query",
-    _query,
-)
+def _click_option(name: str, option: Option) -> Decorator:
+    """Return an option of a question as one of a command."""
+    kinds: dict[type, Any] = {int: click.IntRange, float: click.FloatRange}
+    default = default_of(name)
+    usual = f" [default: {option.default_doc}]" if option.default_doc else ""
+    about: dict[str, Any] = {"default": default, "help": option.doc + usual}
+    if option.type is bool:
+        about["is_flag"] = True
+    elif option.type is not None:
+        about |= {
+            "type": kinds[option.type](option.least, option.most),
+            "show_default": default is not None,
+            "metavar": option.metavar,
+        }
+    return click.option(option.flag or f"--{name.replace('_', '-')}", name, **about)
+
+
+def question_options(stage: Literal["search", "answer"]) -> Decorator:
+    """Return the options of a command that asks a question: all that `Question` has."""
+    return gathered(
+        {
+            "folder": index_option(),
+            "method": click.option(
+                "--method",
+                show_default=f"{DEFAULT}; auto where the index has an imported graph",
+                help="Retrieval method: 'clew methods'.",
+            ),
+            "chunks": click.option(
+                "--chunks",
+                type=click.IntRange(min=1),
+                metavar="N",
+                help="Chunks to find. [default: the method's]",
+            ),
+            "given": param_option("depth=2"),
+            "reranker": reranker_option,
+            "filters": where_option,
+            **{name: _click_option(name, each) for name, each in plain_options(stage).items()},
+        },
+        "asked",
+        _options_of_question,
+    )
 
 
 def method_parameters(method: str, given: Sequence[str]) -> dict[str, Scalar]:
     """Return NAME=VALUE settings as values of the types that the method's parameters have.
 
     Raises UnknownMethod, and InputError for a setting without a name or value, or a name that
-    comes twice. What does not fit a parameter stays text, which `clew.api.build_method` refuses
+    comes twice. What does not fit a parameter stays text, which `clew.asking.method` refuses
     with a reason.
     """
     from clew import methods

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+from clew.asking.question import OPTIONS, Question, as_question, default_of, plain_options
 from clew.client.requests import ClientRequest, Pause, make_error, make_reader
 from clew.client.uploads import Upload, collect_upload
 from clew.errors import InputError
 from clew.filters import Filter
-from clew.types import Answer, Classified, Document, Evidence, Exchange, Plan, Scalar
+from clew.types import Answer, Classified, Document, Evidence, Plan, Scalar
 from clew.wire.about import AboutServer, MethodView, SpentLine
 from clew.wire.graphs import DrawnIndex, DrawnThread
 from clew.wire.indexes import (
@@ -78,12 +79,6 @@ def _list_all(path: str, reply: type[T], **query: str) -> Operation[list[T]]:
         found += part.items
         if not part.items or len(found) >= part.total:
             return found
-
-
-def _check_question(text: str) -> None:
-    """Raise InputError for a question that asks nothing."""
-    if not text.strip():
-        raise InputError("the question is empty: ask something")
 
 
 def _write_filter(where: str | Filter | None) -> str:
@@ -190,62 +185,53 @@ def list_costs(at: str, /) -> Operation[list[CostLine]]:
     return _list_all(f"{at}/spend", CostLine)
 
 
-def search(  # noqa: PLR0913 -- one argument for each option
-    at: str,
-    /,
-    query: str,
-    *,
-    method: str | None = None,
-    context_tokens: int | None = None,
-    where: str | Filter | None = None,
-    history: Sequence[Exchange] = (),
-    exact: bool = False,
-    budget_tokens: int | None = None,
-    budget_usd: float | None = None,
-    **parameters: Scalar,
-) -> Operation[Evidence]:
-    """Return the chunks that a method finds for `query`, and why, as `Index.search` does."""
-    _check_question(query)
-    body = {
-        "query": query,
-        "history": [each.to_dict() for each in history],
-        "exact": exact,
-        **_make_options(method, context_tokens, where, budget_tokens, budget_usd, parameters),
-    }
+def search(at: str, /, query: str | Question, **options: Any) -> Operation[Evidence]:  # noqa: ANN401 -- as `_make_body`
+    """Return the chunks that a method finds for `query`, and why, as `Index.search` does.
+
+    Options are those of `Index.search`, and `budget_tokens` and `budget_usd` for its budget.
+    """
+    body = _make_body(query, **options)
+    body["query"] = body.pop("question")
     return _send("POST", f"{at}/search", Evidence, body=body, is_repeatable=True)
 
 
-def ask(at: str, /, question: str, **given: Any) -> Operation[Answer]:  # noqa: ANN401 -- as `_question`
-    """Answer `question` from what a method finds, with citations, as `Index.ask` does."""
-    return _send("POST", f"{at}/ask", Answer, body=_make_body(question, **given))
+def ask(at: str, /, question: str | Question, **options: Any) -> Operation[Answer]:  # noqa: ANN401 -- as `_make_body`
+    """Answer `question` from what a method finds, with citations, as `Index.ask` does.
+
+    Options are those of `Index.ask`, and `budget_tokens` and `budget_usd` for its budget.
+    """
+    return _send("POST", f"{at}/ask", Answer, body=_make_body(question, **options))
 
 
-def request_answer_stream(at: str, /, question: str, **given: Any) -> ClientRequest:  # noqa: ANN401 -- as `_question`
-    """Return the request for a streamed answer."""
-    body = {**_make_body(question, **given), "stream": True}
+def request_answer_stream(at: str, /, question: str | Question, **options: Any) -> ClientRequest:  # noqa: ANN401 -- as `_make_body`
+    """Return the request for an answer as it comes, whose events the clients read."""
+    body = {**_make_body(question, **options), "stream": True}
     return ClientRequest(verb="POST", path=f"{at}/ask", read=_read_nothing, body=body)
 
 
-def _make_body(  # noqa: PLR0913 -- one argument for each option
-    question: str,
+def _make_body(
+    text: str | Question,
     *,
-    method: str | None = None,
-    context_tokens: int | None = None,
-    where: str | Filter | None = None,
-    history: Sequence[Exchange] = (),
-    exact: bool = False,
-    min_support: float | None = None,
     budget_tokens: int | None = None,
     budget_usd: float | None = None,
-    **parameters: Scalar,
+    **options: Any,  # noqa: ANN401 -- fields of `Question`, and parameters of the method
 ) -> dict[str, Any]:
-    _check_question(question)
+    """Return the body of a question: what differs from the defaults, which are the server's."""
+    named = {name: options.pop(name) for name in OPTIONS if name in options}
+    if not isinstance(text, Question):
+        named["parameters"] = options
+        options = {}
+    question = as_question(text, **named, **options)
+    plain = {name: getattr(question, name) for name in plain_options("answer")}
+    if question.budget is not None:
+        budget_tokens, budget_usd = question.budget.tokens, question.budget.usd
     return {
-        "question": question,
-        "history": [each.to_dict() for each in history],
-        "exact": exact,
-        **_leave_out_none({"min_support": min_support}),
-        **_make_options(method, context_tokens, where, budget_tokens, budget_usd, parameters),
+        "question": question.text,
+        "history": [each.to_dict() for each in question.history],
+        **{name: value for name, value in plain.items() if value != default_of(name)},
+        **_make_options(
+            question.method, question.where, budget_tokens, budget_usd, question.parameters
+        ),
     }
 
 
@@ -267,7 +253,7 @@ def classify(
         "text": text,
         "label": label,
         **_leave_out_none({"name_weight": name_weight}),
-        **_make_options(method, None, where, budget_tokens, budget_usd, parameters),
+        **_make_options(method, where, budget_tokens, budget_usd, parameters),
     }
     return _send("POST", f"{at}/classify", Classified, body=body)
 
@@ -283,8 +269,7 @@ def plan(
 
 
 def _make_options(
-    method: str | None,
-    context_tokens: int | None,
+    method: object,
     where: str | Filter | None,
     budget_tokens: int | None,
     budget_usd: float | None,
@@ -294,7 +279,6 @@ def _make_options(
         raise InputError(f"a server takes a method by its name, not {method!r:.60}")
     options = {
         "method": method,
-        "context_tokens": context_tokens,
         "where": None if where is None else str(where),
         "budget_tokens": budget_tokens,
         "budget_usd": budget_usd,
@@ -465,15 +449,12 @@ def read_graph(at: str, /, *, limit: int = 1_000) -> Operation[DrawnIndex]:
 def draw_question(
     at: str,
     /,
-    query: str,
-    *,
-    method: str | None = None,
-    where: str | Filter | None = None,
-    **parameters: Scalar,
+    query: str | Question,
+    **options: Any,  # noqa: ANN401 -- as `_make_body`
 ) -> Operation[DrawnThread]:
     """Return what a method finds for a question as a graph, with reasons and places."""
-    _check_question(query)
-    body = {"query": query, **_make_options(method, None, where, None, None, parameters)}
+    body = _make_body(query, **options)
+    body["query"] = body.pop("question")
     path = f"{at}/graph"
     return _send("POST", path, DrawnThread, body=body, is_repeatable=True)
 

@@ -6,7 +6,7 @@ A report of two settings:
     print(render(report))
 """
 
-from clew.evaluate.datasets import Dataset, Question, load
+from clew.evaluate.datasets import Dataset, DatasetQuestion, load
 from clew.evaluate.evaluation import evaluate
 from clew.evaluate.report import Report
 from clew.evaluate.run_files import Run, read_run, read_runs, report_of
@@ -16,7 +16,7 @@ from clew.runtime.lazy import lazy
 
 __all__ = [
     "Dataset",
-    "Question",
+    "DatasetQuestion",
     "Report",
     "Run",
     "Scoring",
@@ -38,4 +38,5 @@ __getattr__ = lazy(
         "measure": ("Protocol",),
         "verdicts": ("Verdict",),
     },
+    renamed={"Question": "DatasetQuestion"},
 )

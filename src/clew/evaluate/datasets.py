@@ -14,11 +14,11 @@ from pathlib import Path
 from clew.errors import InputError
 from clew.evaluate import formats
 from clew.evaluate.formats.corpus import Corpus
-from clew.evaluate.formats.parsed import Parsed, Question
+from clew.evaluate.formats.parsed import DatasetQuestion, Parsed
 from clew.evaluate.metrics import distinct, normalize_answer
 from clew.types import Document
 
-__all__ = ["About", "Dataset", "Question", "load", "load_questions"]
+__all__ = ["About", "Dataset", "DatasetQuestion", "load", "load_questions"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class Dataset:
 
     name: str
     corpus: Path | tuple[Document, ...]
-    questions: tuple[Question, ...]
+    questions: tuple[DatasetQuestion, ...]
     document_ids: frozenset[str] = field(repr=False)  # of the corpus
     format: str = "clew"  # what the files were taken for
     unknown_ids: tuple[str, ...] = ()  # supporting ids that the corpus lacks: never found
@@ -128,7 +128,7 @@ def _check_both(limit: int | None, sample: int | None) -> None:
         raise InputError("take the first questions or a sample of them, not both")
 
 
-def _dataset(name: str, asked: Sequence[Question], parsed: Parsed, found: Corpus) -> Dataset:
+def _dataset(name: str, asked: Sequence[DatasetQuestion], parsed: Parsed, found: Corpus) -> Dataset:
     supporting = distinct(id_ for question in asked for id_ in question.supporting_ids)
     return Dataset(
         name=name,
@@ -152,7 +152,9 @@ def _name(root: Path, corpus: Path | None) -> str:
     return name if corpus is None else f"{name}-{corpus.resolve().stem}"
 
 
-def _of_split(questions: Sequence[Question], file: Path, split: str | None) -> Sequence[Question]:
+def _of_split(
+    questions: Sequence[DatasetQuestion], file: Path, split: str | None
+) -> Sequence[DatasetQuestion]:
     if not questions:
         raise InputError(f"{file}: no questions")
     kept = [question for question in questions if split in (None, question.split)]
@@ -162,13 +164,15 @@ def _of_split(questions: Sequence[Question], file: Path, split: str | None) -> S
     return kept
 
 
-def _first(questions: Sequence[Question], limit: int | None) -> Sequence[Question]:
+def _first(questions: Sequence[DatasetQuestion], limit: int | None) -> Sequence[DatasetQuestion]:
     if limit is not None and limit < 1:
         raise InputError(f"the limit of questions must be at least 1, but is {limit}")
     return questions[:limit]
 
 
-def _sampled(questions: Sequence[Question], size: int | None, seed: int) -> Sequence[Question]:
+def _sampled(
+    questions: Sequence[DatasetQuestion], size: int | None, seed: int
+) -> Sequence[DatasetQuestion]:
     """Return the questions whose ids, hashed with the seed, are the smallest."""
     if size is None:
         return questions
@@ -183,6 +187,6 @@ def _sampled(questions: Sequence[Question], size: int | None, seed: int) -> Sequ
     return [question for question in questions if question.id in drawn]
 
 
-def _digest(questions: Sequence[Question]) -> str:
+def _digest(questions: Sequence[DatasetQuestion]) -> str:
     lines = (json.dumps(asdict(question), ensure_ascii=False) for question in questions)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()

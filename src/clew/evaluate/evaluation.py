@@ -13,7 +13,7 @@ from typing import TypeVar
 from clew.asking.context import build_context
 from clew.errors import BudgetSpent, ClewError, InputError
 from clew.evaluate import metrics
-from clew.evaluate.datasets import Dataset, Question
+from clew.evaluate.datasets import Dataset, DatasetQuestion
 from clew.evaluate.evidence_coverage import evidence_coverage, passages_of
 from clew.evaluate.report import Report
 from clew.evaluate.settings import Scoring, Setting
@@ -97,7 +97,7 @@ def measurable(
 
 
 def score_retrieval(
-    question: Question, ranked: Sequence[str], context: Context | None, ks: Sequence[int]
+    question: DatasetQuestion, ranked: Sequence[str], context: Context | None, ks: Sequence[int]
 ) -> dict[str, float]:
     """Score ranked documents where there is gold, and the context where it is known what it needs.
 
@@ -118,12 +118,12 @@ def score_retrieval(
     return scores
 
 
-def score_answer(question: Question, text: str) -> dict[str, float]:
+def score_answer(question: DatasetQuestion, text: str) -> dict[str, float]:
     """Score an answer where the right ones are known."""
     return metrics.answer_scores(text, question.answers) if question.answers else {}
 
 
-def score_quotes(question: Question, citations: Sequence[Citation]) -> dict[str, float]:
+def score_quotes(question: DatasetQuestion, citations: Sequence[Citation]) -> dict[str, float]:
     """Score what an answer cites, where a right answer can stand in a text: it is no yes or no."""
     if not question.answers or metrics.is_yes_no(question.answers):
         return {}
@@ -154,7 +154,7 @@ def _check(dataset: Dataset, settings: Sequence[Setting], scoring: Scoring) -> N
             raise InputError(f"{name} must be at least 1, but is {value}")
 
 
-def _row(question: Question, setting: Setting, functions: _Functions) -> Row:
+def _row(question: DatasetQuestion, setting: Setting, functions: _Functions) -> Row:
     """Ask one question of one setting; what fails is noted and scored as if nothing came."""
     scoring = functions.scoring
     evidence, error = _tried(lambda: functions.search(question.text, setting))
@@ -193,7 +193,7 @@ def _row(question: Question, setting: Setting, functions: _Functions) -> Row:
 
 
 def _judged(
-    question: Question, response: Answer | None, functions: _Functions
+    question: DatasetQuestion, response: Answer | None, functions: _Functions
 ) -> tuple[Verdict | None, str]:
     """Return what the judge says of an answer, or why it failed."""
     judge = functions.judge
@@ -202,7 +202,7 @@ def _judged(
     return _tried(lambda: judge(question, response or _no_answer(question)))
 
 
-def _no_answer(question: Question) -> Answer:
+def _no_answer(question: DatasetQuestion) -> Answer:
     return Answer(
         question=question.text,
         text="",

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from clew.asking.context import quoted
 from clew.errors import InputError
-from clew.evaluate.datasets import Question
+from clew.evaluate.datasets import DatasetQuestion
 from clew.evaluate.verdicts import Verdict
 from clew.layers.packing import closed, numbered, reply_schema
 from clew.models import LLM, Embedder, Prompt, Reply
@@ -63,7 +63,7 @@ class LLMJudge:
                 f"a judge's metrics must be some of {known}, but are {given or 'none'}"
             )
 
-    def __call__(self, question: Question, answer: Answer) -> Verdict:
+    def __call__(self, question: DatasetQuestion, answer: Answer) -> Verdict:
         case = _Case(
             question=collapse(question.text),
             right=tuple(_read(text) for text in question.answers),

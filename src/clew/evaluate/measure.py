@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import clew
 from clew import methods, prompts
-from clew.api import build_method
+from clew.asking.method import build_method
+from clew.asking.question import Question
 from clew.errors import BudgetSpent, InputError
 from clew.evaluate import run_files
 from clew.evaluate.evaluation import Progress, Respond, Search, evaluate
@@ -165,14 +166,14 @@ def _asking(
 
     def search(question: str, setting: Setting) -> Evidence:
         evidence = index.search(
-            question,
-            method=setting.method,
-            context_tokens=scoring.context_tokens,
-            where=protocol.where,
-            history=(),
-            budget=budget,
-            exact=False,
-            **protocol.parameters(setting),
+            Question(
+                text=question,
+                method=setting.method,
+                parameters=protocol.parameters(setting),
+                context_tokens=scoring.context_tokens,
+                where=protocol.where,
+                budget=budget,
+            )
         )
         found.clear()
         found[question, setting.label] = evidence

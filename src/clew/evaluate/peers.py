@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clew.errors import InputError
-from clew.evaluate.datasets import Dataset, Question
+from clew.evaluate.datasets import Dataset, DatasetQuestion
 from clew.evaluate.evaluation import score_answer, score_retrieval
 from clew.evaluate.formats.records import Record, records
 from clew.evaluate.metrics import DEEPEST, distinct
@@ -73,7 +73,7 @@ class _Peer:
     """A method with a line for each question."""
 
     label: str
-    questions: Sequence[Question]
+    questions: Sequence[DatasetQuestion]
     lines: Sequence[_Line]  # of these questions
     n_ignored: int
     known: frozenset[str]  # the documents
@@ -93,7 +93,7 @@ class _Peer:
             yield f"lists end at {depth} documents: measures that look further are lower bounds"
 
     def _row(
-        self, question: Question, line: _Line, notes: tuple[str, ...], ks: Sequence[int]
+        self, question: DatasetQuestion, line: _Line, notes: tuple[str, ...], ks: Sequence[int]
     ) -> Row:
         scores = score_retrieval(question, line.retrieved_ids, None, ks)
         if line.answer is not None:
@@ -140,7 +140,7 @@ def _peer(path: Path, name: str, by_id: Mapping[str, _Line], dataset: Dataset) -
     )
 
 
-def _hint(by_id: Mapping[str, _Line], questions: Sequence[Question]) -> str:
+def _hint(by_id: Mapping[str, _Line], questions: Sequence[DatasetQuestion]) -> str:
     """Return what to do where some of the questions have no line."""
     splits = distinct(question.split for question in questions if question.split is not None)
     fitting = [

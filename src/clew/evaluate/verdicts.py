@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from clew.evaluate.datasets import Question
+from clew.evaluate.datasets import DatasetQuestion
 from clew.types import Answer, Usage
 
-Judge = Callable[[Question, Answer], "Verdict"]
+Judge = Callable[[DatasetQuestion, Answer], "Verdict"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

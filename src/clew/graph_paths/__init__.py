@@ -3,7 +3,7 @@
 A *walk* is a start and the steps taken from there; a step is a relation and its direction. All
 that is done by walks, not by entities: a question has some dozens of them, however many entities
 they reach. Nothing is known of any relation but its name and what stands at its ends. What is
-weighed, and how that was chosen: docs/methods/paths.md.
+weighed: docs/methods/paths.md, and how that was chosen: docs/results/paths.md.
 """
 
 from clew.graph_paths.named import Start, connected, starts

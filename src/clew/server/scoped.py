@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.asking.pipeline import Listeners
 from clew.errors import InputError
 from clew.filters import Filter, as_filter, match
 from clew.server import drawing, files, request_records, snapshot_views, tracing
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.api import Index
+    from clew.asking.question import Question
     from clew.models.budget import Budget
     from clew.models.ledger import Cost
     from clew.server.callers import Caller
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from clew.types import Answer, Classified, Document, Evidence, Plan, Scalar
 
 _SOURCE = "source"
+_NOBODY = Listeners()
 
 
 @dataclass(slots=True)
@@ -167,39 +170,29 @@ class ScopedIndex:
 
     # -- questions ----------------------------------------------------------------------------
 
-    def search(self, query: str, *, where: str | None = None, **given: Any) -> Evidence:  # noqa: ANN401 -- as `Index.search` takes them
+    def search(self, question: Question) -> Evidence:
         """Do as `Index.search` does."""
         with self._record_question("search") as asked, self._refuse_if_changed():
-            found = self.askable.search(
-                query, where=self.narrow_filter(where), budget=self.budget, **given
-            )
+            found = self.askable.search(self._narrow(question))
             asked.method = found.method
-        return self._hide_server(found, where)
+        return self._hide_server(found, question.where)
 
-    def ask(
-        self,
-        question: str,
-        *,
-        where: str | None = None,
-        on_evidence: Callable[[Evidence], None] | None = None,
-        **given: Any,  # noqa: ANN401 -- as `Index.ask` takes them
-    ) -> Answer:
+    def ask(self, question: Question, listeners: Listeners = _NOBODY) -> Answer:
         """Do as `Index.ask` does."""
 
         def tell(found: Evidence) -> None:
-            if on_evidence is not None:
-                on_evidence(self._hide_server(found, where))
+            if listeners.on_evidence is not None:
+                listeners.on_evidence(self._hide_server(found, question.where))
 
         with self._record_question("ask") as asked, self._refuse_if_changed():
             found = self.askable.ask(
-                question,
-                where=self.narrow_filter(where),
-                budget=self.budget,
+                self._narrow(question),
                 on_evidence=tell,
-                **given,
+                on_text=listeners.on_text,
+                on_citation=listeners.on_citation,
             )
             asked.method = found.evidence.method
-        found = replace(found, evidence=self._hide_server(found.evidence, where))
+        found = replace(found, evidence=self._hide_server(found.evidence, question.where))
         if self.caller.may("admin"):
             return found
         passages = _hide_sources(found.context.passages)
@@ -209,14 +202,18 @@ class ScopedIndex:
             citations=_hide_sources(found.citations),
         )
 
-    def classify(self, text: str, *, where: str | None = None, **given: Any) -> Classified:  # noqa: ANN401 -- as `Index.classify` takes them
+    def _narrow(self, question: Question) -> Question:
+        """Return a question of the documents that the caller sees, within the caller's budget."""
+        return replace(question, where=self.narrow_filter(question.where), budget=self.budget)
+
+    def classify(self, question: Question, *, label: str, name_weight: float | None) -> Classified:
         """Do as `Index.classify` does."""
         with self._record_question("classify") as asked, self._refuse_if_changed():
             found = self.index.classify(
-                text, where=self.narrow_filter(where), budget=self.budget, **given
+                self._narrow(question), label=label, name_weight=name_weight
             )
             asked.method = found.evidence.method
-        return replace(found, evidence=self._hide_server(found.evidence, where))
+        return replace(found, evidence=self._hide_server(found.evidence, question.where))
 
     @contextmanager
     def _record_question(self, kind: str) -> Iterator[_MethodUsed]:
@@ -227,13 +224,13 @@ class ScopedIndex:
             span.set_attribute("clew.method", asked.method)
         request_records.record_question(self.name, kind, asked.method, time.perf_counter() - began)
 
-    def _hide_server(self, found: Evidence, where: str | None) -> Evidence:
-        """Remove the caller's own filter and the server's paths from evidence.
+    def _hide_server(self, found: Evidence, where: str | Filter | None) -> Evidence:
+        """Return evidence without what is not the caller's to know.
 
         It names the filter of the request, not the caller's own, and no paths of the server.
         """
         if self.is_bound:
-            found = replace(found, where=where or "")
+            found = replace(found, where=str(where or ""))
         if not self.caller.may("admin"):
             paths = (replace(each, steps=_hide_sources(each.steps)) for each in found.paths)
             hits = _hide_sources(found.hits)

@@ -13,27 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from clew import loading
 from clew import methods as retrieval
-from clew.api import (
-    DEFAULT_METHOD,
-    answered,
-    build_method,
-    check_query,
-    context_size,
-    found_in,
-    open_index,
-    recorded_models,
-    together,
-    told,
-    within,
-)
-from clew.asking import follow_up, support
-from clew.calls import awaitable, checked
+from clew.api import open_index
+from clew.api.checks import checked
+from clew.api.opened import recorded_models
+from clew.asking.askable import Askable
 from clew.errors import InputError, RecipeMismatch, StoreError
 from clew.filters import as_filter, match, parse
 from clew.layers.statistical import STATISTICAL
-from clew.models.metered import Meter, metered
 from clew.models.remembered import remembered
-from clew.models.waiting import asking
+from clew.runtime.awaitable import awaitable
 from clew.runtime.closing import Closing
 from clew.runtime.once import Once
 from clew.shards import writing
@@ -47,33 +35,35 @@ from clew.store.postgres.address import cache_root
 from clew.workers import workers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from clew.api import Added, Index, Source
-    from clew.asking.answer import OnCitation
+    from clew.api import Added, Index
+    from clew.asking.question import Question
     from clew.filters import Filter
     from clew.index import Settings
+    from clew.methods import Method
     from clew.models import Models
-    from clew.models.budget import Budget
     from clew.models.prices import Price
+    from clew.readers.sources import Source
     from clew.shards.gather import Gathered
     from clew.shards.links import Shard
     from clew.shards.writing import Place
     from clew.snapshot import Snapshot
-    from clew.text.pieces import OnPiece
-    from clew.types import Answer, Evidence, Exchange, Scalar
+    from clew.types import Scalar
 
 _TRIES = 5  # of a question while shards are written to
 _TOO_FAST = "the shards are written to faster than they can be asked: ask again"
 _MOST_FILTERED = 8  # filters whose numbers stay in memory
 
 
-class Shards(Closing):
+class Shards(Askable, Closing):
     """Several indexes, to be asked as one. Any number of threads may ask it, one after the other.
 
-    Nothing is loaded before it is needed. What is told of a question is what one index of all
-    documents would tell, as far as the neighbourhood of the question reaches.
+    Nothing is loaded before it is needed. An answer is that of one index of all documents, as far
+    as the neighbourhood of the question reaches.
     """
+
+    opening = "gather"
 
     def __init__(
         self,
@@ -263,97 +253,20 @@ class Shards(Closing):
 
     # -- read -------------------------------------------------------------------------------------
 
-    @checked
-    @asking()
-    def search(
-        self,
-        query: str,
-        *,
-        method: str | retrieval.Method | None = None,
-        context_tokens: int | None = None,
-        where: str | Filter | None = None,
-        history: Sequence[Exchange] = (),
-        budget: Budget | None = None,
-        exact: bool = False,
-        **parameters: Scalar,
-    ) -> Evidence:
-        """Return the chunks that a method finds for `query` in all shards, as `Index.search`.
+    def choose_method(self) -> str:
+        """Return the method that retrieves where a question names none."""
+        return "auto" if any(each.of_graphs for each in self._known()) else retrieval.DEFAULT
 
-        Where it is `exact`, every shard compares the question with all that it has.
-        """
-        meter = Meter()
-        chosen = self._default() if method is None else method
-        retriever = build_method(chosen, parameters, context_tokens)
-        chosen_by = as_filter(where)
-        return self._found(query, history, retriever, chosen_by, budget, meter, exact=exact)[0]
-
-    def _default(self) -> str:
-        return "auto" if any(each.of_graphs for each in self._known()) else DEFAULT_METHOD
-
-    def _found(
-        self,
-        asked: str,
-        history: Sequence[Exchange],
-        retriever: retrieval.Method,
-        where: Filter | None,
-        budget: Budget | None,
-        meter: Meter,
-        *,
-        exact: bool,
-    ) -> tuple[Evidence, Any]:
-        check_query(asked)
-        meter.budget = budget
-        models = metered(remembered(within(self.models, budget)), meter)
-        with meter.stage("gather"):
-            before = " ".join(f"{turn.question} {turn.answer}" for turn in history[-1:])
-            gathered = partial(
-                self.gathered, where=where, models=models, retrievers=[retriever], exact=exact
-            )
-            snapshot = gathered(f"{asked} {before}".strip()).snapshot
-            query, notes = follow_up.read(asked, history, snapshot, models)
-            if before:
-                snapshot = gathered(query).snapshot
-        evidence = found_in(snapshot, query, retriever, models, meter)
-        return told(evidence, where, notes, meter), snapshot
-
-    @checked
-    @asking()
-    def ask(  # noqa: PLR0913 -- one argument for each option
-        self,
-        question: str,
-        *,
-        method: str | retrieval.Method | None = None,
-        context_tokens: int | None = None,
-        where: str | Filter | None = None,
-        history: Sequence[Exchange] = (),
-        budget: Budget | None = None,
-        min_support: float = support.THRESHOLD,
-        exact: bool = False,
-        on_evidence: Callable[[Evidence], None] | None = None,
-        on_text: OnPiece | None = None,
-        on_citation: OnCitation | None = None,
-        **parameters: Scalar,
-    ) -> Answer:
-        """Answer `question` from what a method finds in all shards, as `Index.ask`."""
-        meter = Meter()
-        chosen = self._default() if method is None else method
-        size = context_size(chosen, parameters) if context_tokens is None else context_tokens
-        retriever = build_method(chosen, parameters, size)
-        evidence, snapshot = self._found(
-            question, history, retriever, as_filter(where), budget, meter, exact=exact
-        )
-        if on_evidence is not None:
-            on_evidence(evidence)
-        found = answered(
-            evidence,
-            snapshot,
-            within(self.models, budget),
-            context_tokens=size,
-            min_support=min_support,
-            on_text=on_text,
-            on_citation=on_citation,
-        )
-        return replace(found, question=question, usage=together(evidence.usage, found.usage))
+    def snapshot_for(self, question: Question, method: Method, models: Models) -> Snapshot:
+        """Return what all shards have about a question, and about the turn before it."""
+        before = [f"{turn.question} {turn.answer}" for turn in question.history[-1:]]
+        return self.gathered(
+            " ".join([question.text, *before]).strip(),
+            question.where,
+            models=models,
+            retrievers=[method],
+            exact=question.exact,
+        ).snapshot
 
     # -- write ------------------------------------------------------------------------------------
 
@@ -411,8 +324,6 @@ class Shards(Closing):
             for shard in self._shards:
                 shard.close()
 
-    asearch = awaitable(search)
-    aask = awaitable(ask)
     aadd = awaitable(add)
     aremove = awaitable(remove)
 
@@ -467,18 +378,25 @@ def open_shards(  # noqa: PLR0913 -- one argument for each option
 ) -> Shards:
     """Return several indexes, to be asked as one.
 
-    `folders` are those of the shards, or the one that `create` or `split` made. One that is the
-    address of an index of a server, "https://HOST/api/v1/indexes/NAME", is asked there, with a
-    `key` of the scope "admin", by default that of $CLEW_KEY. Of the others each is opened by this
-    process; with `processes` each lives in a process of its own, and with a `cluster`, the address
-    of a Ray cluster such as "ray:HOST:PORT", each as an actor of that.
+        clew.shards.open_shards(["a.clew", "b.clew"]).ask("Who built the Fram?")
 
-    Models are chosen as by `open_index`, and are the coordinator's; a shard loads an embedder only
-    where a method needs statistical entities. `settings` decide how shards are built that have no
-    document yet, and `size` how much a question gathers.
+    Args:
+        folders: Those of the shards, or the one that `create` or `split` made. An address of an
+            index of a server, "https://HOST/api/v1/indexes/NAME", is asked there.
+        models: As of `clew.open`, for the process that asks.
+        specs: As of `clew.open`; a shard loads an embedder only where a method needs statistical
+            entities.
+        settings: How shards are built that have no document yet.
+        prices: As of `clew.open`.
+        processes: Let each shard live in a process of its own.
+        cluster: The address of a Ray cluster, "ray:HOST:PORT", where each shard is an actor.
+        key: For servers, of the scope "admin"; by default that of $CLEW_KEY.
+        size: How much a question gathers.
 
-    Raises InputError where there are no shards, MissingExtra, and ModelError where the cluster
-    cannot be reached.
+    Raises:
+        InputError: There are no shards.
+        MissingExtra: The package that is needed is not installed.
+        ModelError: The cluster cannot be reached.
     """
     home, places = _places(folders)
     own = [place for place in places if isinstance(place, Path)]

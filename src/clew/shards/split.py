@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.api import open_index
-from clew.calls import checked
+from clew.api.checks import checked
 from clew.errors import InputError, StoreError
 from clew.generation import open_snapshot
 from clew.index.origins import set_part

@@ -8,7 +8,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.api import Added, Index, to_remove, together
+from clew.api import Added, Index
+from clew.api.adding import to_remove
 from clew.errors import InputError, StoreError
 from clew.filters import as_filter, match
 from clew.index import AddReport
@@ -21,8 +22,8 @@ from clew.store import opening
 from clew.types import Document
 
 if TYPE_CHECKING:
-    from clew.api import Source
     from clew.filters import Filter
+    from clew.readers.sources import Source
 
 Place = Path | str  # a folder, or the address of an index of a server
 Open = Callable[[Place], Index]
@@ -99,7 +100,7 @@ def _summed(found: Sequence[Added]) -> Added:
         extracted.skipped += one.extracted.skipped
         extracted.stopped = extracted.stopped or one.extracted.stopped
         extracted.bare |= one.extracted.bare
-        usage = together(usage, one.usage)
+        usage += one.usage
     return Added(
         report=report,
         extracted=extracted,

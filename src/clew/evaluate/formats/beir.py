@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from clew.errors import InputError
-from clew.evaluate.formats.parsed import Parsed, Question
+from clew.evaluate.formats.parsed import DatasetQuestion, Parsed
 from clew.evaluate.formats.records import records, unique
 
 _USUAL = "test"
@@ -48,7 +48,7 @@ def read(root: Path, split: str | None) -> Parsed:
     return Parsed(
         format="beir",
         questions=tuple(
-            Question(
+            DatasetQuestion(
                 id=id_,
                 text=record.text("text"),
                 answers=(),

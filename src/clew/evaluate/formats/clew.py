@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from clew.errors import InputError
-from clew.evaluate.formats.parsed import Parsed, Question
+from clew.evaluate.formats.parsed import DatasetQuestion, Parsed
 from clew.evaluate.formats.records import Record, unique
 
 
@@ -42,14 +42,14 @@ def corpus_path(root: Path) -> Path:
     return folders[0]
 
 
-def _question(record: Record) -> Question:
+def _question(record: Record) -> DatasetQuestion:
     if "answer" in record.values and "answers" not in record.values:
         raise record.error(
             "'answer' is not a key of Clew's own layout, which has a list of 'answers'; questions "
             "of HotpotQA have a 'context', of MuSiQue 'paragraphs', of GraphRAG-Bench a "
             "'question_type'"
         )
-    return Question(
+    return DatasetQuestion(
         id=record.id,
         text=record.text("question"),
         answers=record.texts("answers"),

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from clew.evaluate.formats.parsed import Parsed, Question
+from clew.evaluate.formats.parsed import DatasetQuestion, Parsed
 from clew.evaluate.formats.records import Record
 from clew.evaluate.metrics import distinct
 
 
 def read(records: Iterable[Record], _source: str) -> Parsed:
     """Return the questions; the corpus is another file."""
-    questions: dict[str, Question] = {}
+    questions: dict[str, DatasetQuestion] = {}
     sources: set[str] = set()
     n_repeated = 0
     for record in records:
@@ -36,9 +36,9 @@ def read(records: Iterable[Record], _source: str) -> Parsed:
     )
 
 
-def _question(record: Record) -> Question:
+def _question(record: Record) -> DatasetQuestion:
     answer = record.optional_text("answer")
-    return Question(
+    return DatasetQuestion(
         id=record.id,
         text=record.text("question"),
         answers=() if answer is None else (answer,),

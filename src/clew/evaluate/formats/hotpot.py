@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from clew.evaluate.formats.parsed import Parsed, Question
+from clew.evaluate.formats.parsed import DatasetQuestion, Parsed
 from clew.evaluate.formats.pool import Paragraph, pooled, supporting
 from clew.evaluate.formats.records import Record, unique
 from clew.evaluate.metrics import distinct
@@ -35,7 +35,7 @@ def read(records: Iterable[Record], source: str) -> Parsed:
         contexts.append(context)
         answer = record.optional_text("answer")
         questions.append(
-            Question(
+            DatasetQuestion(
                 id=record.id,
                 text=record.text("question"),
                 answers=() if answer is None else (answer,),

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from clew.evaluate.formats.parsed import Parsed, Question
+from clew.evaluate.formats.parsed import DatasetQuestion, Parsed
 from clew.evaluate.formats.pool import Paragraph, pooled, supporting
 from clew.evaluate.formats.records import Record, unique
 from clew.evaluate.metrics import distinct
@@ -47,11 +47,11 @@ def _answerable(records: Iterable[Record], others: list[Record]) -> Iterator[Rec
             yield record
 
 
-def _question(record: Record, gold: tuple[str, ...]) -> Question:
+def _question(record: Record, gold: tuple[str, ...]) -> DatasetQuestion:
     shape = _SHAPE.match(record.id)
     answer = record.optional_text("answer")
     aliases = record.strings(record.values.get("answer_aliases") or [], "'answer_aliases'")
-    return Question(
+    return DatasetQuestion(
         id=record.id,
         text=record.text("question"),
         answers=distinct(text for text in (answer, *aliases) if text and text.strip()),

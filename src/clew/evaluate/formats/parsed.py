@@ -9,7 +9,7 @@ from clew.types import Document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class DatasetQuestion:
     """A question with what is known of its answer."""
 
     id: str
@@ -27,7 +27,7 @@ class Parsed:
     """The questions of a file, and the corpus where it is pooled from them."""
 
     format: str
-    questions: tuple[Question, ...]
+    questions: tuple[DatasetQuestion, ...]
     pool: tuple[Document, ...] | None = None  # None: the corpus has a file or folder of its own
     sources: frozenset[str] = frozenset()  # ids of the documents that questions are about
     left_out: Mapping[str, int] = field(default_factory=dict)  # questions, by the reason

@@ -1,6 +1,6 @@
 """Answers of a graph, ranked: from what a question names, along the relations it speaks of.
 
-Clew's own. What is weighed, and what was tried: docs/methods/paths.md.
+Clew's own. What is weighed: docs/methods/paths.md, and what was tried: docs/results/paths.md.
 """
 
 from __future__ import annotations

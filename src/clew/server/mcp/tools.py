@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from clew import methods
+from clew.asking.question import OPTIONS, Question
 from clew.display.shown import plain
 from clew.errors import InputError
 from clew.server import across
@@ -214,18 +215,16 @@ class Ask(_Given):
     )
     where: str = Field(
         default="",
-        description="A filter on documents, such as: date >= 2024 and tags has 'fram'.",
+        description=OPTIONS["where"].doc,
         max_length=LONGEST_FILTER,
     )
-    method: str = Field(
-        default="", description="The method of retrieval; walk where empty.", max_length=100
-    )
+    method: str = Field(default="", description=OPTIONS["method"].doc, max_length=100)
 
-    def given(self) -> dict[str, Any]:
-        """Return the arguments of `Index.ask` and `Index.search`."""
+    def as_question(self) -> Question:
+        """Return what is asked. Raises UnknownMethod."""
         if self.method:
             methods.load(self.method)
-        return {"where": self.where or None, "method": self.method or None}
+        return Question(text=self.question, where=self.where or None, method=self.method or None)
 
 
 class QuotedRange(_Reply):
@@ -257,7 +256,7 @@ class AnsweredBy(_Reply):
 def ask(place: Place, given: Ask) -> AnsweredBy:
     """Return the answer to a question, with the passages that support it."""
     scoped = place.one(given.index)
-    answer = scoped.ask(given.question, **given.given())
+    answer = scoped.ask(given.as_question())
     is_refused = answer.kind == "refused"
     cited: Sequence[Citation | Passage] = answer.citations
     if is_refused:
@@ -326,7 +325,7 @@ class ThreadsFound(_Reply):
 def thread(place: Place, given: Ask) -> ThreadsFound:
     """Return what was found for a question, and the ways that led there."""
     scoped = place.one(given.index)
-    found = scoped.search(given.question, **given.given())
+    found = scoped.search(given.as_question())
     return ThreadsFound(
         paths=[list(map(_describe_step, path.steps)) for path in found.paths],
         passages=[_passage(place, scoped.name, hit) for hit in found.hits],

@@ -8,6 +8,9 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from starlette.responses import StreamingResponse
+
+from clew.asking.pipeline import Listeners
 from clew.errors import ClewError, InputError
 from clew.server import across
 from clew.server.addresses import find_base
@@ -182,17 +185,17 @@ async def answer_events(
         return
     options = asked.options
     ask = _choose_ask(call, index, options)
-    given = {**options.given(), "history": asked.history}
-    if method is not None:
-        given["method"] = method
+    own = {} if method is None else {"method": method}
+    question = options.as_question(asked.question, history=asked.history, **own)
 
     def work(tell: Callable[[str, object], None]) -> None:
         answer = ask(
-            asked.question,
-            on_evidence=partial(tell, "evidence"),
-            on_text=partial(tell, "text"),
-            on_citation=partial(tell, "citation"),
-            **given,
+            question,
+            Listeners(
+                on_evidence=partial(tell, "evidence"),
+                on_text=partial(tell, "text"),
+                on_citation=partial(tell, "citation"),
+            ),
         )
         tell("answer", answer)
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 from starlette.routing import Route
 
-from clew.asking import support
 from clew.errors import InputError
+from clew.server.bodies import AskedBody, with_options
 from clew.server.endpoints import Call, make_handler, respond
 from clew.server.keys import CITATIONS
-from clew.server.rest.asking import AskedBody
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -61,15 +60,11 @@ class TextFormat(Loose):
     type: str = "text"
 
 
+@with_options("answer")
 class ClewOptions(AskedBody):
     """How the question is asked, beyond what the interface of OpenAI has: the field `clew`."""
 
     citations: str | None = None
-    exact: bool = False
-    min_support: float = Field(default=support.THRESHOLD, ge=0, le=1)
-
-    def given(self) -> dict[str, Any]:
-        return {**super().given(), "exact": self.exact, "min_support": self.min_support}
 
 
 def choose_citations(call: Call, options: ClewOptions) -> str:

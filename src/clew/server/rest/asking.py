@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import fields
-from inspect import signature
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from clew.api import Index
-from clew.asking import support
+from clew.asking.pipeline import Listeners
+from clew.asking.question import LONGEST_CONTEXT, OPTIONS, Question
 from clew.errors import ClewError, InputError
 from clew.server.addresses import build_document_address, find_base
 from clew.server.bodies import (
     INTEGRAL,
     LONGEST,
-    LONGEST_FILTER,
-    MOST_TOKENS,
-    MOST_USD,
+    MOST_TURNS,
+    AskedBody,
     Asking,
     Body,
-    Method,
+    PastTurn,
     Text,
+    exchanges_of,
+    with_options,
 )
 from clew.server.drawing import draw_evidence
 from clew.server.endpoints import Call, RestEndpoint
 from clew.server.rest.indexes import INDEX
 from clew.server.sse import follow_thread, stream_events, write_event
-from clew.types import Answer, Citation, Classified, Document, Evidence, Exchange, Plan
+from clew.types import Answer, Citation, Classified, Document, Evidence, Plan
 from clew.wire.answers import ErrorEvent, LinkedAnswer, LinkedCitation, TextEvent
 from clew.wire.graphs import DrawnThread
 from clew.wire.names import EVENT_STREAM
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 
     from clew.server.scoped import ScopedIndex
 
-Number = str | int | float | bool | None
-
-_TURNS = 100
 ANSWER_EVENTS: Mapping[str, object] = {
     "evidence": Evidence,
     "graph": DrawnThread,
@@ -48,79 +45,30 @@ ANSWER_EVENTS: Mapping[str, object] = {
     "answer": LinkedAnswer,
     "error": ErrorEvent,
 }
-# Arguments that no parameter of a method may stand for.
-ARGUMENTS = frozenset(
-    name
-    for each in (Index.search, Index.ask, Index.classify)
-    for name in signature(each).parameters
-)
 
 
-class AskedBody(Body):
-    """What questions and texts to classify have in common."""
-
-    method: Method | None = Field(default=None, description="as GET /methods lists them")
-    where: str | None = Field(
-        default=None, max_length=LONGEST_FILTER, description="a filter of documents"
-    )
-    context_tokens: Annotated[int, Field(ge=1, le=1_000_000), INTEGRAL] | None = None
-    parameters: dict[str, Number] = Field(
-        default_factory=dict, description="of the method, as GET /methods lists them"
-    )
-    budget_tokens: Annotated[int, Field(ge=0, le=MOST_TOKENS), INTEGRAL] | None = Field(
-        default=None, description="that models may take for this"
-    )
-    budget_usd: float | None = Field(default=None, ge=0, le=MOST_USD)
-
-    def given(self) -> dict[str, Any]:
-        """Return the arguments of `Index.search`, `ask` and `classify`.
-
-        Raises InputError for a parameter that is an argument.
-        """
-        for name in self.parameters:
-            if name in ARGUMENTS:
-                raise InputError(f"no method has a parameter {name!r:.40}: see GET /methods")
-        optional = {"method": self.method, "context_tokens": self.context_tokens}
-        return {
-            "where": self.where,
-            **{name: value for name, value in optional.items() if value is not None},
-            **self.parameters,
-        }
-
-
-class PastTurn(Body):
-    """A question that was asked before, and what it was answered."""
-
-    question: str = Field(max_length=LONGEST)
-    answer: str = Field(max_length=200_000)
-
-
+@with_options("search")
 class SearchBody(AskedBody):
     """What to search for, and how."""
 
     query: Asking
     history: list[PastTurn] = Field(
-        default_factory=list, max_length=_TURNS, description="the conversation so far, oldest first"
+        default_factory=list, max_length=MOST_TURNS, description=OPTIONS["history"].doc
     )
-    exact: bool = False
-
-    def given(self) -> dict[str, Any]:
-        history = [Exchange(turn.question, turn.answer) for turn in self.history]
-        return {**super().given(), "history": history, "exact": self.exact}
 
 
-class AskBody(SearchBody):
+@with_options("answer")
+class AskBody(AskedBody):
     """A question, and whether its answer is wanted as it comes."""
 
-    query: Asking = Field(alias="question")
-    min_support: float = Field(support.THRESHOLD, ge=0, le=1)
+    question: Asking
+    history: list[PastTurn] = Field(
+        default_factory=list, max_length=MOST_TURNS, description=OPTIONS["history"].doc
+    )
     stream: bool = False
     graph: bool = Field(
         default=False, description="with `stream`: an event `graph` behind the evidence, too"
     )
-
-    def given(self) -> dict[str, Any]:
-        return {**super().given(), "min_support": self.min_support}
 
 
 class ClassifyBody(AskedBody):
@@ -129,9 +77,7 @@ class ClassifyBody(AskedBody):
     text: Text = Field(max_length=LONGEST)
     label: str = Field("label", max_length=200, description="the field that labels stand in")
     name_weight: float | None = Field(default=None, ge=0, le=1)
-
-    def given(self) -> dict[str, Any]:
-        return {**super().given(), "label": self.label, "name_weight": self.name_weight}
+    context_tokens: Annotated[int, Field(ge=1, le=LONGEST_CONTEXT), INTEGRAL] | None = None
 
 
 class PlannedDocument(Body):
@@ -157,20 +103,22 @@ async def search(call: Call) -> Evidence:
     """Return the chunks that a method finds, and why."""
     body = await call.read_body(SearchBody)
     index = call.open_named_index(tokens=body.budget_tokens, usd=body.budget_usd)
-    return await call.run(index.search, body.query, **body.given())
+    question = body.as_question(body.query, history=exchanges_of(body.history))
+    return await call.run(index.search, question)
 
 
 async def ask(call: Call) -> LinkedAnswer | StreamingResponse:
     """Return the answer with its citations; as events where that is asked for."""
     body = await call.read_body(AskBody)
     index = call.open_named_index(tokens=body.budget_tokens, usd=body.budget_usd)
-    given = body.given()
+    question = body.as_question(body.question, history=exchanges_of(body.history))
     if body.stream or EVENT_STREAM in call.request.headers.get("accept", ""):
         await call.run(index.check_where, body.where)  # what is refused has a status of its own
-        return stream_events(_events(call, index, body, given))
+        events = _events(call, index, question, draws_graph=body.graph)
+        return stream_events(events)
     if body.graph:
         raise InputError("a graph comes with events only: ask with 'stream', or POST .../graph")
-    return _linked(call, index.name, await call.run(index.ask, body.query, **given))
+    return _linked(call, index.name, await call.run(index.ask, question))
 
 
 def _linked(call: Call, index: str, answer: Answer) -> LinkedAnswer:
@@ -191,19 +139,17 @@ def _fields_of(value: Answer | Citation) -> dict[str, Any]:
 
 
 async def _events(
-    call: Call, index: ScopedIndex, body: AskBody, given: dict[str, Any]
+    call: Call, index: ScopedIndex, question: Question, *, draws_graph: bool
 ) -> AsyncGenerator[bytes]:
     def work(tell: Callable[[str, object], None]) -> None:
         def found(evidence: Evidence) -> None:
             tell("evidence", evidence)
-            if body.graph:
+            if draws_graph:
                 tell("graph", draw_evidence(evidence))
 
         answer = index.ask(
-            body.query,
-            on_evidence=found,
-            on_text=lambda piece: tell("text", {"text": piece}),
-            **given,
+            question,
+            Listeners(on_evidence=found, on_text=lambda piece: tell("text", {"text": piece})),
         )
         tell("answer", _linked(call, index.name, answer))
 
@@ -219,7 +165,8 @@ async def classify(call: Call) -> Classified:
     """Return the label of a text, and what spoke for it."""
     body = await call.read_body(ClassifyBody)
     index = call.open_named_index(tokens=body.budget_tokens, usd=body.budget_usd)
-    return await call.run(index.classify, body.text, **body.given())
+    question = body.as_question(body.text)
+    return await call.run(index.classify, question, label=body.label, name_weight=body.name_weight)
 
 
 async def plan(call: Call) -> Plan:

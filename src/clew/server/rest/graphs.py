@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from clew.server.bodies import Body, Part, QueryParameters, Whole
+from clew.server.bodies import Body, Part, QueryParameters, Whole, exchanges_of
 from clew.server.drawing import MOST_NODES, draw_evidence
 from clew.server.endpoints import Call, RestEndpoint
 from clew.server.rest.asking import SearchBody
@@ -52,7 +52,8 @@ async def question_graph(call: Call) -> DrawnThread:
     """Return what a method finds for a question as a graph, with reasons and places."""
     body = await call.read_body(SearchBody)
     index = call.open_named_index(tokens=body.budget_tokens, usd=body.budget_usd)
-    return draw_evidence(await call.run(index.search, body.query, **body.given()))
+    question = body.as_question(body.query, history=exchanges_of(body.history))
+    return draw_evidence(await call.run(index.search, question))
 
 
 async def entities(call: Call) -> Listed[EntityLine]:

@@ -1,0 +1,11 @@
+"""An index as its users have it.
+
+`index` is what they open, made of what it can be asked (`clew.asking.askable`), `adding` and
+`upkeep`, over an `opened` store; `checks` are of what callers give.
+"""
+
+from clew.api.adding import Added
+from clew.api.index import Index, open_index
+from clew.api.upkeep import restore
+
+__all__ = ["Added", "Index", "open_index", "restore"]

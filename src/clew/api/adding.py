@@ -1,0 +1,570 @@
+"""How documents come into an index and leave it, and what is extracted from them."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar, Unpack
+
+from clew import index, loading, readers
+from clew import methods as retrieval
+from clew.api.checks import checked
+from clew.api.opened import MADE_FOR, OpenIndex, one_at_a_time
+from clew.asking.pipeline import limit_models
+from clew.display.shown import Shown
+from clew.errors import InputError, NotAnIndex, RecipeMismatch
+from clew.filters import Filter, as_filter, match
+from clew.index import AddReport, OnProgress, Settings, building, origins
+from clew.index.choose import (
+    CORE_SHARE,
+    NOTE,
+    EntityOptions,
+    ExtractionOptions,
+    Memory,
+    Wanted,
+    wished,
+)
+from clew.limits import LIMITS, ReadingLimits
+from clew.models import is_priced
+from clew.models.budget import Budget
+from clew.models.conversation import Conversation
+from clew.models.metered import Meter, metered
+from clew.progress import Progress
+from clew.readers.inputs import Page, StandardInput, located
+from clew.readers.part import ShardPart
+from clew.readers.roots import Roots
+from clew.readers.selection import Selection
+from clew.readers.sources import Source, describe_source, items_of, no_file, paths_of
+from clew.stopping import Stop
+from clew.store import sharded
+from clew.text.patterns import matching
+from clew.types import Document, Usage
+from clew.workers import open_workers, workers_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from clew.index.building import Workers
+    from clew.index.extract import Done, OnChunks
+    from clew.index.graph import Imported
+    from clew.readers.walk import Columns
+    from clew.store import Store
+    from clew.text.chunking import Chunking
+    from clew.types import EmbeddingEstimate, Plan
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Added(Shown):
+    """What `Index.add` did, and what it cost."""
+
+    report: AddReport
+    extracted: Done
+    usage: Usage
+    n_documents: int  # in the index now
+    n_chunks: int
+
+
+class Adding(OpenIndex):
+    """An index to which documents are added."""
+
+    @checked
+    @one_at_a_time
+    def add(  # noqa: PLR0913 -- one argument for each option
+        self,
+        source: Source,
+        *,
+        name: str = "",
+        prune: bool = False,
+        exclude: Sequence[str] = (),
+        limits: ReadingLimits = LIMITS,
+        gitignore: bool = True,
+        changed: Iterable[str | Path] | None = None,
+        columns: Columns | None = None,
+        web: bool = False,
+        suffix: str = "",
+        methods: Sequence[str] | None = None,
+        budget: Budget | None = None,
+        again: bool = False,
+        part: str | ShardPart | None = None,
+        on_progress: OnProgress | None = None,
+        on_chunks: OnChunks | None = None,
+        stop: Stop | None = None,
+        progress: Progress | None = None,
+        workers: int | str = 1,
+        **extraction: Unpack[ExtractionOptions],
+    ) -> Added:
+        """Add files, folders or documents; what is there unchanged already costs nothing.
+
+            index.add("docs", exclude=["drafts"]).report.added
+
+        A document of a known id with other content replaces the old one, unless that is another
+        file's. The id of a file begins with the name of the folder that was given, with those of
+        its parents where another folder of the index has it. Documents whose file is gone are in
+        the report's `gone`; one with the content of such a document takes its rows over
+        (`renamed`). Input that cannot be read is in `skipped`, and the rest goes on.
+
+        Args:
+            source: A path, a `Document`, or several of one kind; "-" is standard input.
+            name: What ids begin with, in place of the folder's own name; it may have moved.
+            prune: Remove the documents whose file is gone or left out now.
+            exclude: Patterns of files to leave out, by id, by path below the folder or by name. A
+                file that is named itself is always read.
+            limits: What a document may take at the most.
+            gitignore: Leave out what `.gitignore` files name.
+            changed: Of folders, read these files and no others.
+            columns: Which fields of tables and records have text, title and id.
+            web: Read a source that is a web address, a page each.
+            suffix: The format of standard input, such as ".md".
+            methods: What these methods need of the whole index is computed now and by every write
+                from now on, not at their first question; an empty list takes the names back.
+            budget: What models may take.
+            again: Ask once more where the LLM's reply was of no use.
+            part: Such as "3/16": only documents of shard 3 of 16 (`clew.shards.shard_of`). An
+                index remembers which part it is.
+            on_progress: Called with the documents done and known, after each batch.
+            on_chunks: Called with the chunks extracted from, and to extract from.
+            stop: Another thread may ask it to stop: what is whole then is committed, nothing is
+                extracted or removed, and the same call goes on later.
+            progress: Written while it runs, for another thread to read.
+            workers: Processes that make rows and vectors, 0 for one on each core, or the address
+                of a Ray cluster, "ray:HOST:PORT"; the index is the same to the byte. LLMs and paid
+                embedders are asked by this process.
+            **extraction: What is extracted from chunks that lack it, by default as last time:
+                `units` of a share of the tokens, where chunks have the most `value`; `triples` by
+                an LLM or by rules, of the share `core` chosen by `core_by`, among `entities` that
+                the LLM names or "statistical" ones (`entity_threshold`, `entity_words`).
+
+        Returns:
+            The report, what was extracted, and what it cost.
+
+        Raises:
+            InputError: An option cannot be met, or there is nothing to add.
+            UnknownMethod: There is no method of a name in `methods`.
+            RecipeMismatch: The index was built with other models or settings.
+            IndexLocked: Another process writes.
+            EndpointError: An LLM that is needed does not answer.
+        """
+        from clew.index.extract import Done
+
+        for each in methods or ():
+            retrieval.load(each)
+        workers = workers_of(workers)
+        progress = progress or Progress()
+        meter = progress.meter = Meter(progress=progress, budget=budget)
+        progress.stage = "indexing"
+        selection = Selection(exclude, gitignore=gitignore, changed=changed)
+        own = self._choose_part(None if part is None else ShardPart.of(part))
+        roots = self._name_roots(source, name)
+        stdin = StandardInput(name=name or StandardInput().name, suffix=suffix)
+        read_files = partial(
+            readers.read,
+            roots=roots,
+            selection=selection,
+            columns=columns,
+            limits=limits,
+            web=web,
+            stdin=stdin,
+            progress=progress,
+            times=True,
+            part=own,
+        )
+        items, read, paths = items_of(source, read_files), set[str](), paths_of(source)
+        strict = part is None and not paths  # the caller chose this very shard for them
+        items = iter(items if own is None else own.taken(items, read, strict=strict))
+        first = list(islice(items, 1))
+        if not first and not self._exists() and changed is None and own is None:
+            raise no_file(describe_source(source), selection.counts())
+        items = chain(first, items)
+        note = self._open_store().note(NOTE) if self._exists() else {}
+        wanted = wished(note, extraction)
+        self._check_workers(workers)
+        self._reach_llm(wanted)
+        store = self._open_to_write(meter)
+        if methods is not None:
+            store.set_note(MADE_FOR, {"methods": list(methods)})
+        origins.remember(store, self.folder, roots.places, own)
+        with self._bill("add", store, meter), self._open_workers(workers, store) as opened:
+            with meter.stage("read"):
+                gone = origins.gone(store.hashes(), roots, paths) if paths else []
+                report = index.add(
+                    store,
+                    items,
+                    self.models,
+                    gone=gone,
+                    read=read,
+                    meter=meter,
+                    on_progress=on_progress,
+                    stop=stop,
+                    progress=progress,
+                    workers=opened,
+                )
+                report.left_out = selection.counts()
+                if paths and not report.stopped:
+                    report.gone = origins.gone(
+                        store.hashes(), roots, paths, selection, read, report.skipped
+                    )
+                if prune and report.gone:
+                    store.remove(report.gone)
+                    report.pruned = True
+            is_whole = changed is None and own is None and not report.stopped
+            if paths and is_whole and report.is_empty:
+                raise no_file(describe_source(source), report.left_out)  # before an LLM is paid
+            try:
+                extracted = Done()
+                with meter.stage("extract"):
+                    if not report.stopped:
+                        extracted = self._extract(
+                            store, wanted, budget, progress, on_chunks, again=again, workers=opened
+                        )
+            finally:
+                progress.stage = "finishing"
+                self._finish_write(store, meter)
+        snapshot = self.snapshot()
+        return Added(
+            report=report,
+            extracted=extracted,
+            usage=meter.usage(),
+            n_documents=len(snapshot.layer("document")),
+            n_chunks=len(snapshot.layer("chunk")),
+        )
+
+    def _choose_part(self, given: ShardPart | None) -> ShardPart | None:
+        """Return the part of all documents that this index is: the one it remembers, if any.
+
+        Raises InputError where another one is given, or it has documents of others.
+        """
+        store = self._open_store() if self._exists() else None
+        known = None if store is None else origins.part_of(store)
+        if known is not None and given not in (None, known):
+            raise InputError(f"{self.shown} is the part {known} of its shards, not {given}")
+        if known is None and given is not None and store is not None:
+            other = next((each for each in sorted(store.hashes()) if not given.has(each)), None)
+            if other is not None:
+                raise InputError(
+                    f"{self.shown} has the document {other!r:.80}, which is not of the part"
+                    f" {given}: name another index"
+                )
+        return known if given is None else given
+
+    @contextmanager
+    def _open_workers(self, spec: int | str, store: Store) -> Iterator[Workers | None]:
+        """Open workers with the models of this index, for a block; None where it needs none."""
+        if spec == 1 or is_priced(self.models.embedder):
+            yield None
+            return
+        specs = loading.from_recipe(self._specs, store.recipe)
+        opened = open_workers(spec, replace(specs, llm=None, reranker=None))
+        try:
+            yield opened
+        finally:
+            if opened is not None:
+                opened.close()
+
+    def _check_workers(self, spec: int | str) -> None:
+        """Raise InputError where workers are wanted and cannot load the models."""
+        if spec != 1 and not is_priced(self.models.embedder) and self._given is not None:
+            raise InputError(
+                "workers load models by name: open the index with 'specs', or add with 'workers=1'"
+            )
+
+    def _reach_llm(self, wanted: Wanted) -> None:
+        """Raise EndpointError where an LLM that will be needed does not answer.
+
+        Where the ledger has replies the LLM may not be needed at all.
+        """
+        llm = self.models.llm
+        has_replies = self._ledger.exists() and self._ledger.totals()
+        if wanted.kinds() and isinstance(llm, Conversation) and not has_replies:
+            llm.reach()
+
+    def _name_roots(self, source: Source, name: str) -> Roots:
+        """Return what the folders and files of this index are called, with a new name for one."""
+        roots = Roots(origins.places(self._open_store(), self.folder) if self._exists() else {})
+        if name:
+            if not isinstance(source, str | Path):
+                raise InputError(f"one folder or file can be called {name!r}, not several: name it")
+            place = located(source)
+            if isinstance(place, Page):
+                raise InputError(f"a web page is called by its address, not {name!r}")
+            if isinstance(place, StandardInput):
+                return roots
+            if not os.path.lexists(place):
+                raise InputError(f"there is no file or folder {str(source)!r}")
+            roots.add(place, name)
+        return roots
+
+    def _extract(
+        self,
+        store: Store,
+        wanted: Wanted,
+        budget: Budget | None,
+        progress: Progress,
+        on_chunks: OnChunks | None,
+        *,
+        again: bool,
+        workers: Workers | None,
+    ) -> Done:
+        from clew.index.extract import extract
+
+        progress.stage = "extracting"
+
+        def tell(done: int, total: int) -> None:
+            progress.chunks = done, total
+            if on_chunks is not None:
+                on_chunks(done, total)
+
+        models = limit_models(self.models, budget)
+        rules = loading.load_extractor(wanted.triples, self.models.tagger)
+        if workers is not None:
+            from clew.workers.spread import spread_embedder, spread_extractor
+
+            models = replace(models, embedder=spread_embedder(models.embedder, workers))
+            rules = rules and spread_extractor(rules, wanted.triples, workers)
+        return extract(
+            store,
+            metered(models, progress.meter),
+            wanted,
+            ledger=self._ledger,
+            rules=rules,
+            again=again,
+            on_progress=tell,
+        )
+
+    @checked
+    @one_at_a_time
+    def extract_triples(
+        self,
+        chunk_ids: Sequence[str],
+        *,
+        budget: Budget | None = None,
+    ) -> Done:
+        """Extract entities and triples by the LLM from some chunks, and from others later.
+
+        Chunks that have theirs cost nothing. Raises InputError without an LLM, and for an id that
+        is no chunk's.
+        """
+        from clew.index.extract import extract_triples
+
+        store, meter = self._open_store(), Meter()
+        with self._bill("extract", store, meter):
+            with meter.stage("extract"):
+                models = metered(limit_models(self.models, budget), meter)
+                done = extract_triples(store, models, chunk_ids, ledger=self._ledger)
+            self._finish_write(store, meter)
+        return done
+
+    @checked
+    @one_at_a_time
+    def import_triples(self, path: str | Path, *, on_chunks: OnChunks | None = None) -> Done:
+        """Take the entities and triples of documents in the index from a file of JSON lines.
+
+        They replace what was extracted from these documents before. What cannot be used is in
+        `skipped`; docs/guides/triples.md has the format.
+        """
+        from clew.index.extract import import_triples
+
+        store, meter = self._open_store(), Meter()
+        with self._bill("import", store, meter):
+            with meter.stage("extract"):
+                done = import_triples(store, Path(path), metered(self.models, meter), on_chunks)
+            self._finish_write(store, meter)
+        return done
+
+    @checked
+    @one_at_a_time
+    def import_graph(
+        self,
+        path: str | Path,
+        *,
+        limits: ReadingLimits = LIMITS,
+        on_progress: OnProgress | None = None,
+    ) -> Imported:
+        """Take a knowledge graph from a file: a document for each subject, and triples of texts.
+
+        What the index has of that file becomes what the file states now; subjects that are gone
+        from it are removed. A triple that names a document of the index goes to the chunks of that
+        one. What cannot be used is in `skipped`, and the rest goes on; docs/guides/graphs.md has
+        the formats, and `limits` what a line and a packed file may take. Raises InputError where
+        there is no such file or no such format,
+        UnreadableSource where nothing in it can be used, otherwise as `add`.
+        """
+        from clew.index import graph
+
+        meter = Meter()
+        with meter.stage("read"):
+            read = graph.read(Path(path), limits)
+        store = self._open_to_write(meter)
+        with self._bill("import", store, meter):
+            try:
+                with meter.stage("rows"):
+                    imported = graph.import_graph(
+                        store, read, self.models, meter=meter, on_progress=on_progress
+                    )
+            finally:
+                self._finish_write(store, meter)
+        return replace(imported, usage=meter.usage())
+
+    @checked
+    def plan(  # noqa: PLR0913 -- one argument for each option
+        self,
+        source: Source,
+        *,
+        exclude: Sequence[str] = (),
+        limits: ReadingLimits = LIMITS,
+        gitignore: bool = True,
+        columns: Columns | None = None,
+        web: bool = False,
+        suffix: str = "",
+        core: float = CORE_SHARE,
+        probe: int = 0,
+        budget: Budget | None = None,
+        **entities: Unpack[EntityOptions],
+    ) -> Plan:
+        """Return what each setting of the extraction by an LLM would cost for these documents.
+
+            index.plan("docs").lines
+
+        Triples are estimated for all chunks and for the share `core` of them: the real core where
+        this index holds just these documents, else a random sample. Nothing is written, and what
+        the ledger of this index has costs nothing.
+
+        Args:
+            source: As of `add`, and so are `exclude`, `limits`, `gitignore`, `columns`, `web` and
+                `suffix`.
+            exclude: Patterns of files to leave out.
+            limits: What a document may take at the most.
+            gitignore: Leave out what `.gitignore` files name.
+            columns: Which fields of tables and records have text, title and id.
+            web: Read a source that is a web address.
+            suffix: The format of standard input.
+            core: The share of chunks that an LLM reads.
+            probe: Calls of each kind to make first and estimate from; they are kept, and not made
+                again.
+            budget: What these calls may take.
+            **entities: Whose triples, as of `add`; by default those that were wanted last.
+
+        Raises:
+            InputError: There is nothing to plan for.
+        """
+        from clew.index import plan
+
+        read_files = partial(
+            readers.read,
+            selection=Selection(exclude, gitignore=gitignore),
+            columns=columns,
+            limits=limits,
+            web=web,
+            stdin=StandardInput(suffix=suffix),
+        )
+        items = items_of(source, read_files)
+        documents = [item for item in items if isinstance(item, Document)]
+        chunking = (self._settings or Settings()).chunking
+        kept = self._open_store().note(NOTE) if self._exists() else {}
+        wanted = wished({**kept, "triples": "llm"}, entities)
+        if self._exists():
+            given, stored = chunking, building.chunking(self._open_store().recipe)
+            differ = (given.size, given.overlap) != (stored.size, stored.overlap)
+            if self._settings is not None and differ:
+                raise RecipeMismatch(
+                    f"this index was built with chunks of {stored.size} tokens, {stored.overlap}"
+                    f" of them from the one before, not {given.size} and {given.overlap}: plan for"
+                    f" a new folder, or without these options"
+                )
+            chunking = stored
+        corpus = plan.corpus(documents, chunking, wanted.terms)
+        if not len(corpus.texts):
+            raise InputError(f"there is nothing to plan for in {describe_source(source)}")
+        if self._exists():
+            corpus = plan.ranked(corpus, self.snapshot())
+        llm = self._load_llm(budget)
+        ledger = self._ledger if probe or self._ledger.exists() else None
+        memory = Memory(ledger, llm.name if llm else "")
+        if probe:
+            if sharded.is_home(self.folder):  # whose ledgers are those of the shards
+                raise NotAnIndex(sharded.why_not_one(self.folder))
+            self._make_folder()  # of the ledger
+        found = plan.plan(corpus, llm, memory, core=core, n_probes=probe)
+        return replace(found, embedding=self._estimate_vectors(documents, chunking))
+
+    def _estimate_vectors(
+        self, documents: Sequence[Document], chunking: Chunking
+    ) -> EmbeddingEstimate | None:
+        """Return what the vectors of those documents would cost that are not here as they are."""
+        from clew.index import plan
+
+        store = self._open_store() if self._exists() else None
+        known = store.hashes([document.id for document in documents]) if store else {}
+        new = [each for each in documents if index.has_new_rows(each, known.get(each.id))]
+        return plan.embedding(new, chunking, self.models, store)
+
+    @checked
+    def documents(self, *patterns: str, where: str | Filter | None = None) -> list[str]:
+        """Return the ids of all documents, or of those that ids, folders or patterns name.
+
+        With a filter, only those that fulfil it, which may be none. Raises InputError where a
+        pattern names no document, and for a filter as `snapshot`.
+        """
+        named = self._match_ids(patterns) if patterns else sorted(self._open_store().hashes())
+        chosen = as_filter(where)
+        if chosen is None:
+            return named
+        fulfil = set(match.ids(self.snapshot(), chosen))
+        return [each for each in named if each in fulfil]
+
+    def _match_ids(self, patterns: Iterable[str]) -> list[str]:
+        hashes = self._open_store().hashes()
+        known = sorted(hashes)
+        chosen: dict[str, None] = {}
+        for pattern in patterns:
+            found = [pattern] if pattern in hashes else matching(pattern, known)
+            if not found:
+                raise InputError(f"no document {pattern!r} in {self.shown}: see 'clew list'")
+            chosen.update(dict.fromkeys(found))
+        return list(chosen)
+
+    @checked
+    @one_at_a_time
+    def remove(
+        self,
+        ids: str | Sequence[str] = (),
+        *,
+        where: str | Filter | None = None,
+        dry_run: bool = False,
+    ) -> list[str]:
+        """Delete documents, with everything that only they supported; return their ids.
+
+        Documents are named by id, by a folder of ids, or by a pattern such as `notes/*.md`, whose
+        `*` crosses folders too; by a filter; or by both, where both name them. Nothing is deleted
+        in a `dry_run`. Raises InputError, and deletes nothing, where one of these names no
+        document, and where nothing is given.
+        """
+        store = self._open_store()
+        chosen = to_remove(ids, where, lambda patterns: self.documents(*patterns, where=where))
+        if dry_run:
+            return chosen
+        gone = store.remove(chosen)
+        self._renew(store)
+        return gone
+
+
+def to_remove(
+    ids: str | Sequence[str], where: str | Filter | None, named: Callable[[list[str]], list[T]]
+) -> list[T]:
+    """Return what `named` gives for the patterns of documents that are to be removed.
+
+    Raises InputError where nothing is given, and where nothing is found.
+    """
+    patterns = [ids] if isinstance(ids, str) else list(ids)
+    if not patterns and as_filter(where) is None:
+        raise InputError("name the documents to remove, by ids, patterns or a filter")
+    chosen = named(patterns)
+    if not any(chosen):
+        raise InputError("no document has one of these names and fulfils the filter")
+    return chosen

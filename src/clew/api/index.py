@@ -1,0 +1,269 @@
+"""An index as its users have it: open, add, search, ask, show, remove.
+
+The command line and the server call these same functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clew import loading
+from clew import methods as retrieval
+from clew.api.adding import Adding
+from clew.api.checks import checked
+from clew.api.upkeep import Upkeep
+from clew.asking import pipeline
+from clew.asking.answer import MAX_ANSWER_TOKENS
+from clew.asking.askable import Askable
+from clew.asking.method import CONTEXT_TOKENS
+from clew.asking.pipeline import Listeners, answer_from, limit_models
+from clew.asking.question import Question
+from clew.errors import InputError
+from clew.filters import Filter
+from clew.index import Settings
+from clew.models.budget import Budget
+from clew.models.conversation import recorded
+from clew.models.metered import Meter, metered
+from clew.models.waiting import asking
+from clew.runtime.awaitable import awaitable
+from clew.snapshot import Snapshot
+from clew.store import opening
+from clew.types import Answer, Evidence, Scalar
+
+if TYPE_CHECKING:
+    from clew.asking.answer import OnCitation
+    from clew.methods import Method
+    from clew.models import LLM, Models
+    from clew.models.prices import Price
+    from clew.text.pieces import OnPiece
+    from clew.types import Classified
+    from clew.views.export import Exported
+
+
+_OF_GRAPHS = "auto"  # the default method where an index has an imported graph
+
+
+@checked
+def open_index(
+    folder: str | Path,
+    *,
+    models: Models | None = None,
+    specs: loading.Specs | None = None,
+    settings: Settings | None = None,
+    prices: Mapping[str, Price] | None = None,
+    store: str = "",
+) -> Index:
+    """Return the index in `folder`; it is made there by the first `add`.
+
+        with clew.open("my.clew", specs=clew.Specs(llm="ollama:qwen3")) as index: ...
+
+    Args:
+        folder: A folder, or the address `postgresql://[USER@]HOST[:PORT]/DATABASE/INDEX`. A new
+            index there needs a place for its arrays behind that: `?objects=s3://BUCKET/PREFIX`,
+            or a folder.
+        models: The models themselves, in place of those that `specs` name.
+        specs: The models by name; by default those that the index was built with, else the
+            defaults, which need no key and no download.
+        settings: How a new index is built.
+        prices: Dollars per million tokens, of prompts and of completions, by the LLM's name.
+        store: The store of another package that keeps a new index, NAME or NAME:PLACE, which the
+            folder then names (docs/public.md); by default the folder itself.
+
+    Every reply of the LLM is recorded in the folder, and none is paid for twice.
+    """
+    return Index(opening.folder_of(folder), models, specs, settings, prices, store)
+
+
+class Index(Adding, Upkeep, Askable):
+    """An index in a folder. Nothing is loaded before it is needed.
+
+    Any number of threads may read it, and one of them at a time writes: others that want to wait.
+    What reads sees one generation, the newest when it began. Models, generations and what is
+    computed from them are made once for all threads. After a fork the child opens all anew.
+
+    `len(index)` is how many documents it has, and `id in index` says whether one is there. What
+    may take long has an awaitable of its name behind an a, such as `asearch`. To cancel that ends
+    the waiting; what was begun goes on in its thread, and a write is made whole.
+    """
+
+    opening = "open"
+
+    def choose_method(self) -> str:
+        """Return the method that retrieves where a question names none."""
+        if not self._exists() or self.snapshot().are_texts().all():
+            return retrieval.DEFAULT
+        return _OF_GRAPHS
+
+    def snapshot_for(self, question: Question, method: Method, models: Models) -> Snapshot:  # noqa: ARG002 -- shards need them
+        """Return the newest generation, of the documents that a question is asked of."""
+        snapshot = self.snapshot(question.where)
+        return snapshot.exactly() if question.exact else snapshot
+
+    @checked
+    @asking()
+    def answer(
+        self,
+        evidence: Evidence,
+        *,
+        context_tokens: int = CONTEXT_TOKENS,
+        answer_tokens: int = MAX_ANSWER_TOKENS,
+        llm: LLM | None = None,
+        budget: Budget | None = None,
+        min_support: float = 0.0,
+        on_text: OnPiece | None = None,
+        on_citation: OnCitation | None = None,
+    ) -> Answer:
+        """Answer the query of `evidence`, which `search` gave; the usage is the answer's own.
+
+            index.answer(index.search("Who built the Fram?"), llm=clew.load_llm("openai:gpt-5"))
+
+        Args:
+            evidence: What a search of this index found.
+            context_tokens: Tokens of the context at most.
+            answer_tokens: Tokens of an LLM's reply at most.
+            llm: The LLM that writes, in place of the index's.
+            budget: What it may take.
+            min_support: As of `ask`, but nothing is refused by default.
+            on_text: As of `ask`.
+            on_citation: As of `ask`.
+        """
+        models = limit_models(self.models, budget)
+        if llm is not None:
+            models = replace(models, llm=recorded(llm, budget=budget))
+        return answer_from(
+            evidence,
+            self.snapshot(evidence.where),
+            models,
+            Question(text=evidence.query, context_tokens=context_tokens, min_support=min_support),
+            Listeners(on_text=on_text, on_citation=on_citation),
+            answer_tokens,
+        )
+
+    @checked
+    @asking()
+    def classify(
+        self,
+        text: str | Question,
+        *,
+        label: str = "label",
+        method: str | Method = "hybrid",
+        name_weight: float | None = None,
+        context_tokens: int = CONTEXT_TOKENS,
+        where: str | Filter | None = None,
+        budget: Budget | None = None,
+        **parameters: Scalar,
+    ) -> Classified:
+        """Return the label of a text, one of those that documents have in their metadata.
+
+            index.classify("The valve leaks.", label="topic").label
+
+        Candidates are the labels of what a method finds for the text, and those whose names fit
+        it. An LLM chooses among them; without one the best candidate is taken.
+
+        Args:
+            text: A text, or a `Question` with its options.
+            label: The field of the metadata that has the labels.
+            method: A name, or a method with its parameters.
+            name_weight: What a label's name weighs, by default as much as names fit the labelled
+                texts of the index.
+            context_tokens: Tokens that an LLM may be shown, at most.
+            where: A filter of the documents that are looked at.
+            budget: What models may take.
+            **parameters: Those of the method that is named.
+
+        Raises:
+            InputError: The text is empty, or no document has such a label; otherwise as `search`.
+        """
+        from clew.asking import classify
+
+        if isinstance(text, str) and not text.strip():
+            raise InputError("the text is empty: there is nothing to classify")
+        if isinstance(text, Question):
+            question = replace(text, method=text.method or method)
+        else:
+            question = Question(
+                text=text,
+                method=method,
+                parameters=parameters,
+                context_tokens=context_tokens,
+                where=where,
+                budget=budget,
+            )
+        classify.labels(self.snapshot(question.where), label)  # before anything is paid for
+        found = pipeline.retrieve(question, self)
+        meter = Meter()
+        with meter.stage("classify"):
+            classified = classify.classify(
+                question.text,
+                found.evidence,
+                found.snapshot,
+                metered(limit_models(self.models, question.budget), meter),
+                column=label,
+                name_weight=name_weight,
+                budget_tokens=found.context_tokens,
+            )
+        return replace(classified, usage=found.evidence.usage + meter.usage())
+
+    @checked
+    def show(self, name: str | None = None) -> dict[str, Any]:
+        """Describe the index, or a row of it by its id or an entity by its name, as plain values.
+
+        Raises InputError where nothing has that id or name.
+        """
+        from clew.views.describe import describe_index, describe_row
+
+        if name is None:
+            return describe_index(
+                self.folder, self.shown, self._open_store(), self.snapshot(), self.spent()
+            )
+        return describe_row(self.snapshot(), name)
+
+    @checked
+    def export(
+        self,
+        path: str | Path,
+        *,
+        query: str | None = None,
+        method: str | retrieval.Method = "bubble",
+        where: str | Filter | None = None,
+        budget: Budget | None = None,
+        raw: bool = False,
+        **parameters: Scalar,
+    ) -> Exported:
+        """Write the graph of the index to a file, or the one that a method finds for `query`.
+
+        With a filter it is the graph of the documents that fulfil it. Characters that nobody sees
+        are escaped in GraphML and tables, and a cell that a spreadsheet would take for a formula
+        has an apostrophe before it; `raw` leaves both out.
+        The suffix says the format: .graphml or .json, and for the whole graph also .jsonl and .tsv,
+        which `import_graph` reads, and .parquet. Of an index without triples GraphML and JSON have
+        the names that stand in one sentence. A file of that name is replaced when the new one is
+        whole. Raises InputError where the file cannot be written or the method finds no graph,
+        otherwise as `search`.
+        """
+        from clew.views import export
+
+        target = export.target(path, whole=query is None, raw=raw)
+        if query is None:
+            snapshot = self.snapshot(where)
+            export.check_triples(snapshot, target, whole=True)
+            return target.write(export.index_graph(snapshot))
+        question = Question(
+            text=query, method=method, parameters=parameters, where=where, budget=budget
+        )
+        return target.write(export.evidence_graph(self.search(question)))
+
+    aadd = awaitable(Adding.add)
+    aextract_triples = awaitable(Adding.extract_triples)
+    aimport_triples = awaitable(Adding.import_triples)
+    aimport_graph = awaitable(Adding.import_graph)
+    aremove = awaitable(Adding.remove)
+    acompact = awaitable(Upkeep.compact)
+    aplan = awaitable(Adding.plan)
+    aanswer = awaitable(answer)
+    aclassify = awaitable(classify)
+    aexport = awaitable(export)
+    abackup = awaitable(Upkeep.backup)

@@ -1,0 +1,410 @@
+"""An index that is open: its store, its models, and the generation that is read."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from weakref import WeakSet
+
+from clew import index, loading
+from clew import methods as retrieval
+from clew.api.checks import checked
+from clew.display.shown import paragraph, table
+from clew.errors import InputError, StoreError
+from clew.filters import Filter, as_filter, match
+from clew.generation import open_snapshot
+from clew.index import Settings
+from clew.models import is_checked
+from clew.models.budget import Budget
+from clew.models.conversation import Conversation, recorded
+from clew.models.ledger import Cost, Ledger
+from clew.models.metered import Meter, metered
+from clew.runtime.closing import Closing
+from clew.runtime.following import Follower
+from clew.runtime.once import Once
+from clew.runtime.private import make_folder
+from clew.snapshot import Snapshot
+from clew.store import opening, paid
+from clew.text.analyze import VERSION as ANALYZER
+from clew.text.counted import counted
+from clew.types import Scalar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from clew.models import LLM, Embedder, Models
+    from clew.models.prices import Price
+    from clew.store import Store
+
+
+_log = logging.getLogger(__name__)
+
+Opened = TypeVar("Opened", bound="OpenIndex")
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_MOST_FILTERED = 8  # filters whose documents stay in memory
+_FOLLOW_S = 0.25
+MADE_FOR = "methods"  # what a store keeps the methods under that an index is made for
+
+
+def one_at_a_time(
+    write: Callable[Concatenate[Opened, P], T],
+) -> Callable[Concatenate[Opened, P], T]:
+    """Let a method of `Index` that writes wait until no other thread writes by the same one."""
+
+    @wraps(write)
+    def waiting(self: Opened, *given: P.args, **named: P.kwargs) -> T:
+        with self._writing:
+            return write(self, *given, **named)
+
+    return waiting  # type: ignore[return-value]  # mypy tells the name `self` from none
+
+
+_OPEN: WeakSet[OpenIndex] = WeakSet()
+# What the parent of a forked process had open. To close its files here could hurt it, and a model's
+# end would wait for threads that only the parent has, so it is kept as long as the process lives.
+_INHERITED: list[object] = []
+
+
+def _after_fork() -> None:
+    for opened in list(_OPEN):
+        opened._forked()  # noqa: SLF001 -- of this module
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+class OpenIndex(Closing):
+    """The store, the models and the snapshots of an index in a folder, for all its threads.
+
+    Nothing is loaded before it is needed.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        models: Models | None = None,
+        chosen: loading.Specs | None = None,
+        settings: Settings | None = None,
+        prices: Mapping[str, Price] | None = None,
+        store: str = "",
+    ) -> None:
+        self.folder = folder
+        self._kept_by = store
+        self._prices = prices
+        self._given = models
+        self._specs = chosen or loading.Specs()
+        self._settings = settings
+        self._store: Store | None = None
+        self._models: Models | None = None
+        self._llms: dict[str, LLM] = {}  # by spec, those that are not in `_models`
+        self._snapshot: Snapshot | None = None
+        self._filtered: Once[Filter] = Once(_MOST_FILTERED)  # of that snapshot
+        self._lock = threading.RLock()  # around what is opened or loaded
+        self._writing = threading.RLock()  # held by the thread that writes
+        self._catching_up = threading.Lock()  # held by the thread that opens a new generation
+        self._follower: Follower | None = None
+        _OPEN.add(self)
+
+    def _forked(self) -> None:
+        """Begin without files, models and locks: those of the parent are not for this process."""
+        _INHERITED.append((self._store, self._snapshot, self._models, self._llms))
+        self._store = self._snapshot = self._models = None
+        self._filtered = Once(_MOST_FILTERED)
+        self._llms = {}
+        self._lock, self._writing = threading.RLock(), threading.RLock()
+        self._catching_up, self._follower = threading.Lock(), None
+
+    @property
+    def shown(self) -> str:
+        """What messages call the index: its folder, or its address without a password."""
+        return opening.shown(self.folder)
+
+    def __len__(self) -> int:
+        return len(self._open_store().hashes()) if self._exists() else 0
+
+    def __contains__(self, document_id: object) -> bool:
+        if not isinstance(document_id, str) or not self._exists():
+            return False
+        return self.snapshot().layer("document").rows([document_id])[0] >= 0
+
+    def __bool__(self) -> bool:
+        """Return True: an index without documents is one, too."""
+        return True
+
+    def __repr__(self) -> str:
+        try:
+            size = f"{counted(len(self), 'document')}" if self._exists() else "not made yet"
+        except StoreError as error:
+            size = f"{type(error).__name__}: {error}"
+        return f"<Index {self.shown!r}: {size}>"
+
+    def _repr_html_(self) -> str:
+        """Show in a notebook what the index holds."""
+        if not self._exists() or not len(self):
+            return paragraph(repr(self))
+        layers = self.snapshot().layers
+        counts = [(name, f"{len(layer):,}") for name, layer in layers.items() if len(layer)]
+        return paragraph(self.shown, strong=True) + table(("layer", "rows"), counts)
+
+    # -- what is read -------------------------------------------------------------------------
+
+    @checked
+    def snapshot(self, where: str | Filter | None = None) -> Snapshot:
+        """Return the newest generation of the index, opened once for all threads.
+
+        It stays open as long as something refers to it, whatever is written meanwhile. With a
+        filter it is of the documents that fulfil it, as if the index had never held others. Raises
+        InputError for a filter that cannot be read, a field that no document has, and where no
+        document fulfils it.
+        """
+        chosen = as_filter(where)
+        with self._lock:
+            store = self._open_store()
+            if self._snapshot is None or (
+                self._follower is None and self._snapshot.generation != store.generation
+            ):
+                self._snapshot, self._filtered = open_snapshot(store), Once(_MOST_FILTERED)
+            snapshot, filtered = self._snapshot, self._filtered
+        if chosen is None:
+            return snapshot
+        return filtered.get(chosen, lambda: _among(snapshot, chosen))
+
+    @checked
+    def follow(self, every_s: float = _FOLLOW_S) -> None:
+        """Open new generations beside the questions from now on, which do not wait for them.
+
+        It is looked for one every so many seconds. Until it is open, what reads is of the one
+        before; `catch_up` waits for it. It ends with `close`.
+        """
+        with self._lock:
+            if self._follower is None:
+                self._follower = Follower(self, OpenIndex._look, every_s)
+
+    def _look(self) -> None:
+        if self._snapshot is not None:
+            self.catch_up()
+
+    @checked
+    def catch_up(self, generation: int = 0) -> int:
+        """Let what reads be of the newest generation from now on, and return that.
+
+        Nothing is looked for where what is read is of a `generation`, or of a later one, already.
+        Raises InputError where the index has no such generation yet.
+        """
+        held = self._snapshot
+        if generation and held is not None and held.generation >= generation:
+            return held.generation
+        with self._catching_up:
+            before = self._snapshot
+            store = self._open_store()
+            newest = store.generation
+            if newest < generation:
+                raise InputError(
+                    f"{self.shown} has generation {newest}, not {generation} yet: name one that it"
+                    f" has"
+                )
+            if before is None or before.generation != newest:
+                found = open_snapshot(store)
+                if before is not None:
+                    found.prepare_as(before)
+                with self._lock:
+                    self._snapshot, self._filtered = found, Once(_MOST_FILTERED)
+                return found.generation
+            return newest
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything was read that is still held."""
+        return self._snapshot is not None
+
+    @property
+    def generation(self) -> int:
+        """The generation that what reads now is of; the newest, where none was read yet."""
+        snapshot = self._snapshot
+        return self._open_store().generation if snapshot is None else snapshot.generation
+
+    # -- the models ---------------------------------------------------------------------------
+
+    @property
+    def models(self) -> Models:
+        """The models in use, loaded when they are first asked for.
+
+        Raises RecipeMismatch where the index was built with another embedder.
+        """
+        with self._lock:
+            if self._models is None:
+                self._models = self._recorded_models()
+            return self._models
+
+    def _recorded_models(self) -> Models:
+        recipe: Mapping[str, Scalar] = {}
+        if self._store is not None or self._exists():
+            recipe = self._open_store().recipe
+        return recorded_models(self._given, self._specs, recipe, self.folder, self._prices)
+
+    @checked
+    def load_llm(self, spec: str, *, budget: Budget | None = None) -> Conversation:
+        """Return the LLM that `spec` names; its replies are recorded as those of the index's own.
+
+        It is loaded once. Raises InputError for a spec that names nothing.
+        """
+        with self._lock:
+            llm = self.models.llm if spec == self._specs.llm else self._llms.get(spec)
+            if llm is None:
+                llm = self._llms[spec] = loading.load_llm(spec)
+        return recorded(llm, self._ledger, budget, self._prices)
+
+    def _embedder(self) -> Embedder:
+        return self.models.embedder
+
+    @property
+    def _ledger(self) -> Ledger:
+        return Ledger(opening.paid_in(self.folder, paid.CALLS))
+
+    def _load_llm(self, budget: Budget | None) -> Conversation | None:
+        """Return the LLM by itself: a plan needs no other model."""
+        if self._given is not None:
+            llm = self._given.llm
+        else:
+            llm = loading.load_llm(self._specs.llm) if self._specs.llm else None
+        return None if llm is None else recorded(llm, self._ledger, budget, self._prices)
+
+    # -- the store ----------------------------------------------------------------------------
+
+    def _exists(self) -> bool:
+        return opening.exists(self.folder)
+
+    def _make_folder(self) -> None:
+        if self.folder.exists():
+            return
+        try:
+            make_folder(self.folder)
+        except OSError as error:
+            raise StoreError(
+                f"{self.folder} cannot be made ({error.strerror}): name another"
+            ) from error
+
+    def _open_store(self) -> Store:
+        with self._lock:
+            if self._store is None:
+                self._store = opening.open_store(self.folder)
+            return self._store
+
+    def _check_embedder(self) -> None:
+        embedder = self.models.embedder
+        if is_checked(embedder):
+            embedder.check()
+
+    def _open_to_write(self, meter: Meter) -> Store:
+        """Return the store for a write, made where there is none.
+
+        An embedder may be asked for its dimension, which `meter` pays. Raises BudgetSpent, and
+        RecipeMismatch where the index was built with other models or settings.
+        """
+        models = metered(self.models, meter)
+        self._check_embedder()  # before a folder is made
+        if self._store is None and not self._exists():
+            settings = self._settings or Settings()
+            self._make_folder()  # the embedder's cache is in it
+            recipe = settings.recipe(models)
+            if self._given is None:
+                recipe["embedder_spec"] = self._specs.embedder or "minilm"
+                recipe["tagger_spec"] = self._specs.tagger or "rules"
+            self._store = opening.create(self.folder, recipe, self._kept_by)
+        store = self._open_store()
+        if self._settings is not None:
+            index.check_recipe(store.recipe, self._settings.recipe(models))
+        return store
+
+    @contextmanager
+    def _bill(self, kind: str, store: Store, meter: Meter) -> Iterator[None]:
+        """Write down what a block cost that changed the index or paid an LLM, whatever ended it."""
+        before = store.generation
+        try:
+            yield
+        finally:
+            now, usage = store.generation, meter.usage()
+            if now != before or usage.llm_calls or usage.embedding_tokens:
+                cost = Cost(kind=kind, before=before, generation=now, usage=usage)
+                _log.info(
+                    "%s: generation %d to %d, %.1f s, %d LLM calls, %d tokens",
+                    kind, before, now, usage.total_seconds, usage.llm_calls, usage.total_tokens,
+                )  # fmt: skip
+                with suppress(StoreError):  # the index does not need its ledger
+                    self._ledger.bill(cost)
+                    if now != before:
+                        paid.note(store, self.folder)
+
+    def _finish_write(self, store: Store, meter: Meter) -> None:
+        with meter.stage("store"):
+            self._renew(store, lambda: metered(self.models, meter).embedder)
+
+    def _renew(
+        self,
+        store: Store,
+        embedder: Callable[[], Embedder] | None = None,
+        *,
+        compact: bool | None = None,
+    ) -> None:
+        """Finish a write: renew the arrays that a question has needed, or a method for `add`."""
+        used = set(store.cache.names())
+        installed = set(retrieval.names())
+        made_for = [name for name in store.note(MADE_FOR).get("methods", ()) if name in installed]
+        used |= {each.name for each in (retrieval.needs(*made_for) if made_for else ())}
+        cached = [each for each in retrieval.needs() if each.name in used]
+        index.finish(store, embedder or self._embedder, cached=cached, compact=compact)
+
+    def close(self) -> None:
+        """Let go of files and locks; what still reads has its generation until it ends."""
+        with self._lock:
+            if self._follower is not None:
+                self._follower.end()
+                self._follower = None
+            self._snapshot = None
+            if self._store is not None:
+                self._store.close()
+                self._store = None
+
+
+def recorded_models(
+    given: Models | None,
+    specs: loading.Specs,
+    recipe: Mapping[str, Scalar],
+    folder: Path,
+    prices: Mapping[str, Price] | None,
+) -> Models:
+    """Return the `given` models, else those of an index in `folder`; their LLM is recorded there.
+
+    Raises RecipeMismatch where the index was built with another embedder.
+    """
+    models = given or loading.load_models(
+        loading.from_recipe(specs, recipe),
+        cache=opening.paid_in(folder, paid.EMBEDDINGS),
+        prices=prices,
+    )
+    if models.llm is not None:
+        ledger = Ledger(opening.paid_in(folder, paid.CALLS))
+        models = replace(models, llm=recorded(models.llm, ledger, prices=prices))
+    if recipe:
+        index.check_recipe(recipe, {"analyzer": ANALYZER, "embedder": models.embedder.name})
+    return models
+
+
+def _among(snapshot: Snapshot, chosen: Filter) -> Snapshot:
+    """Return the snapshot of the documents that fulfil a filter."""
+    rows = match.rows(snapshot, chosen)
+    if not len(rows):
+        raise InputError(f"no document fulfils the filter {str(chosen)!r:.200}: see 'clew list'")
+    if len(rows) == len(snapshot.document_layer) or snapshot.among is None:
+        return snapshot
+    return snapshot.among(rows)

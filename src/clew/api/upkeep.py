@@ -1,0 +1,222 @@
+"""What keeps an index in order: merged names, checks, repair, compaction, backups, costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import reduce
+from hashlib import sha256
+from operator import add
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clew import index, loading
+from clew.api.checks import checked
+from clew.api.opened import OpenIndex, one_at_a_time
+from clew.asking.pipeline import limit_models
+from clew.errors import AlreadyExists, InputError, StoreError
+from clew.index.choose import (
+    NOTE,
+    Wanted,
+)
+from clew.models.budget import Budget
+from clew.models.ledger import Cost
+from clew.models.metered import Meter, metered
+from clew.store import opening, paid
+from clew.text.keys import name_key
+from clew.types import Usage
+
+if TYPE_CHECKING:
+    from clew.index.repair import Repaired
+    from clew.store.backup import Backup
+    from clew.store.check import Damage
+
+
+class Upkeep(OpenIndex):
+    """An index that is looked after."""
+
+    @checked
+    @one_at_a_time
+    def merge(self, name: str, into: str) -> None:
+        """Let the entity called `name` stand for the one called `into`; `unmerge` takes it back.
+
+        Nothing is done where it does already. Raises InputError where the index has no such entity,
+        and AlreadyExists where both are one in another way.
+        """
+        rows = self.snapshot().layer("entity").rows([name_key(name), name_key(into)])
+        missing = next((n for n, row in zip((name, into), rows, strict=True) if row < 0), None)
+        if missing is not None:
+            raise InputError(f"the index has no entity {missing!r}: see 'clew show {missing}'")
+        if self._open_store().aliases().get(name_key(name)) == name_key(into):
+            return self._renew(self._open_store())  # which a process that was killed did not
+        if rows[0] == rows[1]:
+            raise AlreadyExists(f"{name!r} and {into!r} are one entity already")
+        return self._set_alias(name_key(name), name_key(into))
+
+    @one_at_a_time
+    def merge_by_rules(self) -> dict[str, str]:
+        """Merge names that differ by an article, "&" or a legal form; return which stand for which.
+
+        `unmerge` takes each of them back.
+        """
+        from clew.layers.aliases import rule_merges
+
+        store, layer = self._open_store(), self.snapshot().layer("entity")
+        keys = layer.ids(range(len(layer)))
+        pairs = [sorted((keys[a], keys[b]), key=len) for a, b in rule_merges(keys)]
+        targets = {longer: shorter for shorter, longer in pairs}
+        if targets:
+            store.set_aliases(targets)
+            self._renew(store)
+        return targets
+
+    @checked
+    @one_at_a_time
+    def unmerge(self, name: str) -> None:
+        """Let an entity that stood for another stand for itself again."""
+        if name_key(name) not in self._open_store().aliases():
+            raise InputError(f"{name!r} stands for no other entity: see 'clew show --aliases'")
+        self._set_alias(name_key(name), None)
+
+    def _set_alias(self, key: str, target: str | None) -> None:
+        store = self._open_store()
+        store.set_aliases({key: target})
+        self._renew(store)
+
+    def alias_targets(self) -> Mapping[str, str]:
+        """Return which entity key stands for which other one."""
+        return self._open_store().aliases()
+
+    def aliases(self) -> dict[str, Any]:
+        """Return which names stand for others, and pairs of names that may be of one thing."""
+        from clew.views.describe import describe_aliases
+
+        return describe_aliases(self._open_store().aliases(), self.snapshot())
+
+    @one_at_a_time
+    def compact(self) -> None:
+        """Rewrite the index without what was deleted or replaced, and erase that."""
+        store = self._open_store()
+        with self._lock:  # an open reader keeps deleted text on disk
+            self._snapshot = None
+        self._renew(store, compact=True)
+
+    def check(self) -> list[Damage]:
+        """Look at every byte of an index, and of what was paid for; return what is damaged.
+
+        Files that can be computed again are dropped if they are damaged. Of an index in PostgreSQL
+        every object is downloaded. Raises NotAnIndex where there is no index, and InputError where
+        another package's store keeps it.
+        """
+        return opening.damages(self.folder, index.content_hash)
+
+    @checked
+    @one_at_a_time
+    def repair(self, *, budget: Budget | None = None) -> Repaired:
+        """Make anew what `check` finds damaged, from the texts that the index holds.
+
+        Documents whose rows are damaged are indexed again; the others stay as they are, unless the
+        database itself is damaged: all are indexed again then. What an LLM made of chunks comes
+        back for those that had it, from its recorded replies, or is asked for again within
+        `budget`. Documents whose texts are damaged, subjects of imported graphs and triples that
+        came from a file cannot be made anew: the result names them. Of what was paid for, what can
+        be read is kept. Raises DamagedIndex where not even the settings of the index can be read.
+        """
+        from clew.index import recall, repair
+        from clew.store.database import FILE
+        from clew.store.embedded import EmbeddedStore
+
+        found = [each for each in self.check() if not each.is_cached]
+        files = {each.file for each in found if not each.is_paid}
+        if FILE in files and opening.named_in(self.folder) is None:
+            self.close()
+            self._store = EmbeddedStore.open_damaged(self.folder)
+        store, meter = self._open_store(), Meter(budget=budget)
+        done = repair.Repaired()
+        if not isinstance(store, EmbeddedStore):
+            if found:
+                raise InputError(opening.repairs_of(self.folder))
+            return done
+        mended = paid.mend(self.folder, {each.file for each in found if each.is_paid})
+        if files:
+            self._check_embedder()
+        if FILE in files:
+            done = repair.rebuild(self.folder, store, self.models, meter)
+            self.close()
+            store = self._open_store()
+        with self._bill("add", store, meter):
+            if files and isinstance(store, EmbeddedStore) and FILE not in files:
+                done = repair.repair(store, self.models, meter)
+            if mended:
+                paid.miss_no_more(store, self.folder)
+            if files or store.note(recall.NOTE):
+                wanted = Wanted.from_plain(store.note(NOTE))
+                rules = loading.load_extractor(wanted.triples, self.models.tagger)
+                with meter.stage("extract"):
+                    models = metered(limit_models(self.models, budget), meter)
+                    recall.recall(store, models, ledger=self._ledger, rules=rules)
+                self._finish_write(store, meter)
+        return replace(done, paid=mended)
+
+    @checked
+    def backup(self, path: str | Path) -> Backup:
+        """Write the newest generation to an archive, NAME.tar.gz or NAME.tar, while others write.
+
+        With what was paid for: the ledger and the cached vectors. `clew.restore` makes an index of
+        it. Raises InputError for a file that is there, or another ending, and where another store
+        keeps the index; NotAnIndex; and StoreError where the archive cannot be written.
+        """
+        from clew.store.backup import write
+
+        return write(self.folder, Path(path))
+
+    def spent(self) -> Usage | None:
+        """Return what all writes of the index cost since it was made; None: it is not known.
+
+        What a process spent that was killed is missing. It is not known of an index that another
+        version of Clew made, or whose ledger is gone.
+        """
+        costs = self.costs()
+        if not costs or costs[0].before:
+            return None
+        return reduce(add, (cost.usage for cost in costs))
+
+    def costs(self) -> list[Cost]:
+        """Return what each write of the index cost, the oldest first; none where it is not known.
+
+        What a process spent that was killed is missing.
+        """
+        try:
+            return self._ledger.costs() if self._ledger.exists() else []
+        except StoreError:  # the index does not need its ledger
+            return []
+
+    def hashes(self) -> Mapping[str, str]:
+        """Return the content hash of every document by its id."""
+        return self._open_store().hashes()
+
+    def digest(self) -> str:
+        """Return the SHA-256, in hex, of the ids and contents of all documents."""
+        hashes = sorted(self._open_store().hashes().items())
+        rows = (f"{id_} {index.rows_hash(found)}" for id_, found in hashes)
+        return sha256("\n".join(rows).encode()).hexdigest()
+
+
+def restore(source: str | Path, folder: str | Path) -> Backup:
+    """Make an index in a new folder from an archive that `Index.backup` wrote.
+
+    Every byte is looked at before the folder is there. Raises InputError for what is no whole
+    backup, for a folder that is there and not empty, and for an index that is damaged.
+    """
+    from clew.store.backup import unpacked
+    from clew.store.check import damages
+
+    with unpacked(Path(source), Path(folder)) as (place, found):
+        for each in damages(place, index.content_hash):
+            if each.is_paid and not (place / each.file).exists():
+                continue  # as it was when the backup was made
+            raise InputError(
+                f"{source} holds a damaged index ({each.file}: {each.what}): it was so when the"
+                f" backup was made; take another, or mend that index with 'clew check --repair'"
+            )
+    return found

@@ -1,0 +1,168 @@
+"""How a question becomes an answer: the stages, in the order in which they run.
+
+    understand   the question as one that stands by itself          asking.follow_up
+    retrieve     the chunks that a method finds in a snapshot       methods
+    judge        how probably they answer the question              asking.support
+    context      as many of them as fit into so many tokens         asking.context
+    answer       in an LLM's words, or in quotes                    asking.answer, asking.quotes
+    cite         where in the documents each citation stands        asking.citations
+
+An index and shards differ in the snapshot that they give for a question: see `Askable`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from clew import steps
+from clew.asking import follow_up, support
+from clew.asking.answer import MAX_ANSWER_TOKENS, OnCitation, locate_citations, write_answer
+from clew.asking.context import build_context
+from clew.asking.method import CONTEXT_TOKENS, build_method, choose_context_tokens
+from clew.errors import InputError
+from clew.filters import as_filter
+from clew.models.conversation import recorded
+from clew.models.metered import Meter, metered
+from clew.models.remembered import remembered
+
+if TYPE_CHECKING:
+    from clew.asking.askable import Askable
+    from clew.asking.question import Question
+    from clew.methods import Method
+    from clew.models import Models
+    from clew.models.budget import Budget
+    from clew.snapshot import Snapshot
+    from clew.text.pieces import OnPiece
+    from clew.types import Answer, Evidence
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listeners:
+    """Functions that are called while an answer comes, in the thread that asks."""
+
+    on_evidence: Callable[[Evidence], None] | None = None
+    on_text: OnPiece | None = None
+    on_citation: OnCitation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """The evidence for a question, and the snapshot in which it was found."""
+
+    evidence: Evidence
+    snapshot: Snapshot
+    context_tokens: int  # of an answer
+
+
+def retrieve(question: Question, source: Askable, *, for_answer: bool = False) -> Retrieved:
+    """Understand a question, retrieve evidence for it, and judge that.
+
+    A method that fills a context by itself fills that of the answer, where there is to be one.
+    """
+    meter = Meter(budget=question.budget)
+    where = as_filter(question.where)
+    with meter.stage(source.opening):
+        name = source.choose_method() if question.method is None else question.method
+    context_tokens = question.context_tokens or choose_context_tokens(name, question.parameters)
+    filled = context_tokens if for_answer else question.context_tokens
+    method = build_method(name, question.parameters, filled)
+    with meter.stage(source.opening):
+        models = metered(remembered(limit_models(source.models, question.budget)), meter)
+        snapshot = source.snapshot_for(question, method, models)
+    with meter.stage("search"):
+        text, notes = follow_up.read(question.text, question.history, snapshot, models)
+    if question.history:
+        alone = replace(question, text=text, history=())
+        with meter.stage(source.opening):
+            snapshot = source.snapshot_for(alone, method, models)
+    evidence = run_method(text, method, snapshot, models, meter)
+    evidence = replace(
+        evidence,
+        where="" if where is None else str(where),
+        notes=(*notes, *evidence.notes),
+        usage=meter.usage(),
+    )
+    _log.info(
+        "%s found %d chunks in %.3f s",
+        evidence.method,
+        len(evidence.hits),
+        evidence.usage.total_seconds,
+    )
+    return Retrieved(evidence, snapshot, context_tokens)
+
+
+def run_method(
+    text: str, method: Method, snapshot: Snapshot, models: Models, meter: Meter
+) -> Evidence:
+    """Return what a method finds in a snapshot, judged. Raises MissingLayer, InputError."""
+    for layer in sorted(method.layers):
+        if not len(snapshot.layer(layer)) and layer == "chunk":
+            raise InputError("this index is empty: add documents first")
+    with meter.stage("search"):
+        evidence = method.retrieve(text, snapshot, models)
+        if method.layers:  # else it retrieves nothing on purpose
+            evidence = steps.apparatus_behind(snapshot, evidence)
+            evidence = support.judged(evidence, snapshot, models)
+    return evidence
+
+
+def ask(question: Question, source: Askable, listeners: Listeners) -> Answer:
+    """Retrieve evidence for a question, and answer from it."""
+    found = retrieve(question, source, for_answer=True)
+    if listeners.on_evidence is not None:
+        listeners.on_evidence(found.evidence)
+    answer = answer_from(
+        found.evidence,
+        found.snapshot,
+        limit_models(source.models, question.budget),
+        replace(question, context_tokens=found.context_tokens),
+        listeners,
+    )
+    return replace(answer, question=question.text, usage=found.evidence.usage + answer.usage)
+
+
+def answer_from(
+    evidence: Evidence,
+    snapshot: Snapshot | None,
+    models: Models,
+    question: Question,
+    listeners: Listeners,
+    answer_tokens: int = MAX_ANSWER_TOKENS,
+) -> Answer:
+    """Fit evidence into a context, answer from that, and say where each citation stands.
+
+    The evidence's query is answered, with the options of the `question`.
+
+    Without a `snapshot`, for evidence of several indexes, citations keep the places of their
+    passages. The usage is the answer's own.
+    """
+    meter = Meter()
+    with meter.stage("answer"):
+        context = build_context(evidence, budget_tokens=question.context_tokens or CONTEXT_TOKENS)
+        answer = write_answer(
+            evidence.query,
+            context,
+            evidence,
+            metered(models, meter),
+            snapshot=snapshot,
+            max_tokens=answer_tokens,
+            min_support=question.min_support,
+            quotes=question.quotes,
+            on_text=listeners.on_text,
+            on_citation=listeners.on_citation,
+        )
+        if snapshot is not None:
+            answer = locate_citations(answer, snapshot)
+    return replace(answer, usage=meter.usage())
+
+
+def limit_models(models: Models, budget: Budget | None) -> Models:
+    """Return models, their LLM bounded by `budget`."""
+    if models.llm is None or budget is None:
+        return models
+    return replace(models, llm=recorded(models.llm, budget=budget))

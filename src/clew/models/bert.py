@@ -1,0 +1,98 @@
+"""The BERT encoder of all-MiniLM-L6-v2, run by CTranslate2.
+
+The weights are int8 with a scale for each output; each token's numbers are brought to int8 by a
+scale of their own, or the weights to float32. So what a text gives depends on no other one: short
+texts of one length, which need no padding, are read together and give the same bits in half of the
+time. `tools/minilm.py` makes the files, and `all_minilm_l6_v2/NOTICE` says of what.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.errors import ModelError
+from clew.runtime.cores import cores
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+FILES = Path(__file__).parent / "all_minilm_l6_v2"
+_AHEAD = 8  # batches under way for each thread
+_SHORT = 32  # word pieces of a text that is read with others; longer ones gain nothing
+_HELLO = 101, 7592, 102  # word pieces of a text whose states are known
+_ALIKE = [[101, *range(2_000 + i, 3_000, 191), 102] for i in range(8)]  # a batch of one length
+_HELLO_IS = 99, 5.87  # a number of its first piece, about: rounding differs with the processor
+
+
+class Bert:
+    """The encoder. Any number of threads may ask it."""
+
+    def __init__(self, *, float32: bool = False, threads: int = 0) -> None:
+        """Load the encoder, which multiplies int8 numbers or float32; `threads` 0 is all cores.
+
+        Raises ModelError where the process computes wrong numbers. CTranslate2 writes its kernels
+        at run time; where a system forbids to run what was written, it goes on without a word.
+        """
+        import ctranslate2
+
+        self._threads = threads or cores()
+        self._encoder = ctranslate2.Encoder(
+            str(FILES),
+            compute_type="float32" if float32 else "int8",
+            inter_threads=self._threads,
+            intra_threads=1,
+        )
+        [hello] = self._states([list(_HELLO)])
+        at, about = _HELLO_IS
+        if not abs(hello[0, at] - about) < 0.5:
+            raise ModelError(
+                "the embedded model computes wrong numbers here, as it does where a process may"
+                " not run memory that it has written: allow that (MemoryDenyWriteExecute=no in a"
+                " unit of systemd), or take another --embedder"
+            )
+        alone = np.concatenate([self._states([ids]) for ids in _ALIKE])
+        is_same = np.array_equal(alone, self._states(_ALIKE))  # else a processor of another kind
+        self._together = len(_ALIKE) if is_same else 1
+
+    def states(self, texts: Sequence[list[int]]) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """Yield the place of each text and its (n, 384) hidden states, given its n word pieces.
+
+        Places come in no order. A text's bits depend on no other one.
+        """
+        batches = list(_batches(texts, self._together))
+        given = ([texts[place] for place in batch] for batch in batches)
+        if self._threads == 1 or len(batches) == 1:
+            for batch, found in zip(batches, map(self._states, given), strict=True):
+                yield from zip(batch, found, strict=True)
+            return
+        waiting = zip(batches, given, strict=True)
+        with ThreadPoolExecutor(self._threads) as pool:
+            while some := list(islice(waiting, _AHEAD * self._threads)):
+                places, those = zip(*some, strict=True)
+                for batch, found in zip(places, pool.map(self._states, those), strict=True):
+                    yield from zip(batch, found, strict=True)
+
+    def _states(self, texts: Sequence[list[int]]) -> NDArray[np.float32]:
+        """Return the (m, n, 384) hidden states of m texts of n word pieces each."""
+        return np.array(self._encoder.forward_batch(texts).last_hidden_state, dtype=np.float32)
+
+
+def _batches(texts: Sequence[list[int]], most: int) -> Iterator[list[int]]:
+    """Yield the places of texts that are read together: short ones of one length, others alone."""
+    waiting: dict[int, list[int]] = {}
+    for place, ids in enumerate(texts):
+        if len(ids) > _SHORT:
+            yield [place]
+            continue
+        batch = waiting.setdefault(len(ids), [])
+        batch.append(place)
+        if len(batch) == most:
+            yield waiting.pop(len(ids))
+    yield from waiting.values()

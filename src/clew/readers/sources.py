@@ -1,0 +1,66 @@
+"""What is given to an index to be added: paths, or documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain, islice
+from pathlib import Path
+from typing import NoReturn
+
+from clew.errors import InputError
+from clew.readers.inputs import located
+from clew.types import Document, Skipped
+
+Source = str | Path | Document | Iterable[str | Path] | Iterable[Document]
+
+
+def items_of(
+    source: Source, read: Callable[[list[str | Path]], Iterable[Document | Skipped]]
+) -> Iterable[Document | Skipped]:
+    """Return what `source` holds; documents are taken from it only as they are needed."""
+    several = [source] if isinstance(source, str | Path | Document) else source
+    items: Iterator[object] = iter(several)
+    first = list(islice(items, 1))
+    given = chain(first, items)
+    if first and isinstance(first[0], Document):
+        return map(_check_document, given)
+    paths = [i if isinstance(i, str | Path) else _refuse(i) for i in given]
+    return read(paths)
+
+
+def paths_of(source: Source) -> list[Path]:
+    """Return the paths that were given to `add`; documents, pages and standard input are none."""
+    several = [source] if isinstance(source, str | Path | Document) else source
+    if not isinstance(several, list | tuple):
+        return []
+    found = [located(each) for each in several if isinstance(each, str | Path)]
+    return [each for each in found if isinstance(each, Path)]
+
+
+def describe_source(source: object) -> str:
+    """Return what was given to `add`, for a message."""
+    if isinstance(source, list | tuple):
+        return ", ".join(map(describe_source, source)) or "an empty list"
+    return repr(str(source)) if isinstance(source, str | Path) else "what was given"
+
+
+def no_file(named: str, left_out: Mapping[str, int]) -> InputError:
+    """Return the error for input without a file to index, where so many were left out."""
+    why = " but what is excluded or in a .gitignore file; see --no-gitignore" if left_out else ""
+    return InputError(f"there is no file to index in {named}{why}")
+
+
+def _check_document(item: object) -> Document:
+    if not isinstance(item, Document):
+        _refuse(item)
+    if not (isinstance(item.id, str) and item.id and isinstance(item.text, str)):
+        raise InputError(f"a document has an id and a text, both of them texts, not {item!r:.80}")
+    if not (isinstance(item.title, str) and isinstance(item.metadata, Mapping)):
+        raise InputError(f"the title of {item.id!r:.60} is a text, and its metadata a mapping")
+    return item
+
+
+def _refuse(item: object) -> NoReturn:
+    raise InputError(
+        f"what is added is all paths or all documents (clew.types.Document), not {item!r:.80}"
+    )

@@ -1,0 +1,25 @@
+"""Functions that take their time, for an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def awaitable(call: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Return a method as one that is awaited while a thread does it; its name begins with an a."""
+
+    @wraps(call)
+    async def awaited(*given: P.args, **named: P.kwargs) -> T:
+        return await asyncio.to_thread(call, *given, **named)
+
+    name = call.__name__
+    awaited.__name__ = f"a{name}"
+    awaited.__qualname__ = call.__qualname__.replace(f".{name}", f".a{name}")
+    awaited.__doc__ = f"Do as `{name}`, in a thread, while the event loop goes on with others."
+    return awaited
