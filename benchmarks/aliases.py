@@ -18,7 +18,7 @@ from collections import Counter
 from itertools import accumulate, pairwise
 from math import log
 
-from clew.layers.aliases import propose, rule_merges
+from clew.layers.aliases import propose_merges, rule_merges
 
 ONSETS = "b br d dr f fj g h j k kr l m n r s sk st t tr v".split()
 NUCLEI = "a e i o u y å ø ei au".split()
@@ -44,7 +44,7 @@ def measure(keys: list[str]) -> float:
     started = time.process_time()
     merges = rule_merges(keys)
     ruled = time.process_time()
-    proposals = propose(keys)
+    proposals = propose_merges(keys)
     proposed = time.process_time()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     reasons = Counter(proposal.reason for proposal in proposals).most_common()

@@ -34,8 +34,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.algo.bubble import Piece, expand
-from clew.algo.subdivided import Subdivided, subdivided
+from clew.algo.bubble import Piece, expand_groups
+from clew.algo.subdivided import Subdivided, subdivide
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,10 +96,10 @@ def measure(kind: str, n_triples: int, n_queries: int) -> dict[str, Any]:
                 query = _unit(rng.standard_normal(DIMENSIONS, dtype=np.float32))
                 costs = partial(_costs, vectors, query)
                 started = time.process_time()
-                states.append(expand(graph, costs, groups).settled)
+                states.append(expand_groups(graph, costs, groups).settled)
                 seconds.append(time.process_time() - started)
             tracemalloc.start()
-            expand(graph, costs, groups)
+            expand_groups(graph, costs, groups)
             held = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
             cuts = statistics.quantiles(seconds, n=100, method="inclusive")
@@ -126,14 +126,14 @@ def made(kind: str, n_triples: int, rng: np.random.Generator) -> Subdivided:
     if kind == "hubs":
         shares = np.cumsum(1 / np.arange(1, n_entities + 1))
         ends = np.searchsorted(shares, rng.random((2, n_triples)) * shares[-1])
-        return subdivided(n_entities, *ends.astype(np.int32))
+        return subdivide(n_entities, *ends.astype(np.int32))
     # Slot 2t is the subject of triple t, slot 2t + 1 its object: a copy of an earlier slot.
     slots = np.arange(2 * n_triples)
     slots[1::2] = (rng.random(n_triples) * slots[1::2]).astype(np.int64)
     while not np.array_equal(slots, slots[slots]):
         slots = slots[slots]
     ends = (slots // 4).astype(np.int32).reshape(-1, 2)
-    return subdivided(n_entities, ends[:, 0], ends[:, 1])
+    return subdivide(n_entities, ends[:, 0], ends[:, 1])
 
 
 def _group(graph: Subdivided, place: str, rng: np.random.Generator) -> list[int]:
@@ -168,14 +168,14 @@ def steiner(m: int) -> str:
     first, best = [], []
     while len(best) < STEINER_GRAPHS:
         ends = rng.integers(0, 25, (2, 40)).astype(np.int32)
-        graph = subdivided(25, *ends)
+        graph = subdivide(25, *ends)
         groups = [rng.choice(65, 2, replace=False).tolist() for _ in range(m)]
         costs = np.round(rng.random(65), 6)
         costs[np.concatenate(groups)] = 0
         least = least_tree(graph, costs, groups)
         if not 0 < least < np.inf:
             continue
-        found = expand(graph, lambda nodes: costs[nodes], groups, hops=65)  # noqa: B023
+        found = expand_groups(graph, lambda nodes: costs[nodes], groups, hops=65)  # noqa: B023
         ratios = [_cost(piece, costs) / least for piece in found.pieces if _is_full(piece, groups)]
         first.append(ratios[0])
         best.append(min(ratios))

@@ -30,11 +30,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
-from clew.algo.keywords import keyword_lengths, updated_lengths
-from clew.algo.knn import choose, knn_graph, overlapping, renewed
+from clew.algo.keywords import keyword_lengths, update_lengths
+from clew.algo.knn import choose_neighbours, find_overlaps, knn_graph, update_neighbours
 from clew.algo.links import StoredLink
-from clew.algo.nearest import nearest
-from clew.algo.sharing import sharing_most
+from clew.algo.nearest import find_nearest
+from clew.algo.sharing import find_sharing
 from clew.generation import open_snapshot
 from clew.store.embedded import EmbeddedStore
 
@@ -93,14 +93,16 @@ def renewal(options: argparse.Namespace) -> str:
     """Make the choices of all chunks but one, and then those of all; seconds of the processor."""
     terms, vectors, excluded = _chunks(options)
     n = len(vectors) - 1
-    then = choose(terms[:n], vectors[:n], 2, excluded=excluded[(excluded < n).all(axis=1)])
-    links = StoredLink.of(terms), StoredLink.of(csr_array(terms.T))
+    then = choose_neighbours(
+        terms[:n], vectors[:n], 2, excluded=excluded[(excluded < n).all(axis=1)]
+    )
+    links = StoredLink.from_matrix(terms), StoredLink.from_matrix(csr_array(terms.T))
     able = np.ones(n + 1, dtype=bool)
     seconds = []
     for _ in range(3):
         started = time.process_time()
         earlier = np.append(np.arange(n), -1)
-        renewed(then, earlier, *links, vectors, able=able, excluded=excluded)
+        update_neighbours(then, earlier, *links, vectors, able=able, excluded=excluded)
         seconds.append(time.process_time() - started)
     return f"{n:>8}{statistics.median(seconds):>10.3f} s"
 
@@ -111,8 +113,8 @@ def recall(options: argparse.Namespace) -> str:
     n = len(vectors)
     itself = csr_array(eye_array(n, dtype=np.int32))
     binary = csr_array((terms > 0).astype(np.float32))
-    lexical = [sharing_most(terms, 1, itself, exact=exact).rows[:, 0] for exact in (True, False)]
-    semantic = [nearest(vectors, 1, itself, exact=exact).rows[:, 0] for exact in (True, False)]
+    lexical = [find_sharing(terms, 1, itself, exact=exact).rows[:, 0] for exact in (True, False)]
+    semantic = [find_nearest(vectors, 1, itself, exact=exact).rows[:, 0] for exact in (True, False)]
     shared = [float(binary.multiply(binary[rows]).sum()) for rows in lexical]
     cosines = [float(np.einsum("nd,nd->", vectors, vectors[rows])) for rows in semantic]
     return (
@@ -138,7 +140,7 @@ def keywords(options: argparse.Namespace) -> str:
     earlier = np.full(n, -1)
     earlier[before] = np.arange(options.size)
     started = time.perf_counter()
-    updated_lengths(lengths, n_sentences, earlier, terms, link, vectors)
+    update_lengths(lengths, n_sentences, earlier, terms, link, vectors)
     update = time.perf_counter() - started
     return f"{options.size:>8}{fresh:>10.2f} s, 50 more {update:.2f} s"
 
@@ -161,7 +163,7 @@ def stored(folder: Path) -> Chunks:
     with EmbeddedStore.open(folder) as store:
         snapshot = open_snapshot(store)
         columns = snapshot.layer("chunk").columns
-        excluded = overlapping(columns["document"], columns["start"], columns["end"])
+        excluded = find_overlaps(columns["document"], columns["start"], columns["end"])
         vectors = np.array(snapshot.layer("chunk").vectors)
         return snapshot.link("chunk", "term").copy(), vectors, excluded
 

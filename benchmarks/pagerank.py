@@ -27,8 +27,8 @@ import numpy as np
 from bubble import KINDS, PLACES, made
 from scipy.sparse import csr_array
 
-from clew.algo.mcmi import grow
-from clew.algo.pagerank import local_pagerank, personalized_pagerank, transition
+from clew.algo.mcmi import grow_tree
+from clew.algo.pagerank import local_pagerank, personalized_pagerank, transition_matrix
 from clew.algo.steiner import Tree
 from clew.algo.topk import DECIMALS, top_k
 
@@ -94,7 +94,7 @@ def joined(triples: Subdivided, rng: np.random.Generator) -> Graph:
 
 def measure(graph: Graph, restarts: Sequence[NDArray[np.intp]]) -> str:
     """Return a line for the exact scores, and one for each residual of the local ones."""
-    walk = transition(graph.adjacency)
+    walk = transition_matrix(graph.adjacency)
     exact, seconds = [], []
     for nodes in restarts:
         restart = np.zeros(len(graph.degrees))
@@ -140,7 +140,7 @@ def compared(
 def _grown(graph: Graph, nodes: NDArray[np.intp], scores: NDArray[np.float64]) -> set[int]:
     """Return the 20 nodes that join the terminals; without a tree's edges there is no limit."""
     tree = Tree(tuple(nodes.tolist()), (), 0.0, 0, joined=False, stopped=False)
-    return {added.node for added in grow(graph.neighbours, tree, scores)}
+    return {added.node for added in grow_tree(graph.neighbours, tree, scores)}
 
 
 def _near(triples: Subdivided, n: int, rng: np.random.Generator) -> NDArray[np.intp]:

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.layers.graph_extraction import graph_prompt, read_graph
-from clew.layers.packing import packs
+from clew.layers.packing import pack
 from clew.layers.salient import salient_terms
 from clew.layers.units import read_units, units_prompt
-from clew.text.chunking import Chunking, chunk
+from clew.text.chunking import Chunking, cut_windows
 from clew.text.tokens import count, truncate
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def read(corpus: Path) -> Passages:
     with corpus.open(encoding="utf-8") as lines:
         for record in map(json.loads, lines):
             body = record["text"]
-            windows = chunk(body, 0, Chunking(size=LENGTH, overlap=0))
+            windows = cut_windows(body, 0, Chunking(size=LENGTH, overlap=0))
             texts += [f"{record['title']}\n{body[w.start : w.end]}" for w in windows]
             if len(texts) >= MEASURED:
                 break
@@ -96,7 +96,7 @@ def sent(name: str, passages: Passages) -> str:
     """Return what a prompt costs to send, alone and packed."""
     ask = PROMPTS[name]
     sizes = [count(text) for text in passages.texts]
-    groups = packs(sizes)
+    groups = pack(sizes)
     alone = sum(cost(ask(passages.at([i]))) for i in range(len(sizes)))
     packed = sum(cost(ask(passages.at(group))) for group in groups)
     whole = [cost(ask(long)) for long in full(passages)]
@@ -121,7 +121,7 @@ def full(passages: Passages) -> list[Passages]:
 def received(name: str, passages: Passages, llm: LLM, *, most: int) -> str:
     """Return what comes back from an LLM for a prompt, with `most` passages in it."""
     ask = PROMPTS[name]
-    groups = [passages.at(g) for g in packs([count(t) for t in passages.texts], most=most)]
+    groups = [passages.at(g) for g in pack([count(t) for t in passages.texts], most=most)]
     replies = llm.complete([ask(group) for group in groups])
     ratios, rows, failed = [], 0, 0
     for group, reply in zip(groups, replies, strict=True):

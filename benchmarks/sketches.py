@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.algo.sketches import Sketches, search, search_all, sketched
+from clew.algo.sketches import Sketches, search_exactly, search_sketches, sketch
 from clew.generation import open_snapshot
 from clew.store.embedded import EmbeddedStore
 
@@ -79,10 +79,10 @@ def measure(options: argparse.Namespace) -> str:
     """Return a line of the table."""
     vectors, queries = KINDS[options.kind](options)
     begin = time.perf_counter()
-    known = Sketches(sketched(vectors))
+    known = Sketches(sketch(vectors))
     seconds = time.perf_counter() - begin
     some = queries[0][:5]
-    ways = partial(search_all, vectors, k=10), partial(search, known, vectors, k=10)
+    ways = partial(search_exactly, vectors, k=10), partial(search_sketches, known, vectors, k=10)
     times = [_milliseconds(partial(way, queries=some[:m])) for way in ways for m in (1, 5)]
     recalls = [_recall(known, vectors, each) for each in queries]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -103,7 +103,10 @@ def _milliseconds(run: Callable[[], object]) -> float:
 
 
 def _recall(known: Sketches, vectors: Vectors, queries: Vectors) -> float:
-    exact, found = search_all(vectors, queries, 10), search(known, vectors, queries, 10)
+    exact, found = (
+        search_exactly(vectors, queries, 10),
+        search_sketches(known, vectors, queries, 10),
+    )
     shares = [np.isin(a, b).mean() for (a, _), (b, _) in zip(exact, found, strict=True)]
     return float(np.mean(shares))
 

@@ -34,10 +34,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.algo.synonyms import near_pairs
+from clew.algo.synonyms import find_near_pairs
 from clew.generation import open_snapshot
-from clew.layers.chunks import cut
-from clew.layers.salient import as_written, salient_rates
+from clew.layers.chunks import cut_chunks
+from clew.layers.salient import salient_rates, spell_terms
 from clew.layers.statistical import SYNONYM
 from clew.store.embedded import EmbeddedStore
 from clew.text.chunking import Chunking
@@ -85,7 +85,7 @@ def terms(options: argparse.Namespace) -> str:
     begin = time.process_time()
     names = set()
     for text, (start, end) in zip(texts, pairwise(rates.indptr.tolist()), strict=True):
-        names.update(as_written([grams[gram] for gram in rates.indices[start:end]], text))
+        names.update(spell_terms([grams[gram] for gram in rates.indices[start:end]], text))
     n_keys = len(set(map(name_key, names)))
     named = time.process_time() - begin
     sizes = np.diff(rates.indptr)
@@ -104,7 +104,7 @@ def chunks(corpora: list[Path]) -> Iterator[str]:
         Document(id=str(i), text=row["text"], title=row.get("title", ""))
         for i, row in enumerate(rows)
     ]
-    texts = [text for text, _ in cut(documents, Chunking()).titled_texts()]
+    texts = [text for text, _ in cut_chunks(documents, Chunking()).titled_texts()]
     yield from texts
     for round_ in count(1):
         for text in texts:
@@ -126,12 +126,12 @@ def synonyms(folder: Path, size: int) -> str:
         chosen = np.sort(np.random.default_rng(0).permutation(named)[:size])
         vectors = layer.vectors[chosen]
     begin = time.process_time()
-    cells = near_pairs(vectors, SYNONYM, exact=False)
+    cells = find_near_pairs(vectors, SYNONYM, exact=False)
     cell_s = time.process_time() - begin
     all_s, recall = "-", "-"
     if len(vectors) <= ALL_PAIRS_UP_TO:
         begin = time.process_time()
-        exact = near_pairs(vectors, SYNONYM, exact=True)
+        exact = find_near_pairs(vectors, SYNONYM, exact=True)
         all_s = f"{time.process_time() - begin:.1f} s"
         recall = f"{cells.nnz / max(1, exact.nnz):.4f}"
     return (

@@ -36,8 +36,8 @@ import numpy as np
 from bubble import made
 from scipy.sparse import csr_array
 
-from clew.algo.mcmi import components, grow, induced
-from clew.algo.pagerank import personalized_pagerank, transition
+from clew.algo.mcmi import components, grow_tree, induced_edges
+from clew.algo.pagerank import personalized_pagerank, transition_matrix
 from clew.algo.steiner import Tree, steiner_tree
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def measured(kind: str, size: int, n_queries: int, limits: Sequence[int]) -> lis
     rng = np.random.default_rng(7)
     graph = graph_of(kind, size, rng)
     ones = np.ones(len(graph.ends), dtype=np.float64)
-    moves = transition(csr_array((ones, graph.ends, graph.begins)))
+    moves = transition_matrix(csr_array((ones, graph.ends, graph.begins)))
     rows = []
     for place in PLACES:
         trees, growths, settled, nodes, steps = [], [], [], [], []
@@ -124,9 +124,9 @@ def measured(kind: str, size: int, n_queries: int, limits: Sequence[int]) -> lis
             tree = steiner_tree(neighbours, terminals, passages_from=graph.n_entities)
             trees.append(time.process_time() - started)
             started = time.process_time()
-            added = grow(neighbours, tree, scores, rule="eq15")
+            added = grow_tree(neighbours, tree, scores, rule="eq15")
             members = {*tree.nodes, *(each.node for each in added)}
-            components(members, induced(neighbours, members))
+            components(members, induced_edges(neighbours, members))
             growths.append(time.process_time() - started)
             settled.append(tree.settled)
             nodes.append(len(tree.nodes))

@@ -1,4 +1,4 @@
-"""What is computed from a generation of an index, declared beside who asks for it.
+"""Declarations of values that are computed from a generation of an index.
 
 A declaration is a constant of a module. `snapshot.get(IT)` gives its value, computed once for all
 who ask. Nothing else knows what is computed from an index: no store, and no part that builds one.
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Derived(Generic[T]):
-    """A value that stays in memory as long as its snapshot.
+    """A value that is computed once per snapshot and kept in memory.
 
     `compute` gets the snapshot, then the settings that the value is asked for with: other settings,
     another value. What is given by name besides is needed to compute it and changes nothing.
@@ -33,7 +33,7 @@ class Derived(Generic[T]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CachedArrays(Derived["Arrays"]):
-    """Arrays that the index keeps on disk once they were computed, and renews at each write.
+    """Arrays that are computed once, cached on disk, and renewed at each write.
 
     They have no settings. `inputs` are the layers whose rows decide them. Where `update` is given
     it computes them from the snapshot and what was cached of an earlier generation; else that is
@@ -58,8 +58,8 @@ class CachedArrays(Derived["Arrays"]):
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
-    """What was cached of an earlier generation."""
+class EarlierArrays:
+    """The cached arrays of an earlier generation."""
 
     arrays: Arrays
     # Of each input's rows, (n,), the row that it was then, -1 for one that is new.

@@ -80,7 +80,7 @@ RUNS = {  # seeds, settings, and the kept sets: units, frontier, residual, score
 def example_graph():
     mentions = [[entity in MENTIONED[unit] for entity in ENTITIES] for unit in NAMES]
     link = csr_array(np.array(mentions, dtype=float))
-    return UnitGraph.of(link, np.array([VECTORS[unit] for unit in NAMES]))
+    return UnitGraph.from_link(link, np.array([VECTORS[unit] for unit in NAMES]))
 
 
 def shared_words(sets):
@@ -179,7 +179,7 @@ def searched(mentions, vectors, query, seeds, seed_units, beam, salt):
 
 def grown(mentions, vectors, query, seeds, seed_units, beam, salt):
     link = csr_array(mentions)
-    graph = UnitGraph.of(link, vectors)
+    graph = UnitGraph.from_link(link, vectors)
     return grow_unit_sets(graph, sorted(seeds), query, scorer(salt), beam, seed_units=seed_units)
 
 
@@ -244,7 +244,7 @@ def test_nothing_to_start_from():
 def test_a_unit_without_entities_can_be_a_seed():
     """A seed unit enters by itself, and a search that cannot go on from it stops."""
     link = csr_array(np.zeros((1, 1)))
-    graph = UnitGraph.of(link, np.array([[1.0, 0.0]]))
+    graph = UnitGraph.from_link(link, np.array([[1.0, 0.0]]))
     query = np.array([1.0, 0.0])
     [only] = grow_unit_sets(
         graph, [], query, lambda sets: np.ones(len(sets)), Beam(), seed_units=[0]

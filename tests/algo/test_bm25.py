@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from clew.algo.bm25 import Lengths, bm25_best, bm25_scores, bm25_scores_of
+from clew.algo.bm25 import Lengths, bm25_candidates, bm25_chunk_scores, bm25_scores
 from clew.algo.links import StoredLink
 from clew.algo.topk import positive_top_k
 
@@ -23,9 +23,9 @@ CHUNKS = np.array([[2, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 3], [0, 0, 0, 0]])
 
 def parts_of(counts, terms):
     """Return what BM25 takes, of (n_chunks, n_terms) counts and some of their columns."""
-    postings = StoredLink.of(csr_array(csr_array(counts).T))
+    postings = StoredLink.from_matrix(csr_array(csr_array(counts).T))
     lengths = np.asarray(csr_array(counts).sum(axis=1), dtype=float)
-    return postings, Lengths.of(lengths), np.array(terms, dtype=np.intp)
+    return postings, Lengths.from_counts(lengths), np.array(terms, dtype=np.intp)
 
 
 def scores_of(counts, terms, **parameters):
@@ -61,7 +61,7 @@ def test_scores_of_some_chunks(counts, data):
     """They are those that these chunks have among all."""
     terms = data.draw(st.lists(st.integers(0, counts.shape[1] - 1), max_size=5))
     chunks = np.array(data.draw(st.lists(st.integers(0, len(counts) - 1))), dtype=np.intp)
-    found = bm25_scores_of(*parts_of(counts, terms), None, chunks)
+    found = bm25_chunk_scores(*parts_of(counts, terms), None, chunks)
     np.testing.assert_allclose(found, scores_of(counts, terms)[chunks], atol=1e-12)
 
 
@@ -73,7 +73,7 @@ def test_the_best_chunks_are_those_of_all_scores(seed):
     terms = rng.permutation(12)[:6]
     every = scores_of(counts, terms)
     for k in (1, 5, 40, 1000):
-        rows, scores = bm25_best(*parts_of(counts, terms), None, k)
+        rows, scores = bm25_candidates(*parts_of(counts, terms), None, k)
         best = rows[positive_top_k(scores, k)]
         assert best.tolist() == positive_top_k(every, k).tolist()
         np.testing.assert_allclose(scores, every[rows], atol=1e-12)
@@ -85,8 +85,8 @@ def test_frequent_words_lift_no_chunk_that_has_none_of_the_rare_ones():
     counts = np.zeros((1_000, 2), dtype=int)
     counts[:, 0] = 1
     counts[5:8, 1] = 1
-    assert bm25_best(*parts_of(counts, [0, 1]), None, 3)[0].tolist() == [5, 6, 7]
-    assert len(bm25_best(*parts_of(counts, [0, 1]), None, 4)[0]) == 1_000
+    assert bm25_candidates(*parts_of(counts, [0, 1]), None, 3)[0].tolist() == [5, 6, 7]
+    assert len(bm25_candidates(*parts_of(counts, [0, 1]), None, 4)[0]) == 1_000
 
 
 @pytest.mark.parametrize(("k1", "b"), [(1.2, 0.75), (0.9, 0.4), (2.0, 0.0)])

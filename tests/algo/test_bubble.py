@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.algo.bubble import EPSILON, Piece, Ranked, diverse, expand, ranked
-from clew.algo.subdivided import subdivided
+from clew.algo.bubble import EPSILON, Piece, RankedPiece, expand_groups, rank_pieces, select_diverse
+from clew.algo.subdivided import subdivide
 
 # When did Lothair II's mother die? Entities and triples of a small graph, with the cosine of each
 # to the question, and groups for the person, for whose child he is, and for when somebody died.
@@ -37,7 +37,7 @@ TRIPLES = {
 }
 NAMES = [*ENTITIES, *TRIPLES]
 ROW = {name: row for row, name in enumerate(NAMES)}
-GRAPH = subdivided(
+GRAPH = subdivide(
     len(ENTITIES),
     np.array([ROW[subject] for subject, _, _ in TRIPLES.values()], dtype=np.int32),
     np.array([ROW[target] for _, target, _ in TRIPLES.values()], dtype=np.int32),
@@ -72,7 +72,7 @@ def costs_of(costs):
 
 def graph_of(n_entities, *pairs):
     subjects, objects = np.array(pairs, dtype=np.int32).reshape(-1, 2).T
-    return subdivided(n_entities, subjects, objects)
+    return subdivide(n_entities, subjects, objects)
 
 
 def names(piece):
@@ -164,7 +164,7 @@ def problems(draw, max_entities=8, max_triples=14, n_groups=(2, 4), max_anchors=
 
 def test_the_worked_example_is_found_in_order():
     """Nine pieces, by the cost at which they are complete, and then nothing is left."""
-    found = expand(GRAPH, costs_of(COSTS), GROUPS, intra=False)
+    found = expand_groups(GRAPH, costs_of(COSTS), GROUPS, intra=False)
     assert [names(piece) for piece in found.pieces] == [nodes for nodes, *_ in EXPECTED]
     assert {piece.kind for piece in found.pieces} == {"inter"}
     assert (found.settled, found.stopped) == (48, False)
@@ -180,8 +180,10 @@ def test_the_worked_example_is_found_in_order():
 @pytest.mark.parametrize(("position", "alpha"), [(0, 0), (1, 1), (2, 5)])
 def test_the_worked_example_is_scored(position, alpha):
     """Costs, missing weights and scores; only a strict ranking puts a piece of all groups first."""
-    pieces = expand(GRAPH, costs_of(COSTS), GROUPS, intra=False).pieces
-    result = ranked(pieces, costs_of(COSTS), GROUPS, WEIGHTS, alpha=alpha, n_entities=len(ENTITIES))
+    pieces = expand_groups(GRAPH, costs_of(COSTS), GROUPS, intra=False).pieces
+    result = rank_pieces(
+        pieces, costs_of(COSTS), GROUPS, WEIGHTS, alpha=alpha, n_entities=len(ENTITIES)
+    )
     expected = {tuple(nodes): (cost, missing, s[position]) for nodes, cost, missing, s in EXPECTED}
     assert len(result) == len(expected)
     for each in result:
@@ -196,7 +198,7 @@ def test_the_worked_example_is_scored(position, alpha):
 def test_bubbles_meet_at_a_node_that_is_no_anchor():
     """A - x - B is found whole, not B alone and not one branch."""
     graph = graph_of(3, (0, 1), (1, 2))
-    found = expand(graph, costs_of([0.3, 0.5, 0.3, 0.1, 0.1]), [[0], [2]])
+    found = expand_groups(graph, costs_of([0.3, 0.5, 0.3, 0.1, 0.1]), [[0], [2]])
     assert found.pieces == (Piece((0, 1, 2, 3, 4), ((0, 3), (1, 3), (1, 4), (2, 4)), "inter"),)
 
 
@@ -214,7 +216,7 @@ def test_it_finds_what_an_eager_search_finds(problem, budget, hops, full, intra,
     graph, costs, groups = problem
     options = {"budget": budget, "hops": hops, "full": full, "intra": intra, "limit": limit}
     pieces, settled, stopped = eager(graph, costs, groups, **options)
-    found = expand(graph, costs_of(costs), groups, **options)
+    found = expand_groups(graph, costs_of(costs), groups, **options)
     if pieces:
         assert list(found.pieces) == pieces
     else:
@@ -234,7 +236,7 @@ def test_an_eager_search_of_hubs_finds_the_same(seed):
     groups = [rng.choice(740, 3).tolist() for _ in range(3)]
     options = {"budget": 10 + 90 * (seed % 2), "hops": 6, "full": True, "intra": True}
     pieces, settled, _ = eager(graph, costs, groups, **options, limit=3_000)
-    found = expand(graph, costs_of(costs), groups, **options, limit=3_000)
+    found = expand_groups(graph, costs_of(costs), groups, **options, limit=3_000)
     assert list(found.pieces) == pieces
     assert found.settled == settled
 
@@ -244,7 +246,7 @@ def test_pieces_connect_anchors(problem):
     """Every connection hangs together by edges of the graph, and all its ends are anchors."""
     graph, costs, groups = problem
     anchors, edges = set().union(*groups), set(edges_of(graph))
-    for piece in expand(graph, costs_of(costs), groups).pieces:
+    for piece in expand_groups(graph, costs_of(costs), groups).pieces:
         if piece.kind == "fallback":
             assert piece == Piece(tuple(sorted(anchors)), (), "fallback")
             continue
@@ -263,7 +265,7 @@ def test_pieces_connect_anchors(problem):
 def test_no_two_pieces_have_the_same_nodes(problem):
     """The budget is spent on different pieces."""
     graph, costs, groups = problem
-    found = expand(graph, costs_of(costs), groups, budget=1_000).pieces
+    found = expand_groups(graph, costs_of(costs), groups, budget=1_000).pieces
     assert len({piece.nodes for piece in found}) == len(found)
 
 
@@ -274,7 +276,7 @@ def test_a_piece_with_all_groups_is_found_where_there_is_one(problem, budget):
     drawn = nx.Graph(edges_of(graph))
     drawn.add_nodes_from(range(len(costs)))
     possible = any(is_full(component, groups) for component in nx.connected_components(drawn))
-    found = expand(graph, costs_of(costs), groups, budget=budget, hops=len(costs))
+    found = expand_groups(graph, costs_of(costs), groups, budget=budget, hops=len(costs))
     full = [piece for piece in found.pieces if is_full(piece.nodes, groups)]
     assert bool([piece for piece in full if piece.kind != "fallback"]) == possible
 
@@ -283,9 +285,9 @@ def test_without_full_the_budget_is_the_end():
     """Three anchors in a row: a budget of one is spent on the two that are near."""
     graph = graph_of(3, (0, 1), (1, 2))
     costs = costs_of([0.1, 0.1, 0.1, 0.1, 0.9])
-    short = expand(graph, costs, [[0], [1], [2]], budget=1, full=False)
+    short = expand_groups(graph, costs, [[0], [1], [2]], budget=1, full=False)
     assert [piece.nodes for piece in short.pieces] == [(0, 1, 3)]
-    whole = expand(graph, costs, [[0], [1], [2]], budget=1)
+    whole = expand_groups(graph, costs, [[0], [1], [2]], budget=1)
     assert [piece.nodes for piece in whole.pieces] == [(0, 1, 3), (0, 1, 2, 3, 4)]
 
 
@@ -293,9 +295,9 @@ def test_a_way_over_an_anchor_of_a_third_group_covers_it():
     """What a piece covers depends on all its nodes, not on where its paths begin."""
     graph = graph_of(3, (0, 1), (1, 2))
     groups = [[0], [2], [1]]
-    found = expand(graph, costs_of([0.0] * 5), groups, budget=1)
+    found = expand_groups(graph, costs_of([0.0] * 5), groups, budget=1)
     assert is_full(found.pieces[-1].nodes, groups)
-    for each in ranked(found.pieces, costs_of([0.0] * 5), groups, [0.2] * 3, n_entities=3):
+    for each in rank_pieces(found.pieces, costs_of([0.0] * 5), groups, [0.2] * 3, n_entities=3):
         assert each.covers == tuple(bool(set(each.piece.nodes) & set(g)) for g in groups)
 
 
@@ -309,7 +311,7 @@ def test_two_anchors_are_joined_by_the_cheapest_path(problem):
     for x, y in edges_of(graph):
         drawn.add_edge(x, y, weight=costs[y])
         drawn.add_edge(y, x, weight=costs[x])
-    piece = expand(graph, costs_of(costs), groups, hops=len(costs)).pieces[0]
+    piece = expand_groups(graph, costs_of(costs), groups, hops=len(costs)).pieces[0]
     if not nx.has_path(drawn, a, b):
         assert piece.kind == "fallback"
         return
@@ -334,7 +336,7 @@ def test_a_piece_costs_at_most_m_times_the_least(problem):
         for nodes in itertools.combinations(range(len(costs)), size)
         if is_full(nodes, groups) and nx.is_connected(drawn.subgraph(nodes))
     ]
-    found = expand(graph, costs_of(costs), groups, hops=len(costs)).pieces
+    found = expand_groups(graph, costs_of(costs), groups, hops=len(costs)).pieces
     full = [piece for piece in found if piece.kind != "fallback" and is_full(piece.nodes, groups)]
     assert bool(full) == bool(trees)
     if full:
@@ -346,16 +348,18 @@ def test_a_piece_costs_at_most_m_times_the_least(problem):
 def test_a_path_takes_at_most_so_many_triples(hops, joined):
     """Four triples lie between two entities: two from each side."""
     graph = graph_of(5, (0, 1), (1, 2), (2, 3), (3, 4))
-    found = expand(graph, costs_of([0.1] * 9), [[0], [4]], hops=hops)
+    found = expand_groups(graph, costs_of([0.1] * 9), [[0], [4]], hops=hops)
     assert found.pieces[0].kind == ("inter" if joined else "fallback")
 
 
 def test_a_triple_reaches_its_ends_for_nothing():
     """Zero triples further means one step for a triple, none for an entity."""
     graph = graph_of(2, (0, 1), (1, 1))
-    near = expand(graph, costs_of([0.1] * 4), [[2], [3]], hops=0)
+    near = expand_groups(graph, costs_of([0.1] * 4), [[2], [3]], hops=0)
     assert [piece.nodes for piece in near.pieces] == [(1, 2, 3)]
-    assert expand(graph, costs_of([0.1] * 4), [[0], [1]], hops=0).pieces[0].kind == "fallback"
+    assert (
+        expand_groups(graph, costs_of([0.1] * 4), [[0], [1]], hops=0).pieces[0].kind == "fallback"
+    )
 
 
 def test_the_cheapest_path_may_be_too_long_to_go_on():
@@ -363,10 +367,10 @@ def test_the_cheapest_path_may_be_too_long_to_go_on():
     detour, short_cut, on = [(0, 1), (1, 2)], [(0, 2)], [(2, 3), (3, 4), (4, 5)]
     both = graph_of(6, *detour, *short_cut, *on)
     costs = costs_of([0] * 6 + [0.1, 0.1, 0.9, 0.1, 0.1, 0.1])
-    assert expand(both, costs, [[0], [5]], hops=2).pieces[0].kind == "fallback"
-    assert expand(both, costs, [[0], [5]], hops=3).pieces[0].nodes[:3] == (0, 1, 2)
+    assert expand_groups(both, costs, [[0], [5]], hops=2).pieces[0].kind == "fallback"
+    assert expand_groups(both, costs, [[0], [5]], hops=3).pieces[0].nodes[:3] == (0, 1, 2)
     one = graph_of(6, *short_cut, *on)
-    assert expand(one, costs, [[0], [5]], hops=2).pieces[0].kind == "inter"
+    assert expand_groups(one, costs, [[0], [5]], hops=2).pieces[0].kind == "inter"
 
 
 def test_a_limit_ends_the_search():
@@ -374,10 +378,10 @@ def test_a_limit_ends_the_search():
     ring = [(i, (i + 1) % 50) for i in range(50)]
     graph = graph_of(100, *ring, *((a + 50, b + 50) for a, b in ring))
     costs = costs_of([0.1] * 200)
-    found = expand(graph, costs, [[0], [50]], hops=100, limit=40)
+    found = expand_groups(graph, costs, [[0], [50]], hops=100, limit=40)
     assert (found.settled, found.stopped) == (40, True)
     assert [(piece.kind, piece.nodes) for piece in found.pieces] == [("fallback", (0, 50))]
-    everything = expand(graph, costs, [[0], [50]], hops=100, limit=200)
+    everything = expand_groups(graph, costs, [[0], [50]], hops=100, limit=200)
     assert (everything.settled, everything.stopped) == (200, False)
 
 
@@ -391,7 +395,7 @@ def test_only_what_is_settled_is_asked_for():
         asked.extend(nodes.tolist())
         return np.full(len(nodes), 0.5)
 
-    found = expand(graph, costs, [[0], [1]], budget=1)
+    found = expand_groups(graph, costs, [[0], [1]], budget=1)
     assert found.pieces[0].nodes == (0, 1, 50_000)
     assert len(asked) < 200
 
@@ -407,7 +411,7 @@ def test_a_hub_is_not_asked_for_before_it_is_settled():
         asked.update(nodes.tolist())
         return prices[nodes]
 
-    found = expand(graph, costs, [[0], [4]], budget=1)
+    found = expand_groups(graph, costs, [[0], [4]], budget=1)
     assert found.pieces[0].nodes == (0, 3, 4, 506, 507)
     assert asked == {2, 3, 4, 0, 505, 506, 507}
 
@@ -416,53 +420,53 @@ def test_a_single_group_needs_no_connection():
     """Each anchor is a piece, also where other groups have none."""
     expected = (Piece((2,), (), "single"), Piece((5,), (), "single"))
     for groups in ([[5, 2, 5]], [[], [5, 2], set()]):
-        found = expand(GRAPH, costs_of(COSTS), groups)
+        found = expand_groups(GRAPH, costs_of(COSTS), groups)
         assert (found.pieces, found.settled, found.stopped) == (expected, 0, False)
 
 
 def test_no_groups_no_pieces():
     """Nothing is asked for, nothing is found."""
-    assert expand(GRAPH, costs_of(COSTS), []).pieces == ()
-    assert expand(GRAPH, costs_of(COSTS), [[], []]).pieces == ()
-    assert ranked([], costs_of(COSTS), [], [], n_entities=8) == []
-    assert diverse([], 3) == []
+    assert expand_groups(GRAPH, costs_of(COSTS), []).pieces == ()
+    assert expand_groups(GRAPH, costs_of(COSTS), [[], []]).pieces == ()
+    assert rank_pieces([], costs_of(COSTS), [], [], n_entities=8) == []
+    assert select_diverse([], 3) == []
 
 
 def test_a_group_without_anchors_does_not_count():
     """It can never be covered, so the search does not wait for it."""
-    found = expand(GRAPH, costs_of(COSTS), [*GROUPS, []], intra=False, budget=1)
-    assert found == expand(GRAPH, costs_of(COSTS), GROUPS, intra=False, budget=1)
+    found = expand_groups(GRAPH, costs_of(COSTS), [*GROUPS, []], intra=False, budget=1)
+    assert found == expand_groups(GRAPH, costs_of(COSTS), GROUPS, intra=False, budget=1)
     assert is_full(found.pieces[-1].nodes, GROUPS)
 
 
 def test_an_anchor_of_two_groups_connects_them():
     """It is the cheapest piece of all, found before anything is paid for."""
-    found = expand(GRAPH, costs_of(COSTS), [[0, 3], [3, 4]])
+    found = expand_groups(GRAPH, costs_of(COSTS), [[0, 3], [3, 4]])
     assert found.pieces[0] == Piece((3,), (), "inter")
 
 
 def test_parallel_triples_and_loops():
     """The cheaper of two triples connects their entities; a loop leads nowhere."""
     graph = graph_of(2, (0, 1), (1, 0), (1, 1))
-    found = expand(graph, costs_of([0.1, 0.1, 0.5, 0.4, 0.0]), [[0], [1]])
+    found = expand_groups(graph, costs_of([0.1, 0.1, 0.5, 0.4, 0.0]), [[0], [1]])
     assert found.pieces[0].nodes == (0, 1, 3)
     assert all(4 not in piece.nodes for piece in found.pieces)
-    assert expand(graph, costs_of([0.1] * 5), [[4], [0]]).pieces[0].nodes == (0, 1, 2, 4)
+    assert expand_groups(graph, costs_of([0.1] * 5), [[4], [0]]).pieces[0].nodes == (0, 1, 2, 4)
 
 
 def test_two_anchors_of_a_group_are_connected_once():
     """A pair has one connection, however many triples join it; without `intra` it has none."""
     graph = graph_of(3, (0, 1), (0, 1), (1, 2))
     costs = costs_of([0.1, 0.1, 0.1, 0.2, 0.3, 0.9])
-    found = expand(graph, costs, [[0, 1], [2]])
+    found = expand_groups(graph, costs, [[0, 1], [2]])
     assert [piece.nodes for piece in found.pieces if piece.kind == "intra"] == [(0, 1, 3)]
-    without = expand(graph, costs, [[0, 1], [2]], intra=False)
+    without = expand_groups(graph, costs, [[0, 1], [2]], intra=False)
     assert {piece.kind for piece in without.pieces} == {"inter"}
 
 
 def test_a_piece_keeps_the_kind_with_which_it_was_found():
     """What connects two anchors of a group, and then two groups, is one piece."""
-    found = expand(graph_of(2, (0, 1)), costs_of([0.1] * 3), [[0, 1], [1]])
+    found = expand_groups(graph_of(2, (0, 1)), costs_of([0.1] * 3), [[0, 1], [1]])
     assert [(piece.nodes, piece.kind) for piece in found.pieces] == [
         ((1,), "inter"),
         ((0, 1, 2), "intra"),
@@ -471,16 +475,19 @@ def test_a_piece_keeps_the_kind_with_which_it_was_found():
 
 def test_an_anchor_between_two_others_is_joined_to_the_first_of_them_first():
     """The ends of a triple come by their rows, not as subject and object."""
-    found = expand(graph_of(3, (1, 0)), costs_of([0.1] * 4), [[0, 1, 3], [2]])
+    found = expand_groups(graph_of(3, (1, 0)), costs_of([0.1] * 4), [[0, 1, 3], [2]])
     assert [piece.nodes for piece in found.pieces] == [(0, 3), (1, 3)]
 
 
 def test_two_anchors_of_a_group_meet_as_far_as_their_paths_reach():
     """A path of one triple from each side meets in the middle, as those of two groups do."""
     graph = graph_of(4, (0, 1), (1, 2))
-    found = expand(graph, costs_of([0.1] * 6), [[0, 2], [3]], hops=1)
+    found = expand_groups(graph, costs_of([0.1] * 6), [[0, 2], [3]], hops=1)
     assert [(piece.nodes, piece.kind) for piece in found.pieces] == [((0, 1, 2, 4, 5), "intra")]
-    assert expand(graph, costs_of([0.1] * 6), [[0, 2], [3]], hops=0).pieces[0].kind == "fallback"
+    assert (
+        expand_groups(graph, costs_of([0.1] * 6), [[0, 2], [3]], hops=0).pieces[0].kind
+        == "fallback"
+    )
 
 
 @given(problems())
@@ -489,17 +496,19 @@ def test_the_order_of_anchors_does_not_matter(problem):
     """Sets, lists and repeated anchors give the same search."""
     graph, costs, groups = problem
     backwards = [[*sorted(group, reverse=True), *group] for group in groups]
-    assert expand(graph, costs_of(costs), backwards) == expand(graph, costs_of(costs), groups)
+    assert expand_groups(graph, costs_of(costs), backwards) == expand_groups(
+        graph, costs_of(costs), groups
+    )
 
 
 @given(problems(), st.floats(0, 10), st.booleans(), st.lists(st.floats(0, 1), min_size=4))
 def test_scores_follow_the_formula(problem, alpha, entities_only, weights):
     """Never below zero, best first, and lower where more weight is missing counts for more."""
     graph, costs, groups = problem
-    pieces, weights = expand(graph, costs_of(costs), groups).pieces, weights[: len(groups)]
+    pieces, weights = expand_groups(graph, costs_of(costs), groups).pieces, weights[: len(groups)]
     options = {"n_entities": graph.n_entities, "entities_only": entities_only}
-    result = ranked(pieces, costs_of(costs), groups, weights, alpha=alpha, **options)
-    stricter = ranked(pieces, costs_of(costs), groups, weights, alpha=alpha + 1, **options)
+    result = rank_pieces(pieces, costs_of(costs), groups, weights, alpha=alpha, **options)
+    stricter = rank_pieces(pieces, costs_of(costs), groups, weights, alpha=alpha + 1, **options)
     after = {each.piece: each.score for each in stricter}
     for each in result:
         counted = [n for n in each.piece.nodes if n < graph.n_entities or not entities_only]
@@ -524,22 +533,22 @@ def test_costs_are_rounded_not_cut():
     """0.000249 million-fold is a little below the whole number that it should be."""
     assert int(0.000249 * 10**6) == 248
     piece = Piece((0,), (), "single")
-    [only] = ranked([piece], costs_of([0.000249]), [[0]], [1.0], n_entities=1)
+    [only] = rank_pieces([piece], costs_of([0.000249]), [[0]], [1.0], n_entities=1)
     assert only.cost == 0.000249
 
 
 def test_equal_scores_put_the_smaller_piece_first():
     """Then the one whose nodes come first."""
     pieces = [Piece((3, 4), (), "inter"), Piece((1, 2, 5), (), "inter"), Piece((1, 6), (), "inter")]
-    result = ranked(pieces, costs_of([0.5] * 7), [[0]], [1.0], n_entities=3)
+    result = rank_pieces(pieces, costs_of([0.5] * 7), [[0]], [1.0], n_entities=3)
     assert [each.piece.nodes for each in result] == [(1, 6), (3, 4), (1, 2, 5)]
 
 
 def test_diverse_pieces_share_little():
     """One that shares half of its nodes with a better one is left out."""
     sets = [(1, 2, 3), (1, 2, 4), (1, 5, 6), (7,), (2, 3, 8, 9, 10), (7, 11)]
-    found = [Ranked(Piece(nodes, (), "inter"), 1.0, 0.5, 0.0, (True,)) for nodes in sets]
-    assert diverse(found, 10) == [0, 2, 3, 4]
-    assert diverse(found, 2) == [0, 2]
-    assert diverse(found, 10, most_shared=1.0) == [0, 1, 2, 3, 4, 5]
-    assert diverse(found, 10, most_shared=0.51) == [0, 1, 2, 3, 4, 5]
+    found = [RankedPiece(Piece(nodes, (), "inter"), 1.0, 0.5, 0.0, (True,)) for nodes in sets]
+    assert select_diverse(found, 10) == [0, 2, 3, 4]
+    assert select_diverse(found, 2) == [0, 2]
+    assert select_diverse(found, 10, most_shared=1.0) == [0, 1, 2, 3, 4, 5]
+    assert select_diverse(found, 10, most_shared=0.51) == [0, 1, 2, 3, 4, 5]

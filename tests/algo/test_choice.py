@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.algo.choice import Candidates, Shares, Wording, choose
+from clew.algo.choice import Candidates, ChoiceWeights, QueryTokens, choose_rows
 
-GAIN_ONLY = Shares(gain=1.0, residual=0.0, named=0.0)
+GAIN_ONLY = ChoiceWeights(gain=1.0, residual=0.0, named=0.0)
 
 
 def rows(matches, *, prior=None, naming=None, named=None, repeats=None):
@@ -24,26 +24,26 @@ def rows(matches, *, prior=None, naming=None, named=None, repeats=None):
 def words(weights, n):
     """Return a query of words, which have no vectors."""
     empty = np.zeros((len(weights), 0), dtype=np.float32)
-    return Wording(np.array(weights, dtype=float), empty, np.zeros((n, 0), dtype=np.float32))
+    return QueryTokens(np.array(weights, dtype=float), empty, np.zeros((n, 0), dtype=np.float32))
 
 
 def test_the_second_row_is_the_one_that_adds_most():
     """What the first row met already counts no more, however well another one meets it."""
     found = rows([[1.0, 0.0, 0.0], [0.9, 0.0, 0.1], [0.0, 0.6, 0.0]])
-    assert choose(found, words([1, 1, 1], 3), GAIN_ONLY) == [0, 2, 1]
+    assert choose_rows(found, words([1, 1, 1], 3), GAIN_ONLY) == [0, 2, 1]
 
 
 def test_a_rare_word_weighs_more():
     """Tokens count by their weights."""
     found = rows([[1.0, 0.0], [0.0, 0.5]])
-    assert choose(found, words([1, 1], 2), GAIN_ONLY) == [0, 1]
-    assert choose(found, words([1, 3], 2), GAIN_ONLY) == [1, 0]
+    assert choose_rows(found, words([1, 1], 2), GAIN_ONLY) == [0, 1]
+    assert choose_rows(found, words([1, 3], 2), GAIN_ONLY) == [1, 0]
 
 
 def test_the_prior_decides_among_rows_that_add_nothing():
     """Once the question is covered, what rows are worth by themselves orders them."""
     found = rows([[1.0], [0.5], [0.5]], prior=[0.0, 0.1, 0.2])
-    assert choose(found, words([1], 3), GAIN_ONLY) == [0, 2, 1]
+    assert choose_rows(found, words([1], 3), GAIN_ONLY) == [0, 2, 1]
 
 
 def test_a_row_that_a_chosen_one_names_comes_next():
@@ -51,14 +51,18 @@ def test_a_row_that_a_chosen_one_names_comes_next():
     naming = np.zeros((3, 3))
     naming[2, 0] = 1.0
     found = rows([[1.0], [0.2], [0.2]], naming=naming)
-    assert choose(found, words([1], 3), GAIN_ONLY) == [0, 1, 2]
-    assert choose(found, words([1], 3), Shares(gain=1, residual=0, named=0.3)) == [0, 2, 1]
+    assert choose_rows(found, words([1], 3), GAIN_ONLY) == [0, 1, 2]
+    assert choose_rows(found, words([1], 3), ChoiceWeights(gain=1, residual=0, named=0.3)) == [
+        0,
+        2,
+        1,
+    ]
 
 
 def test_a_row_that_the_query_names_comes_first():
     """Being named counts from the beginning where the query does it."""
     found = rows([[0.5], [0.5]], named=[0.0, 1.0])
-    assert choose(found, words([1], 2), Shares()) == [1, 0]
+    assert choose_rows(found, words([1], 2), ChoiceWeights()) == [1, 0]
 
 
 def test_what_is_left_of_the_query_draws_rows_that_mean_it():
@@ -66,9 +70,9 @@ def test_what_is_left_of_the_query_draws_rows_that_mean_it():
     tokens = np.eye(2, dtype=np.float32)
     vectors = np.array([[1, 0], [1, 0], [0, 1]], dtype=np.float32)
     found = rows([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
-    asked = Wording(np.ones(2), tokens, vectors)
-    assert choose(found, asked, GAIN_ONLY) == [0, 1, 2]
-    assert choose(found, asked, Shares(gain=1, residual=0.3, named=0)) == [0, 2, 1]
+    asked = QueryTokens(np.ones(2), tokens, vectors)
+    assert choose_rows(found, asked, GAIN_ONLY) == [0, 1, 2]
+    assert choose_rows(found, asked, ChoiceWeights(gain=1, residual=0.3, named=0)) == [0, 2, 1]
 
 
 def test_a_row_that_repeats_a_chosen_one_comes_last():
@@ -76,14 +80,14 @@ def test_a_row_that_repeats_a_chosen_one_comes_last():
     repeats = np.zeros((4, 4), dtype=bool)
     repeats[1, 0] = repeats[2, 0] = True
     found = rows([[0.0]] * 4, prior=[1.0, 0.8, 0.9, 0.1], repeats=repeats)
-    assert choose(found, words([1], 4), GAIN_ONLY) == [0, 3, 2, 1]
+    assert choose_rows(found, words([1], 4), GAIN_ONLY) == [0, 3, 2, 1]
 
 
 def test_nothing_to_choose_from():
     """No rows are no order, and a query without tokens leaves the priors."""
-    assert choose(rows(np.zeros((0, 2))), words([1, 1], 0), Shares()) == []
+    assert choose_rows(rows(np.zeros((0, 2))), words([1, 1], 0), ChoiceWeights()) == []
     found = rows(np.zeros((2, 0)), prior=[0.0, 1.0])
-    assert choose(found, words([], 2), Shares()) == [1, 0]
+    assert choose_rows(found, words([], 2), ChoiceWeights()) == [1, 0]
 
 
 @st.composite
@@ -108,8 +112,8 @@ def problems(draw):
 def test_each_step_takes_the_best_of_a_plain_second_writing(problem):
     """The order is that of the rule written with loops, and has every row once."""
     found, asked = problem
-    shares = Shares(gain=2.0, residual=0.3, named=0.5)
-    assert choose(found, asked, shares) == plainly(found, asked.weights, shares)
+    shares = ChoiceWeights(gain=2.0, residual=0.3, named=0.5)
+    assert choose_rows(found, asked, shares) == plainly(found, asked.weights, shares)
 
 
 def plainly(found, weights, shares):
@@ -147,10 +151,12 @@ def test_rows_in_another_order_are_chosen_in_the_same_one(seed):
     matches, prior = random.random((8, 5)), random.random(8)
     naming, named = random.random((8, 8)), random.random(8)
     order = random.permutation(8)
-    one = choose(
-        rows(matches, prior=prior, naming=naming, named=named), words(np.ones(5), 8), Shares()
+    one = choose_rows(
+        rows(matches, prior=prior, naming=naming, named=named),
+        words(np.ones(5), 8),
+        ChoiceWeights(),
     )
-    other = choose(
+    other = choose_rows(
         rows(
             matches[order],
             prior=prior[order],
@@ -158,6 +164,6 @@ def test_rows_in_another_order_are_chosen_in_the_same_one(seed):
             named=named[order],
         ),
         words(np.ones(5), 8),
-        Shares(),
+        ChoiceWeights(),
     )
     assert [order[i] for i in other] == one

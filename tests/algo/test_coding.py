@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.algo.coding import BITS, bits_of, coded, decoded, recoded, width
+from clew.algo.coding import BITS, code_width, decode, encode, infer_bits, recode
 
 
 def unit(n, d, seed=0):
@@ -14,7 +14,7 @@ def unit(n, d, seed=0):
 
 
 def there_and_back(vectors, bits):
-    return decoded(coded(vectors, bits), vectors.shape[1], bits)
+    return decode(encode(vectors, bits), vectors.shape[1], bits)
 
 
 @pytest.mark.parametrize(("bits", "error"), [(1, 0.05), (2, 0.03), (4, 0.008), (8, 0.0006)])
@@ -30,7 +30,7 @@ def test_inner_products_are_nearly_kept(bits, error):
 def test_product_with_itself_is_kept(d, n, bits, seed):
     """Of any dimension, also one whose codes do not fill their last byte."""
     vectors = unit(n, d, seed)
-    assert coded(vectors, bits).shape == (n, width(d, bits))
+    assert encode(vectors, bits).shape == (n, code_width(d, bits))
     own = np.einsum("ij,ij->i", there_and_back(vectors, bits), vectors)
     np.testing.assert_allclose(own, np.ones(n), atol=1e-5)
 
@@ -47,24 +47,24 @@ def test_zero_stays_zero(bits):
 def test_a_vector_is_coded_by_itself(bits):
     """Its bytes are the same alone and among so many that they are coded in blocks."""
     vectors = unit(5_000, 16)
-    together = coded(vectors, bits)
+    together = encode(vectors, bits)
     for row in (0, 4_095, 4_096, 4_999):
-        np.testing.assert_array_equal(coded(vectors[row : row + 1], bits)[0], together[row])
-        alone = decoded(together[row : row + 1], 16, bits)
-        np.testing.assert_array_equal(alone[0], decoded(together, 16, bits)[row])
+        np.testing.assert_array_equal(encode(vectors[row : row + 1], bits)[0], together[row])
+        alone = decode(together[row : row + 1], 16, bits)
+        np.testing.assert_array_equal(alone[0], decode(together, 16, bits)[row])
 
 
 def test_bytes_by_hand():
     """The first number stands in the highest bits; behind the codes stands the factor."""
     vectors = np.array([[3, -3, 3, 3, -3, -3, -3, 3, 3]], dtype=np.float32)
-    found = coded(vectors, 1)
+    found = encode(vectors, 1)
     assert found[0, :2].tolist() == [0b10110001, 0b10000000]
     assert found[0, 2:].view("<f4") == pytest.approx(3 / 0.7979, abs=1e-5)
     levels = np.array([[-1.5104, -0.4528, 0.4528, 1.5104]], dtype=np.float32)
-    assert coded(levels, 2)[0, 0] == 0b00_01_10_11
+    assert encode(levels, 2)[0, 0] == 0b00_01_10_11
     np.testing.assert_allclose(there_and_back(levels, 2), levels, atol=1e-5)
     whole = np.array([[127, -127, 5, 0]], dtype=np.float32)
-    assert coded(whole, 8)[0, :4].view(np.int8).tolist() == [127, -127, 5, 0]
+    assert encode(whole, 8)[0, :4].view(np.int8).tolist() == [127, -127, 5, 0]
     np.testing.assert_allclose(there_and_back(whole, 8), whole)
 
 
@@ -73,28 +73,28 @@ def test_int8_and_float_are_coded_alike(bits):
     """Token vectors come as int8: their length does not matter to the codes."""
     vectors = np.rint(unit(20, 64) * 127)
     np.testing.assert_array_equal(
-        coded(vectors.astype(np.int8), bits), coded(vectors.astype(np.float32), bits)
+        encode(vectors.astype(np.int8), bits), encode(vectors.astype(np.float32), bits)
     )
 
 
 @given(st.integers(5, 600), st.sampled_from(BITS), st.sampled_from(BITS))
 def test_bits_are_told_by_the_width(d, bits, usual):
     """From five numbers on, whatever is usual."""
-    assert bits_of(width(d, bits), d, usual) == bits
+    assert infer_bits(code_width(d, bits), d, usual) == bits
 
 
 def test_bits_of_short_vectors_are_the_usual_ones():
     """One and two bits of four numbers fill a byte; no bits fill three of them and the factor."""
-    assert [bits_of(5, 4, usual) for usual in (1, 2)] == [1, 2]
+    assert [infer_bits(5, 4, usual) for usual in (1, 2)] == [1, 2]
     with pytest.raises(ValueError, match="7 bytes are no vector of 4 numbers"):
-        bits_of(7, 4, 8)
+        infer_bits(7, 4, 8)
 
 
 @pytest.mark.parametrize("bits", BITS)
 def test_recoded_vectors_are_those_that_were_read(bits):
     """As if what was read had been coded; those of as many bits stay as they are."""
-    rows = coded(unit(5_000, 24), 8)  # more than are coded at once
-    found = recoded(rows, 24, bits)
+    rows = encode(unit(5_000, 24), 8)  # more than are coded at once
+    found = recode(rows, 24, bits)
     np.testing.assert_array_equal(
-        found, rows if bits == 8 else coded(there_and_back(unit(5_000, 24), 8), bits)
+        found, rows if bits == 8 else encode(there_and_back(unit(5_000, 24), 8), bits)
     )

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from clew.algo.cosines import cosines_among, cosines_of_pairs, margin
+from clew.algo.cosines import indexed_pair_cosines, pair_cosines, rounding_margin
 
 
 def unit(n, d, seed=0):
@@ -16,7 +16,7 @@ def unit(n, d, seed=0):
 def test_they_are_those_of_fractions():
     """To half of a millionth, and what is left by rounding the vectors."""
     vectors = unit(4, 50)
-    [found] = cosines_of_pairs(vectors, np.array([1]), np.array([3])).tolist()
+    [found] = pair_cosines(vectors, np.array([1]), np.array([3])).tolist()
     exact = sum(
         Fraction(float(a)) * Fraction(float(b)) for a, b in zip(*vectors[[1, 3]], strict=True)
     )
@@ -29,10 +29,10 @@ def test_company_changes_nothing(d):
     vectors = unit(300, d)
     places, columns = np.divmod(np.arange(200 * 300), 300)
     rows = np.arange(200)[::-1]
-    together = cosines_among(vectors, rows, places, columns)
-    assert together.tobytes() == cosines_of_pairs(vectors, rows[places], columns).tobytes()
+    together = indexed_pair_cosines(vectors, rows, places, columns)
+    assert together.tobytes() == pair_cosines(vectors, rows[places], columns).tobytes()
     some = np.arange(0, len(places), 997)
-    few = cosines_among(vectors, rows, places[some], columns[some])
+    few = indexed_pair_cosines(vectors, rows, places[some], columns[some])
     assert few.tobytes() == together[some].tobytes()
     products = (vectors[rows] @ vectors.T).ravel()
-    assert (products > together / 10**6 - margin(d)).all()
+    assert (products > together / 10**6 - rounding_margin(d)).all()

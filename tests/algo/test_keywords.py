@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from clew.algo.keywords import keyword_cosines, keyword_lengths, updated_lengths
+from clew.algo.keywords import keyword_cosines, keyword_lengths, update_lengths
 
 # Two sentences of 30 degrees apart have the word 0, one of them the word 1, none the word 2.
 SENTENCES = csr_array(np.array([[1, 1, 0], [1, 0, 0]], dtype=np.float32))
@@ -86,7 +86,7 @@ def test_an_update_is_a_fresh_computation(index, before, after, block):
     lengths = keyword_lengths(link, vectors)
     now, now_terms, link, vectors = generation(*index, after)
     earlier = [places(now, rows), places(now_terms, terms)]
-    updated = updated_lengths(lengths, n_sentences, *earlier, link, vectors, block=block)
+    updated = update_lengths(lengths, n_sentences, *earlier, link, vectors, block=block)
     assert updated.tobytes() == keyword_lengths(link, vectors).tobytes()
 
 
@@ -95,8 +95,8 @@ def test_what_did_not_change_is_not_computed():
     rows, terms, link, vectors = generation(np.eye(3), unit(np.random.default_rng(1), 3, 4), [0, 1])
     wrong = np.array([7, 8], dtype=np.float32), np.array([1, 1])
     same = places(rows, rows), places(terms, terms)
-    assert updated_lengths(*wrong, *same, link, vectors).tolist() == [7, 8]
+    assert update_lengths(*wrong, *same, link, vectors).tolist() == [7, 8]
     other = places(rows, np.array([0, 2])), places(terms, terms)
-    lengths = updated_lengths(*wrong, *other, link, vectors)
+    lengths = update_lengths(*wrong, *other, link, vectors)
     assert lengths[0] == 7
     assert lengths[1] == pytest.approx(1)

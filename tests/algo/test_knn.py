@@ -11,16 +11,16 @@ from scipy.sparse import csr_array
 
 from clew.algo import knn
 from clew.algo.knn import (
-    choose,
-    core_of,
+    choose_core,
+    choose_neighbours,
     core_size,
+    find_overlaps,
     knn_graph,
-    overlapping,
     page_ranks,
-    renewed,
+    update_neighbours,
 )
 from clew.algo.links import StoredLink
-from clew.algo.pagerank import personalized_pagerank, transition
+from clew.algo.pagerank import personalized_pagerank, transition_matrix
 from clew.errors import InputError
 
 # Six chunks: which of twelve keywords each holds, and the direction of its vector. Chunks 0 to 2
@@ -48,8 +48,8 @@ def core_chunks(graph, share, seed=None):
     n = graph.shape[0]
     size = core_size(n, share)
     if seed is not None:
-        return core_of(n, size, seed=seed)
-    return core_of(n, size, page_ranks(graph))
+        return choose_core(n, size, seed=seed)
+    return choose_core(n, size, page_ranks(graph))
 
 
 def edges(graph):
@@ -94,7 +94,7 @@ def test_the_worked_example():
     """Six chunks, one lexical and one semantic neighbour each; 0 and 4 tie, the row decides."""
     graph = knn_graph(terms_of(KEYWORDS), at(ANGLES), 2)
     assert edges(graph) == EDGES
-    scores = personalized_pagerank(transition(graph), np.ones(6), tolerance=1e-12)
+    scores = personalized_pagerank(transition_matrix(graph), np.ones(6), tolerance=1e-12)
     np.testing.assert_allclose(scores, PAGERANK, atol=5e-7)
     assert core_chunks(graph, 0.5).tolist() == [0, 3, 4]
     assert core_chunks(graph, 1 / 3).tolist() == [0, 3]
@@ -171,13 +171,13 @@ def test_what_is_renewed_is_what_is_computed(history, k):
         inside = np.isin(pairs, texts).all(axis=1)
         places = np.searchsorted(texts, pairs[inside])
         alone = csr_array(terms[rows][texts]), vectors[rows][texts]
-        fresh = choose(*alone, k, excluded=places).among(texts, len(rows))
+        fresh = choose_neighbours(*alone, k, excluded=places).renumber(texts, len(rows))
         if chosen is not None:
             earlier = np.array([then.tolist().index(r) if r in then else -1 for r in rows], int)
             matrix = csr_array(terms[rows])
-            links = StoredLink.of(matrix), StoredLink.of(csr_array(matrix.T))
+            links = StoredLink.from_matrix(matrix), StoredLink.from_matrix(csr_array(matrix.T))
             given_ = {"able": able[rows], "excluded": pairs}
-            chosen = renewed(chosen, earlier, *links, vectors[rows], **given_)
+            chosen = update_neighbours(chosen, earlier, *links, vectors[rows], **given_)
             for kind in ("lexical", "semantic"):
                 for name in ("rows", "scores"):
                     ours, theirs = (getattr(getattr(c, kind), name) for c in (chosen, fresh))
@@ -191,13 +191,13 @@ def test_what_is_renewed_beyond_a_size(monkeypatch):
     terms, vectors = many()
     none = np.empty((0, 2), dtype=np.intp)
     before = np.delete(np.arange(2_500), np.arange(7, 2_500, 50))
-    then = choose(terms[before], vectors[before], 2)
-    links = StoredLink.of(terms), StoredLink.of(csr_array(terms.T))
+    then = choose_neighbours(terms[before], vectors[before], 2)
+    links = StoredLink.from_matrix(terms), StoredLink.from_matrix(csr_array(terms.T))
     earlier = np.full(2_500, -1)
     earlier[before] = np.arange(len(before))
     able = np.ones(2_500, dtype=bool)
-    found = renewed(then, earlier, *links, vectors, able=able, excluded=none)
-    exact, fresh = (choose(terms, vectors, 2, exact=e) for e in (True, False))
+    found = update_neighbours(then, earlier, *links, vectors, able=able, excluded=none)
+    exact, fresh = (choose_neighbours(terms, vectors, 2, exact=e) for e in (True, False))
     for kind in ("lexical", "semantic"):
         recall = [
             np.mean(getattr(each, kind).rows == getattr(exact, kind).rows)
@@ -207,9 +207,12 @@ def test_what_is_renewed_beyond_a_size(monkeypatch):
     new = np.flatnonzero(earlier < 0)
     assert (found.lexical.rows[new] == exact.lexical.rows[new]).all()
     assert not found.exact
-    assert renewed(then, np.full(2_500, -1), *links, vectors, able=able, excluded=none) is None
+    assert (
+        update_neighbours(then, np.full(2_500, -1), *links, vectors, able=able, excluded=none)
+        is None
+    )
     monkeypatch.setattr(knn, "EXACT_UP_TO", 2_500)
-    assert renewed(then, earlier, *links, vectors, able=able, excluded=none) is None
+    assert update_neighbours(then, earlier, *links, vectors, able=able, excluded=none) is None
 
 
 def many():
@@ -255,7 +258,7 @@ def test_overlapping_chunks(documents):
         for j, (other, start, _) in enumerate(chunks)
         if i < j and owner == other and start < end
     ]
-    found = overlapping(owners, starts, ends)
+    found = find_overlaps(owners, starts, ends)
     assert found.shape == (len(expected), 2)
     assert sorted(map(tuple, found.tolist())) == expected
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from clew.algo.links import as_arrays, as_link, neighbours
+from clew.algo.links import link_from_arrays, link_to_arrays, neighbours
 
 
 def test_neighbours_are_the_columns_of_a_row():
@@ -30,12 +30,12 @@ def test_a_link_comes_back_as_it_was(weights, dtype, kept, narrow):
     """Whatever bytes its arrays are kept in, rows, entries and the whole have their types."""
     columns = np.array([0, 299, 1], dtype=np.int32), np.array([0, 2, 2, 3], dtype=np.int32)
     link = csr_array((np.array(weights, dtype=dtype), *columns), shape=(3, 300))
-    arrays = {f"a.{name}": array for name, array in as_arrays(link).items()}
+    arrays = {f"a.{name}": array for name, array in link_to_arrays(link).items()}
     assert f"a.{kept}" in arrays
     assert arrays["a.indices"].dtype == np.uint16
     if not narrow:  # as an earlier version cached it
         arrays |= {"a.indptr": link.indptr, "a.indices": link.indices}
-    found = as_link(arrays, "a.")
+    found = link_from_arrays(arrays, "a.")
     for part in (found.whole, found.rows(np.arange(3))):
         assert part.data.dtype == dtype
         assert part.indices.dtype == np.int32

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from clew.algo.links import neighbours
-from clew.algo.local_search import LocalFound, group_relations, network, texts_of_seeds
+from clew.algo.local_search import LocalText, find_relations, find_texts, group_relations
 
 # Four entities, and four triples of one chunk each: Alice founded Acme (chunk 0), Bob is engineer
 # of Acme (2), Bob opened a factory in Lyon (4), Acme has a factory in Lyon (1).
@@ -45,7 +45,7 @@ def named(relations, rows):
 def test_worked_example_of_the_network():
     """Bob and Acme are joined; Lyon is joined to both, Alice to Acme alone."""
     relations = robots()
-    rows, n_inside = network(relations, [BOB, ACME])
+    rows, n_inside = find_relations(relations, [BOB, ACME])
     assert n_inside == 1
     assert named(relations, rows) == [
         ("ACME", "BOB"),
@@ -58,7 +58,7 @@ def test_worked_example_of_the_network():
 
 def test_worked_example_of_the_texts():
     """Chunks 2 and 4 tie for Bob and in their cosine; 1 comes before 0 for Acme by its cosine."""
-    found = list(texts_of_seeds([BOB, ACME], entity_chunks(), robots(), whole(6), COSINES))
+    found = list(find_texts([BOB, ACME], entity_chunks(), robots(), whole(6), COSINES))
     assert [(each.row, each.n_relations) for each in found] == [(2, 1), (4, 1), (1, 1), (0, 1)]
     assert [each.seed for each in found] == [BOB, BOB, ACME, ACME]
 
@@ -67,7 +67,7 @@ def test_parts_of_a_chunk_come_by_their_cosines():
     """Both halves of a chunk have its relations; the one nearer to the query comes first."""
     halves = link([(c, 2 * c + h) for c in range(6) for h in range(2)], (6, 12))
     cosines = np.repeat(COSINES, 2) + np.tile([0.0, 0.1], 6)
-    found = texts_of_seeds([BOB], entity_chunks(), robots(), halves, cosines)
+    found = find_texts([BOB], entity_chunks(), robots(), halves, cosines)
     assert [each.row for each in found] == [5, 9, 4, 8]
 
 
@@ -79,7 +79,7 @@ def one_by_one(seeds, entity_chunks, relations, parts, cosines):
         counts = np.bincount(own.indices, minlength=parts.shape[0])
         listed = {each.row for each in found}
         places = [
-            LocalFound(row, seed, int(counts[chunk]))
+            LocalText(row, seed, int(counts[chunk]))
             for chunk in neighbours(entity_chunks, seed).tolist()
             for row in neighbours(parts, chunk).tolist()
             if row not in listed
@@ -112,7 +112,7 @@ def searches(draw):
 @given(searches())
 def test_texts_as_one_by_one(search):
     """Any graph, parts and seeds: the same parts in the same order, for the same seeds."""
-    assert list(texts_of_seeds(*search)) == one_by_one(*search)
+    assert list(find_texts(*search)) == one_by_one(*search)
 
 
 def test_one_relation_for_a_pair_of_entities():
@@ -129,9 +129,9 @@ def test_one_relation_for_a_pair_of_entities():
 def test_nothing_to_search():
     """A graph without relations has none to give; its entities still have texts."""
     relations = group_relations(SUBJECTS, OBJECTS, link([], (4, 6)), 4)
-    rows, n_inside = network(relations, [BOB])
+    rows, n_inside = find_relations(relations, [BOB])
     assert (rows.tolist(), n_inside) == ([], 0)
-    found = texts_of_seeds([BOB], entity_chunks(), relations, whole(6), COSINES)
+    found = find_texts([BOB], entity_chunks(), relations, whole(6), COSINES)
     assert [(each.row, each.n_relations) for each in found] == [(2, 0), (4, 0)]
 
 
@@ -143,7 +143,7 @@ def test_few_relations_lead_outside():
     objects = np.concatenate([others, np.full(10, 31)])
     places = link([(i, 0) for i in range(40)], (40, 1))
     relations = group_relations(subjects, objects, places, 32)
-    rows, n_inside = network(relations, [0])
+    rows, n_inside = find_relations(relations, [0])
     assert n_inside == 0
     assert [relations.ends[row].tolist() for row in rows] == [[0, int(e)] for e in extra]
 
@@ -154,7 +154,7 @@ def test_each_seed_adds_ten_relations_outside():
     objects = np.arange(2, 26)
     places = link([(i, 0) for i in range(25)], (25, 1))
     relations = group_relations(np.append(subjects, 0), np.append(objects, 1), places, 26)
-    rows, n_inside = network(relations, [0, 1])
+    rows, n_inside = find_relations(relations, [0, 1])
     assert n_inside == 1
     assert relations.ends[rows[0]].tolist() == [0, 1]
     assert len(rows) == 1 + 20
@@ -190,7 +190,7 @@ def test_network_as_by_hand(pairs, seeds):
     subjects, objects = np.array(pairs).T
     places = link([(i, 0) for i in range(len(pairs))], (len(pairs), 1))
     relations = group_relations(subjects, objects, places, 8)
-    rows, n_inside = network(relations, seeds)
+    rows, n_inside = find_relations(relations, seeds)
     expected, expected_inside = by_hand(pairs, seeds, 8)
     assert [tuple(relations.ends[row].tolist()) for row in rows] == expected
     assert n_inside == expected_inside

@@ -38,7 +38,7 @@ def test_stored_tokens_score_as_they_did():
     """Vectors in eight bits give the same matches to a hundredth."""
     rng = np.random.default_rng(1)
     query, texts = vectors(rng, 6, 384), [vectors(rng, n, 384) for n in (3, 0, 20)]
-    stored = [coding.decoded(coding.coded(text, 8), 384, 8) for text in texts]
+    stored = [coding.decode(coding.encode(text, 8), 384, 8) for text in texts]
     exact, rounded = best_matches(query, texts), best_matches(query, stored)
     np.testing.assert_allclose(rounded, exact, atol=0.01)
     assert rounded[1].tolist() == [0] * 6

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from clew.algo.mcmi import Joined, components, grow, induced
-from clew.algo.pagerank import personalized_pagerank, transition
+from clew.algo.mcmi import JoinedNode, components, grow_tree, induced_edges
+from clew.algo.pagerank import personalized_pagerank, transition_matrix
 from clew.algo.steiner import Tree, steiner_tree
 
 # The kidney story of the paper's second figure, with our costs. The first three are terminals, p0
@@ -81,7 +81,7 @@ def written_out(edges, tree, scores, rule, cap):
             ratio = digits(scores[node] / cost)
         if not (ratio >= limit if rule == "released" else ratio < limit):
             break
-        added.append(Joined(node, to, cost, scores[node], ratio, limit))
+        added.append(JoinedNode(node, to, cost, scores[node], ratio, limit))
         members.append(node)
         counted.append((node, to))
     return added
@@ -90,7 +90,7 @@ def written_out(edges, tree, scores, rule, cap):
 def influences():
     one, two = np.array([edge[:2] for edge in EDGES]).T
     pairs = np.concatenate([one, two]), np.concatenate([two, one])
-    moves = transition(csr_array((np.ones(len(pairs[0])), pairs)))
+    moves = transition_matrix(csr_array((np.ones(len(pairs[0])), pairs)))
     restart = np.array([1.0, 1, 1, 0, 0, 0, 0])
     scores = personalized_pagerank(moves, restart, damping=0.5, tolerance=1e-13)
     scores[5:] *= 0.05
@@ -125,11 +125,11 @@ def test_kidney_story(rule, limit, joined, n_edges):
     assert (tree.edges, tree.cost) == (((0, 1), (0, 2)), 0.35)
     scores = influences()
     assert scores.round(6).tolist() == SCORES
-    added = grow(neighbours, tree, scores, rule=rule)
+    added = grow_tree(neighbours, tree, scores, rule=rule)
     assert [(NAMES[each.node], round(each.cost / each.score, 4)) for each in added] == joined
     assert all(each.limit == pytest.approx(limit, abs=5e-7) for each in added)
     members = [*tree.nodes, *(each.node for each in added)]
-    edges = induced(neighbours, members)
+    edges = induced_edges(neighbours, members)
     assert len(edges) == n_edges
     assert components(members, edges) == [tuple(sorted(members))]
 
@@ -137,7 +137,7 @@ def test_kidney_story(rule, limit, joined, n_edges):
 def test_growth_says_why():
     """Each node that joined has the edge, its score, the ratio, and what that was compared with."""
     tree = tree_of([0, 1, 2], [(0, 1), (0, 2)])
-    first, second = grow(neighbours_of(EDGES), tree, np.array(SCORES))
+    first, second = grow_tree(neighbours_of(EDGES), tree, np.array(SCORES))
     limit = (0.15 * (0.257358 + 0.258762) / 2 + 0.20 * (0.257358 + 0.237219) / 2) / 2
     assert (first.node, first.to, first.cost, first.score) == (3, 2, 0.22, 0.085321)
     assert first.ratio == pytest.approx(0.085321 / 0.22, rel=1e-6)
@@ -153,7 +153,7 @@ def test_rules_stop_at_different_limits(rule, joined):
     edges = [(0, 1, 0.4), (0, 2, 0.6), (0, 3, 0.1), (3, 4, 0.4), (4, 5, 0.4)]
     scores = np.array([0.1, 0.1, 0.1, 0.1, 0.2, 0.15])
     tree = tree_of([0, 1, 2], [(0, 1), (0, 2)])
-    added = grow(neighbours_of(edges), tree, scores, rule=rule)
+    added = grow_tree(neighbours_of(edges), tree, scores, rule=rule)
     assert [each.node for each in added] == joined
     limits = [each.limit for each in added]
     assert limits == sorted(limits, reverse=rule == "mean")
@@ -163,7 +163,7 @@ def test_rules_stop_at_different_limits(rule, joined):
 def test_growth_is_that_of_a_search_through_all(problem, rule):
     """A heap of the best neighbours gives what looking through all of them in each round gives."""
     edges, tree, scores, cap = problem
-    found = grow(neighbours_of(edges), tree, scores, rule=rule, cap=cap)
+    found = grow_tree(neighbours_of(edges), tree, scores, rule=rule, cap=cap)
     assert found == written_out(edges, tree, scores.tolist(), rule, cap)
 
 
@@ -172,8 +172,8 @@ def test_order_leaves_no_trace(problem, rule):
     """Neighbours may come in any order."""
     edges, tree, scores, cap = problem
     backwards = neighbours_of([(b, a, cost) for a, b, cost in reversed(edges)])
-    found = grow(neighbours_of(edges), tree, scores, rule=rule, cap=cap)
-    assert grow(backwards, tree, scores, rule=rule, cap=cap) == found
+    found = grow_tree(neighbours_of(edges), tree, scores, rule=rule, cap=cap)
+    assert grow_tree(backwards, tree, scores, rule=rule, cap=cap) == found
 
 
 @given(problems(), st.sampled_from(RULES))
@@ -181,7 +181,7 @@ def test_only_members_are_asked(problem, rule):
     """Each node that is in is asked at most once, and nobody else is."""
     edges, tree, scores, cap = problem
     asked = []
-    added = grow(neighbours_of(edges, asked), tree, scores, rule=rule, cap=cap)
+    added = grow_tree(neighbours_of(edges, asked), tree, scores, rule=rule, cap=cap)
     assert len(set(asked)) == len(asked)
     assert set(asked) <= {*tree.nodes, *(each.node for each in added)}
     assert len(added) <= cap
@@ -201,7 +201,7 @@ def test_hubs_give_the_same_as_a_search_through_all(rule, seed):
     scores[rng.random(900) < 0.3] = 0
     scores[:10] = 0.25
     tree = tree_of([0, 1], [(0, 1)])
-    found = grow(neighbours_of(edges), tree, scores, rule=rule)
+    found = grow_tree(neighbours_of(edges), tree, scores, rule=rule)
     assert found == written_out(edges, tree, scores.tolist(), rule, 20)
     assert len(found) == {"released": 20, "eq15": 8, "mean": 2}[rule]
 
@@ -211,14 +211,14 @@ def test_members_do_not_stand_in_the_way():
     edges = [(0, node, 0.5) for node in range(1, 60)]
     scores = np.linspace(1, 0.5, 60)
     tree = tree_of(range(20), [(0, node) for node in range(1, 20)])
-    assert [each.node for each in grow(neighbours_of(edges), tree, scores, cap=2)] == [20, 21]
+    assert [each.node for each in grow_tree(neighbours_of(edges), tree, scores, cap=2)] == [20, 21]
 
 
 def test_equal_ratios_join_by_score_then_node():
     """Twice the score at twice the cost comes first; of nodes that are alike the lower one."""
     edges = [(0, 1, 0.25), (0, 2, 0.5), (0, 4, 0.25), (0, 3, 0.25), (5, 3, 0.25)]
     scores = np.array([0.5, 0.125, 0.25, 0.125, 0.125, 0.5])
-    added = grow(neighbours_of(edges), tree_of([0, 5]), scores)
+    added = grow_tree(neighbours_of(edges), tree_of([0, 5]), scores)
     assert [(each.node, each.to) for each in added] == [(2, 0), (1, 0), (3, 0), (4, 0)]
 
 
@@ -226,7 +226,7 @@ def test_tiny_scores_are_told_apart():
     """Six decimals would make these scores nothing; what differs less than six digits is a tie."""
     edges = [(0, 1, 0.5), (0, 2, 0.5), (0, 3, 0.5)]
     scores = np.array([1e-9, 1e-12, 2e-12, 2e-12 * (1 + 1e-9)])
-    added = grow(neighbours_of(edges), tree_of([0]), scores)
+    added = grow_tree(neighbours_of(edges), tree_of([0]), scores)
     assert [each.node for each in added] == [2, 3, 1]
 
 
@@ -235,33 +235,37 @@ def test_without_candidates_nothing_joins(rule):
     """No neighbours, none with influence, or no room: no growth, and no error."""
     tree = tree_of([0, 1], [(0, 1)])
     edges = [(0, 1, 0.5), (1, 2, 0.5)]
-    assert grow(neighbours_of([]), tree_of([7]), np.ones(8), rule=rule) == []
-    assert grow(neighbours_of(edges), tree, np.array([0.5, 0.5, 0.0]), rule=rule) == []
-    assert grow(neighbours_of(edges), tree, np.ones(3), rule=rule, cap=0) == []
+    assert grow_tree(neighbours_of([]), tree_of([7]), np.ones(8), rule=rule) == []
+    assert grow_tree(neighbours_of(edges), tree, np.array([0.5, 0.5, 0.0]), rule=rule) == []
+    assert grow_tree(neighbours_of(edges), tree, np.ones(3), rule=rule, cap=0) == []
 
 
 @pytest.mark.parametrize(("rule", "n"), [("released", 3), ("eq15", 0), ("mean", 0)])
 def test_a_tree_without_edges_has_the_limit_zero(rule, n):
     """No ratio of costs is below it, and every ratio of influence is at least that."""
     edges = [(0, 1, 0.5), (1, 2, 0.5), (2, 3, 0.5)]
-    assert len(grow(neighbours_of(edges), tree_of([0]), np.ones(4), rule=rule)) == n
+    assert len(grow_tree(neighbours_of(edges), tree_of([0]), np.ones(4), rule=rule)) == n
 
 
 def test_an_edge_between_nodes_without_influence_takes_the_limit_away():
     """Its cost per influence is infinite, and so is a sum with it."""
     edges = [(0, 1, 0.5), (1, 2, 0.5)]
-    added = grow(
+    added = grow_tree(
         neighbours_of(edges), tree_of([0, 1], [(0, 1)]), np.array([0, 0, 0.5]), rule="eq15"
     )
-    assert added == [Joined(2, 1, 0.5, 0.5, 1.0, math.inf)]
+    assert added == [JoinedNode(2, 1, 0.5, 0.5, 1.0, math.inf)]
 
 
 def test_induced_edges_are_all_between_the_nodes():
     """Each pair stands once, with the cheapest of its edges; what leads out is left out."""
     edges = [(3, 1, 0.5), (1, 3, 0.25), (1, 2, 0.5), (2, 3, 0.75), (2, 9, 0.1), (3, 9, 0.1)]
-    assert induced(neighbours_of(edges), [3, 2, 1]) == [(1, 2, 0.5), (1, 3, 0.25), (2, 3, 0.75)]
-    assert induced(neighbours_of(edges), [1]) == []
-    assert induced(neighbours_of(edges), []) == []
+    assert induced_edges(neighbours_of(edges), [3, 2, 1]) == [
+        (1, 2, 0.5),
+        (1, 3, 0.25),
+        (2, 3, 0.75),
+    ]
+    assert induced_edges(neighbours_of(edges), [1]) == []
+    assert induced_edges(neighbours_of(edges), []) == []
 
 
 def test_components_are_the_connected_parts():

@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.algo.narrow import narrow_type, narrowed, widened
+from clew.algo.narrow import narrow, narrow_type, widen
 
 
 @given(st.lists(st.integers(-(2**31), 2**31 - 1)), st.integers(0, 31))
 def test_there_and_back(numbers, shift):
     """Every column is what it was, of the same type."""
     column = np.array(numbers, dtype=np.int32) >> shift
-    found = widened(narrowed(column))
+    found = widen(narrow(column))
     assert found.dtype == np.int32
     np.testing.assert_array_equal(found, column)
 
@@ -32,19 +32,19 @@ def test_there_and_back(numbers, shift):
 def test_the_type_is_the_smallest_that_holds_all(low, high, kept):
     """One byte, else two, else as it is."""
     assert narrow_type(low, high) == kept
-    assert narrowed(np.array([low, high], dtype=np.int32)).dtype == kept
+    assert narrow(np.array([low, high], dtype=np.int32)).dtype == kept
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint64", "int64", "float32", "bool"])
 def test_other_columns_stay(dtype):
     """Only int32 is narrowed, and nothing else is taken for it."""
     column = np.array([0, 1], dtype=dtype)
-    assert narrowed(column) is column
-    assert widened(column) is column
+    assert narrow(column) is column
+    assert widen(column) is column
 
 
 def test_segments_put_together_hold_all():
     """Columns that were narrowed apart are one of the type that holds all, or int32."""
     parts = [np.array([high], dtype=np.int32) for high in (1, 300, 70_000)]
-    together = np.concatenate([narrowed(part) for part in parts])
-    assert widened(together).tolist() == [1, 300, 70_000]
+    together = np.concatenate([narrow(part) for part in parts])
+    assert widen(together).tolist() == [1, 300, 70_000]

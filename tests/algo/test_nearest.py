@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, eye_array
 
-from clew.algo.nearest import highest_columns, nearest
+from clew.algo.nearest import find_nearest, highest_columns
 
 
 def clustered(n, d=24, n_clusters=40, spread=1.0, seed=3):
@@ -35,7 +35,7 @@ def problems(draw):
 def test_they_are_those_of_sorting_all_pairs(problem, h, exact):
     """Of few vectors, cells miss none; equal ones come by row, and -1 where none are left."""
     vectors, taken = problem
-    found = nearest(vectors, h, csr_array(taken), exact=exact).rows
+    found = find_nearest(vectors, h, csr_array(taken), exact=exact).rows
     assert found.shape == (len(vectors), h)
     for i, row in enumerate(found.tolist()):
         free = [j for j in range(len(vectors)) if not taken[i, j]]
@@ -46,7 +46,7 @@ def test_they_are_those_of_sorting_all_pairs(problem, h, exact):
 def test_cells_miss_few():
     """Where they do, another one about as near takes the place."""
     vectors = clustered(6_000)
-    exact, found = (nearest(vectors, 2, itself(6_000), exact=e).rows for e in (True, False))
+    exact, found = (find_nearest(vectors, 2, itself(6_000), exact=e).rows for e in (True, False))
     assert 0.9 < np.mean([np.isin(a, b).mean() for a, b in zip(exact, found, strict=True)]) < 1
     cosines = [np.einsum("id,ihd->ih", vectors, vectors[rows]) for rows in (exact, found)]
     assert cosines[1].mean() > 0.99 * cosines[0].mean()
@@ -57,8 +57,8 @@ def test_cells_miss_few():
 def test_the_same_vectors_have_the_same_neighbours(exact):
     """Nobody has itself, or another twice."""
     vectors = clustered(2_000)
-    first = nearest(vectors, 2, itself(2_000), exact=exact).rows
-    assert first.tobytes() == nearest(vectors, 2, itself(2_000), exact=exact).rows.tobytes()
+    first = find_nearest(vectors, 2, itself(2_000), exact=exact).rows
+    assert first.tobytes() == find_nearest(vectors, 2, itself(2_000), exact=exact).rows.tobytes()
     assert (first != np.arange(2_000)[:, None]).all()
     assert (first >= 0).all()
     assert (first[:, 0] != first[:, 1]).all()
@@ -68,7 +68,7 @@ def test_what_is_taken_is_never_found():
     """Each row may have half of the others."""
     vectors = clustered(600)
     taken = csr_array(np.add.outer(np.arange(600), np.arange(600)) % 2 == 0)
-    found = nearest(vectors, 3, taken, exact=False).rows
+    found = find_nearest(vectors, 3, taken, exact=False).rows
     assert ((found + np.arange(600)[:, None]) % 2 == 1).all()
 
 
@@ -76,7 +76,7 @@ def test_what_is_taken_is_never_found():
 def test_equal_vectors_come_by_row(exact, n):
     """All texts are the same, and one cell has them all: the first rows are the nearest."""
     vectors = np.tile(clustered(1), (n, 1))
-    found = nearest(vectors, 2, itself(n), exact=exact).rows
+    found = find_nearest(vectors, 2, itself(n), exact=exact).rows
     assert found[:3].tolist() == [[1, 2], [0, 2], [0, 1]]
     assert (found[2:] == [0, 1]).all()
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from clew.algo.pagerank import local_pagerank, personalized_pagerank, transition
+from clew.algo.pagerank import local_pagerank, personalized_pagerank, transition_matrix
 from clew.errors import InputError
 
 # AGRAG's node influence: kidney, kidney cancer, tumors, blood vessels; two passages; one alone.
@@ -80,14 +80,14 @@ def test_the_worked_example():
     """AGRAG's influence with damping 0.5 and three terminals, to six decimals."""
     restart = np.isin(np.arange(7), TERMINALS).astype(float)
     scores = personalized_pagerank(
-        transition(adjacency(7, EDGES)), restart, damping=0.5, tolerance=1e-13
+        transition_matrix(adjacency(7, EDGES)), restart, damping=0.5, tolerance=1e-13
     )
     np.testing.assert_allclose(scores, INFLUENCE, atol=5e-7)
 
 
 def test_two_nodes_by_hand():
     """A pair with restart at one end: s0 = 1 / (1 + d), s1 = d / (1 + d)."""
-    walk = transition(adjacency(2, [(0, 1)]))
+    walk = transition_matrix(adjacency(2, [(0, 1)]))
     scores = personalized_pagerank(walk, np.array([5.0, 0]), damping=0.5, tolerance=1e-12)
     np.testing.assert_allclose(scores, [2 / 3, 1 / 3])
 
@@ -102,7 +102,7 @@ def test_scores_are_those_of_networkx(problem, damping):
         graph, alpha=damping, personalization=seeds, dangling=seeds, tol=1e-13, max_iter=1000
     )
     scores = personalized_pagerank(
-        transition(csr_array(weights)), restart, damping=damping, tolerance=1e-12
+        transition_matrix(csr_array(weights)), restart, damping=damping, tolerance=1e-12
     )
     np.testing.assert_allclose(scores, [expected[i] for i in range(len(scores))], atol=1e-9)
     assert scores.sum() == pytest.approx(1)
@@ -114,9 +114,9 @@ def test_the_names_of_nodes_do_not_matter(problem, rng):
     """Nodes in another order have the same scores in that order."""
     weights, restart = problem
     order = np.array(rng.sample(range(len(restart)), len(restart)))
-    one = personalized_pagerank(transition(csr_array(weights)), restart)
+    one = personalized_pagerank(transition_matrix(csr_array(weights)), restart)
     shuffled = csr_array(weights[np.ix_(order, order)])
-    other = personalized_pagerank(transition(shuffled), restart[order])
+    other = personalized_pagerank(transition_matrix(shuffled), restart[order])
     np.testing.assert_allclose(other, one[order], atol=1e-6)
 
 
@@ -124,13 +124,13 @@ def test_the_names_of_nodes_do_not_matter(problem, rng):
 def test_a_transition_moves_all_weight_or_none(problem):
     """Columns sum to one; those of rows without edges are empty."""
     weights, _ = problem
-    sums = transition(csr_array(weights)).sum(axis=0)
+    sums = transition_matrix(csr_array(weights)).sum(axis=0)
     np.testing.assert_allclose(sums, weights.any(axis=1).astype(float))
 
 
 def test_without_damping_the_restart_stays():
     """A walk that never moves ends where it starts."""
-    walk = transition(adjacency(3, [(0, 1), (1, 2)]))
+    walk = transition_matrix(adjacency(3, [(0, 1), (1, 2)]))
     scores = personalized_pagerank(walk, np.array([1.0, 0, 3]), damping=0)
     np.testing.assert_allclose(scores, [0.25, 0, 0.75])
 
@@ -140,19 +140,21 @@ def test_a_restart_must_hold_weight(restart):
     """Without seeds there is no walk, and weights below zero mean nothing."""
     n = len(restart)
     with pytest.raises(InputError, match="at least one > 0"):
-        personalized_pagerank(transition(csr_array((n, n))), np.array(restart, dtype=float))
+        personalized_pagerank(transition_matrix(csr_array((n, n))), np.array(restart, dtype=float))
 
 
 @pytest.mark.parametrize("damping", [1, 1.5, -0.1, np.nan])
 def test_damping_must_leave_a_restart(damping):
     """The value is named."""
     with pytest.raises(InputError, match=rf"damping must be in \[0, 1\), but is {damping:g}"):
-        personalized_pagerank(transition(adjacency(2, [(0, 1)])), np.ones(2), damping=damping)
+        personalized_pagerank(
+            transition_matrix(adjacency(2, [(0, 1)])), np.ones(2), damping=damping
+        )
 
 
 def test_too_few_iterations_are_an_error():
     """Half-done scores are never returned as if they were done."""
-    walk = transition(adjacency(3, [(0, 1), (1, 2)]))
+    walk = transition_matrix(adjacency(3, [(0, 1), (1, 2)]))
     restart = np.array([1.0, 0, 0])
     with pytest.raises(
         InputError, match=r"damping 0.99 still changes .* after 10 iterations: take"
@@ -201,7 +203,9 @@ def test_local_and_exact_scores_agree(walk, damping):
     weights, restart = walk
     seeds = np.zeros(weights.shape[0])
     seeds[list(restart)] = list(restart.values())
-    exact = personalized_pagerank(transition(weights), seeds, damping=damping, tolerance=1e-12)
+    exact = personalized_pagerank(
+        transition_matrix(weights), seeds, damping=damping, tolerance=1e-12
+    )
     found = local(weights, restart, damping=damping, residual=1e-12)
     np.testing.assert_allclose(spread(found, len(seeds)), exact, atol=1e-9)
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.algo.pool import fitting, pooled
+from clew.algo.pool import pool_rows, take_fitting
 
 # Twelve half chunks of four words; which of them each keyword stands in, nearest first, and the
 # keywords nearest to the query in order: bob, robots, factory, engineer, lyon.
@@ -14,7 +14,7 @@ WORDS = np.full(12, 4)
 
 def test_worked_example():
     """Five keywords give six halves, 24 words, although some are given twice."""
-    found = pooled(range(5), POSTINGS.__getitem__, WORDS, 24)
+    found = pool_rows(range(5), POSTINGS.__getitem__, WORDS, 24)
     assert list(found) == [4, 9, 3, 8, 5, 6]
     assert found == {4: 0, 9: 0, 3: 1, 8: 2, 5: 3, 6: 4}
 
@@ -23,13 +23,13 @@ def test_a_row_seen_before_ends_nothing():
     """When the pool is full but for two words, a repeated row is passed over, a new one ends it."""
     sizes = {0: [1, 2], 1: [2, 1, 3], 2: [4]}
     n_tokens = np.array([0, 4, 4, 2, 4])
-    assert list(pooled(range(3), sizes.__getitem__, n_tokens, 10)) == [1, 2, 3]
-    assert list(pooled(range(3), sizes.__getitem__, n_tokens, 9)) == [1, 2]
+    assert list(pool_rows(range(3), sizes.__getitem__, n_tokens, 10)) == [1, 2, 3]
+    assert list(pool_rows(range(3), sizes.__getitem__, n_tokens, 9)) == [1, 2]
 
 
 def test_the_first_is_taken_whatever_its_size():
     """A pool is not empty because its first row is large: that row can be cut."""
-    assert list(pooled([0], POSTINGS.__getitem__, WORDS, 3)) == [4]
+    assert list(pool_rows([0], POSTINGS.__getitem__, WORDS, 3)) == [4]
 
 
 @given(
@@ -40,7 +40,7 @@ def test_the_first_is_taken_whatever_its_size():
 def test_the_pool_is_the_longest_beginning(postings, sizes, limit):
     """Rows come in the keywords' order; together they fit, and the next would not."""
     n_tokens = np.array(sizes)
-    found = list(pooled(range(len(postings)), postings.__getitem__, n_tokens, limit))
+    found = list(pool_rows(range(len(postings)), postings.__getitem__, n_tokens, limit))
     order = list(dict.fromkeys(row for rows in postings for row in rows))
     assert found == order[: len(found)]
     assert len(found) <= 1 or n_tokens[found].sum() <= limit
@@ -51,7 +51,7 @@ def test_the_pool_is_the_longest_beginning(postings, sizes, limit):
 @given(st.lists(st.integers(0, 9), max_size=20), st.integers(-2, 60))
 def test_what_fits(sizes, limit):
     """The longest beginning within the limit, and nothing for a limit below zero."""
-    rows = fitting(range(len(sizes)), sizes.__getitem__, limit)
+    rows = take_fitting(range(len(sizes)), sizes.__getitem__, limit)
     assert rows == list(range(len(rows)))
     assert sum(sizes[: len(rows)]) <= max(limit, 0)
     assert len(rows) == len(sizes) or sum(sizes[: len(rows) + 1]) > limit

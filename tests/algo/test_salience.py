@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from clew.algo.salience import above, count_ngrams, entity_rates, entries
+from clew.algo.salience import count_ngrams, entity_rates, keep_entries, mark_salient
 
 CHUNKS = ["ice drift slows ice", "ice work", "pack floes carry seals and seals rest"]
 COUNTS = st.integers(1, 6).flatmap(
@@ -31,7 +31,7 @@ def counted(chunks):
 
 
 def salient(rates, threshold):
-    return entries(rates, above(rates, threshold))
+    return keep_entries(rates, mark_salient(rates, threshold))
 
 
 def by_formula(counts, score):

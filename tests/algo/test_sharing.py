@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, eye_array
 
-from clew.algo.sharing import sharing_most
+from clew.algo.sharing import find_sharing
 
 
 def texts(n, *, vocabulary=3_000, n_topics=60, length=50, seed=4):
@@ -44,7 +44,7 @@ def problems(draw):
 def test_they_are_those_of_sorting_all_pairs(problem, h, exact):
     """Of few rows, rare terms miss none; equal ones come by row, and -1 where none share any."""
     terms, taken = problem
-    found = sharing_most(csr_array(terms), h, csr_array(taken), exact=exact).rows
+    found = find_sharing(csr_array(terms), h, csr_array(taken), exact=exact).rows
     assert found.shape == (len(terms), h)
     common = (terms > 0).astype(int) @ (terms > 0).astype(int).T
     for i, row in enumerate(found.tolist()):
@@ -56,7 +56,7 @@ def test_they_are_those_of_sorting_all_pairs(problem, h, exact):
 def test_rare_terms_miss_few():
     """Frequent terms do not lead to a row, but they count where rare ones do."""
     terms = texts(3_000)
-    exact, found = (sharing_most(terms, 2, itself(3_000), exact=e).rows for e in (True, False))
+    exact, found = (find_sharing(terms, 2, itself(3_000), exact=e).rows for e in (True, False))
     assert (exact != found).any()
     best, most = shared(terms, exact), shared(terms, found)
     assert (most <= best).all()
@@ -67,8 +67,8 @@ def test_rare_terms_miss_few():
 def test_the_same_terms_have_the_same_neighbours():
     """And nobody has itself, or another twice."""
     terms = texts(2_000)
-    first = sharing_most(terms, 2, itself(2_000), exact=False).rows
-    assert first.tobytes() == sharing_most(terms, 2, itself(2_000), exact=False).rows.tobytes()
+    first = find_sharing(terms, 2, itself(2_000), exact=False).rows
+    assert first.tobytes() == find_sharing(terms, 2, itself(2_000), exact=False).rows.tobytes()
     assert (first != np.arange(2_000)[:, None]).all()
     assert (first[:, 0] != first[:, 1]).all()
 
@@ -78,7 +78,7 @@ def test_a_term_that_too_many_have_leads_nowhere():
     rows = np.arange(8_001)
     columns = np.concatenate([np.zeros(8_001, dtype=int), 1 + rows // 2])  # the last is alone
     terms = csr_array((np.ones(16_002), (np.tile(rows, 2), columns)), shape=(8_001, 4_002))
-    found = sharing_most(terms, 2, itself(8_001), exact=False).rows
+    found = find_sharing(terms, 2, itself(8_001), exact=False).rows
     assert found[:-1, 0].tolist() == (rows[:-1] ^ 1).tolist()
     assert (found[-1] == -1).all()
     assert (found[:, 1] == -1).all()

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.algo.subdivided import subdivided
+from clew.algo.subdivided import subdivide
 
 
 @st.composite
@@ -17,7 +17,7 @@ def ends(draw):
 
 def test_a_small_graph():
     """Triples stand with both of their entities, a loop once, parallel ones side by side."""
-    graph = subdivided(4, np.array([1, 0, 1, 2], np.int32), np.array([0, 1, 1, 0], np.int32))
+    graph = subdivide(4, np.array([1, 0, 1, 2], np.int32), np.array([0, 1, 1, 0], np.int32))
     assert [graph.triples_of(entity).tolist() for entity in range(4)] == [
         [0, 1, 3],
         [0, 1, 2],
@@ -31,7 +31,7 @@ def test_a_small_graph():
 def test_each_entity_has_the_triples_that_name_it(problem):
     """Rows ascend, none comes twice, and none is missing."""
     n_entities, pairs = problem
-    graph = subdivided(n_entities, pairs[:, 0], pairs[:, 1])
+    graph = subdivide(n_entities, pairs[:, 0], pairs[:, 1])
     for entity in range(n_entities):
         expected = [row for row, pair in enumerate(pairs.tolist()) if entity in pair]
         assert graph.triples_of(entity).tolist() == expected
@@ -41,6 +41,6 @@ def test_each_entity_has_the_triples_that_name_it(problem):
 def test_the_ends_of_a_triple_are_its_entities(problem):
     """Two entities, subject first, or the one of a loop."""
     n_entities, pairs = problem
-    graph = subdivided(n_entities, pairs[:, 0], pairs[:, 1])
+    graph = subdivide(n_entities, pairs[:, 0], pairs[:, 1])
     for row, (subject, target) in enumerate(pairs.tolist()):
         assert graph.ends_of(row) == ((subject, target) if subject != target else (subject,))

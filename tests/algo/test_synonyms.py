@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.algo import synonyms
-from clew.algo.synonyms import near_pairs, renewed_pairs
+from clew.algo.synonyms import find_near_pairs, update_pairs
 
 
 def unit(vectors):
@@ -49,7 +49,7 @@ def test_pairs_are_those_of_all(vectors, threshold, most):
     vectors = unit(vectors)
     expected = by_hand(vectors, threshold, most)
     for exact in (True, False):
-        found = near_pairs(vectors, threshold, most=most, exact=exact)
+        found = find_near_pairs(vectors, threshold, most=most, exact=exact)
         np.testing.assert_allclose(found.toarray(), expected, atol=2e-6)
 
 
@@ -63,10 +63,10 @@ def test_what_is_renewed_is_what_is_computed(vectors, states, threshold, most):
     """Names came, went and changed places: the pairs are those of a fresh computation."""
     vectors, pairs = unit(vectors), None
     for then, now in pairwise(states):
-        before = near_pairs(vectors[then], threshold, most=most) if pairs is None else pairs
+        before = find_near_pairs(vectors[then], threshold, most=most) if pairs is None else pairs
         earlier = np.array([then.index(i) if i in then else -1 for i in now], dtype=int)
-        pairs = renewed_pairs(before, earlier, vectors[now], threshold, most=most)
-        expected = near_pairs(vectors[now], threshold, most=most)
+        pairs = update_pairs(before, earlier, vectors[now], threshold, most=most)
+        expected = find_near_pairs(vectors[now], threshold, most=most)
         for name in ("indptr", "indices", "data"):
             np.testing.assert_array_equal(getattr(pairs, name), getattr(expected, name))
 
@@ -77,21 +77,21 @@ def test_what_is_renewed_beyond_a_size(monkeypatch):
     vectors = crowd(2_000, 250)
     earlier = np.arange(2_000) - np.cumsum(np.arange(2_000) % 40 == 0)
     earlier[::40] = -1
-    before = near_pairs(vectors[earlier >= 0], 0.8)
+    before = find_near_pairs(vectors[earlier >= 0], 0.8)
     found, exact = (
-        renewed_pairs(before, earlier, vectors, 0.8),
-        near_pairs(vectors, 0.8, exact=True),
+        update_pairs(before, earlier, vectors, 0.8),
+        find_near_pairs(vectors, 0.8, exact=True),
     )
     assert (found[::40] != exact[::40]).nnz == 0
     kept = np.flatnonzero(earlier >= 0)
     assert (found[kept][:, kept] != before).nnz == 0
-    assert renewed_pairs(before, np.full(2_000, -1), vectors, 0.8) is None
-    assert renewed_pairs(before, earlier[:900], vectors[:900], 0.8) is None
+    assert update_pairs(before, np.full(2_000, -1), vectors, 0.8) is None
+    assert update_pairs(before, earlier[:900], vectors[:900], 0.8) is None
 
 
 def test_pairs_are_symmetric_and_ordered():
     """Both ways the same cosine, columns ascending, nothing on the diagonal."""
-    found = near_pairs(crowd(300, 60), 0.8)
+    found = find_near_pairs(crowd(300, 60), 0.8)
     assert found.nnz > 300
     assert (found != found.T).nnz == 0
     assert found.has_canonical_format
@@ -102,7 +102,7 @@ def test_pairs_are_symmetric_and_ordered():
 def test_cells_miss_few():
     """Of many vectors each is compared with those around it, which is where its like are."""
     vectors = crowd(4_000, 500)
-    exact, cells = (near_pairs(vectors, 0.8, exact=way) for way in (True, False))
+    exact, cells = (find_near_pairs(vectors, 0.8, exact=way) for way in (True, False))
     assert ((cells > 0) > (exact > 0)).nnz == 0
     assert cells.nnz > 0.99 * exact.nnz
 
@@ -111,8 +111,8 @@ def test_many_are_not_compared_with_all(monkeypatch):
     """From a size on cells are the default."""
     vectors = crowd(50, 5)
     monkeypatch.setattr(synonyms, "EXACT_UP_TO", 49)
-    monkeypatch.setattr(synonyms, "_among_all", None)
-    assert near_pairs(vectors, 0.8).nnz
+    monkeypatch.setattr(synonyms, "_compare_all", None)
+    assert find_near_pairs(vectors, 0.8).nnz
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -121,11 +121,11 @@ def test_far_from_all_pairs_are_held(monkeypatch, exact):
     monkeypatch.setattr(synonyms, "_AT_ONCE", 8)
     monkeypatch.setattr(synonyms, "_BLOCK", 120)
     vectors = np.tile(unit([UNIT[2]]), (40, 1))
-    found = near_pairs(vectors, 0.8, most=2, exact=exact)
+    found = find_near_pairs(vectors, 0.8, most=2, exact=exact)
     np.testing.assert_allclose(found.toarray(), by_hand(vectors, 0.8, 2), atol=2e-6)
 
 
 @pytest.mark.parametrize("exact", [True, False])
 def test_no_vectors_have_no_pairs(exact):
     """Before the first name there is none to be near."""
-    assert near_pairs(np.empty((0, 3), dtype=np.float32), 0.8, exact=exact).shape == (0, 0)
+    assert find_near_pairs(np.empty((0, 3), dtype=np.float32), 0.8, exact=exact).shape == (0, 0)

@@ -35,19 +35,9 @@ def test_start_loads_nothing_but_click(module):
     assert loaded - sys.stdlib_module_names <= {"clew", "click", "colorama"}
 
 
-def test_a_client_loads_no_arrays_and_no_server():
-    """`from clew import Client` loads no numpy, scipy or apsw, and no part of a server or index."""
-    script = """
-import sys
-from clew import Client
-Client("http://127.0.0.1:1").index("polar")
-print(*sys.modules)
-"""
-    result = run("-c", script)
+def test_an_index_loads_what_few_need_when_it_is_needed():
+    """Libraries for one format, one reply or one price wait until there is one."""
+    result = run("-c", "import sys, clew.api, clew.models.openai; print(*sys.modules)")
     assert result.returncode == 0, result.stderr
-    loaded = set(result.stdout.split())
-    assert "httpx2" in loaded
-    heavy = {"numpy", "scipy", "apsw", "pydantic", "starlette", "tiktoken", "yaml", "loky"}
-    assert not heavy & loaded
-    rooms = {name.split(".")[1] for name in loaded if name.startswith("clew.")}
-    assert not {"algo", "api", "index", "server", "snapshot", "store"} & rooms
+    late = {"genai_prices", "json_repair", "markdown_it", "msgspec", "platformdirs", "rich"}
+    assert late.isdisjoint(result.stdout.split())

@@ -8,7 +8,7 @@ import click
 import pytest
 
 from clew import methods
-from clew.asking.answer import after_marker
+from clew.asking.answer import extract_answer
 from clew.cli import render
 from clew.models import Reply
 from clew.testing import ScriptedLLM
@@ -190,7 +190,7 @@ def test_citations_before_the_answer_line_count_where_it_names_none():
 )
 def test_the_text_behind_the_marker(reply, text):
     """The last marker's line, without citation numbers; the whole reply without a marker."""
-    assert after_marker(reply) == text
+    assert extract_answer(reply) == text
 
 
 def test_the_prompt_holds_all_passages_and_then_the_question():

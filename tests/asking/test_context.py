@@ -44,13 +44,13 @@ def cost(of):
     """Count what evidence takes, as a method does that fills a budget."""
     used = 0
     for each in of.tables:
-        used += blocks.table_tokens(each.name, each.columns)
-        used += sum(map(blocks.row_tokens, each.rows))
-    return used + sum(blocks.passage_tokens(h.title, h.text) for h in of.hits)
+        used += blocks.count_table_tokens(each.name, each.columns)
+        used += sum(map(blocks.count_row_tokens, each.rows))
+    return used + sum(blocks.count_passage_tokens(h.title, h.text) for h in of.hits)
 
 
 def written(passage):
-    return blocks.passage(passage.number, passage.title, passage.text)
+    return blocks.format_passage(passage.number, passage.title, passage.text)
 
 
 @given(TABLES, HITS, BUDGETS)
@@ -64,7 +64,7 @@ def test_a_context_keeps_its_promises(tables, hits, budget):
         assert passage.start == of.start
         assert passage.text == of.text[: passage.end - passage.start] != ""
     assert all(p.text == of.text for of, p in zip(hits[1:], found.passages[1:], strict=False))
-    above = "".join(blocks.table(t.name, t.columns, t.rows) for t in found.tables)
+    above = "".join(blocks.format_table(t.name, t.columns, t.rows) for t in found.tables)
     assert found.text == above + "".join(map(written, found.passages))
 
 
@@ -128,8 +128,8 @@ def test_tables_get_half_where_not_all_fits():
     [part] = found.tables
     assert part.rows == tuple(rows[: len(part.rows)])
     used = cost(evidence(tables=found.tables))
-    assert 100 - blocks.row_tokens(rows[0]) < used <= 100
-    assert len(found.passages) == 100 // blocks.passage_tokens("", hits[0].text) > 1
+    assert 100 - blocks.count_row_tokens(rows[0]) < used <= 100
+    assert len(found.passages) == 100 // blocks.count_passage_tokens("", hits[0].text) > 1
 
 
 def test_tables_get_what_few_hits_leave():
@@ -137,7 +137,7 @@ def test_tables_get_what_few_hits_leave():
     rows = [(f"Entity {n}", "a ship of the south") for n in range(40)]
     found = build_context(evidence(hit("a", "Short."), tables=[table(*rows)]), budget_tokens=200)
     assert len(found.passages) == 1
-    assert found.n_tokens > 200 - blocks.row_tokens(rows[0])
+    assert found.n_tokens > 200 - blocks.count_row_tokens(rows[0])
 
 
 def test_a_table_of_which_no_row_fits_is_left_out():

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from clew.asking.quotes import quotes
 from clew.testing import HashTokenEmbedder, built
 from clew.testing import models as real_models
-from clew.text.asked import asking_place, is_yes_no, kind_of, nearness, refers_back
+from clew.text.questions import (
+    find_question_word,
+    is_yes_no,
+    question_kind,
+    refers_back,
+    score_nearness,
+)
 from clew.types import Document, Passage
 from tests.asking.evidence import models
 
@@ -60,7 +66,7 @@ def quoted(question, *texts, most=3, titles=()):
 )
 def test_the_word_that_asks_says_for_what(question, kind):
     """Who, when, where, how many and which X each ask for a kind of thing; relatives do not."""
-    assert kind_of(question) == kind
+    assert question_kind(question) == kind
 
 
 @pytest.mark.parametrize(
@@ -77,14 +83,14 @@ def test_the_word_that_asks_says_for_what(question, kind):
 )
 def test_which_word_asks(question, asking):
     """It opens the last sentence or stands near its end; else it is the first such word."""
-    assert question[asking_place(question) :].startswith(asking)
+    assert question[find_question_word(question) :].startswith(asking)
 
 
 def test_words_beside_the_one_that_asks_are_near():
     """Nearness falls with each word between, on both sides."""
     question = "The man left which town behind with all of his men?"
     spans = [(question.index(word), 0) for word in ("which", "left", "behind", "man", "men")]
-    found = nearness(question, spans)
+    found = score_nearness(question, spans)
     assert found[0] == 1.0
     assert found == sorted(found, reverse=True)
     assert all(0 < near <= 1 for near in found)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 import pytest
+from rich.cells import cell_len
 
 from clew.api import open_index
 from clew.cli import render
@@ -294,10 +295,15 @@ def test_a_short_table_is_shown_whole(clew):
 def test_narrow_columns_leave_their_room_to_wide_ones(monkeypatch):
     """No line is longer than the terminal, and only what is too long is cut."""
     monkeypatch.setenv("COLUMNS", "50")
-    rows = (("Colin Archer", "shipbuilder " * 9, "9", "of Larvik " * 9),)
+    rows = (
+        ("Colin Archer", "shipbuilder " * 9, "9", "of Larvik " * 9),
+        ("科林", "造船师" * 9, "9", "of Larvik"),
+    )
     shown = render.table(Table(name="All", columns=("entity", "a", "n", "b"), rows=rows))
-    [_, head, line] = click.unstyle(shown).splitlines()
-    assert max(len(head), len(line)) <= 50
+    [_, *lines] = click.unstyle(shown).splitlines()
+    assert max(map(cell_len, lines)) <= 50
+    [_, line, chinese] = lines
+    assert cell_len(chinese.partition("  9  ")[0]) == line.index("  9  ")
     assert re.fullmatch(r"  Colin Archer  shipbuild\S* *\S*…  9  of Larvik.*…", line)
 
 

@@ -4,6 +4,7 @@ import re
 
 import click
 import pytest
+from rich.cells import cell_len
 
 from clew.cli.plain import columns
 from clew.cli.preview import preview, rarities
@@ -131,3 +132,14 @@ def test_the_place_of_a_sentence_survives_white_space():
     """Line breaks, tabs and runs of spaces before it are one space each in the line."""
     text = "A \t\n tale.\n\n---\n\n" + FILLER.replace(" ", "  \n") + f"\n\n{SHIP}\n{FILLER}"
     assert seen(text, "Colin Archer Larvik")[0].startswith(f"{INDENT}… {SHIP} ")
+
+
+def test_chinese_is_shown_as_wide_as_it_is():
+    """Two lines of at most 80 columns, with the sentence that matters."""
+    filler = "这一天在冰上的漫长路途中没有人看到任何值得注意的事情。" * 6
+    shown, marked = seen(f"{filler}弗拉姆号由科林·阿彻建造。{filler}", "弗拉姆")
+    lines = shown.split("\n")
+    assert len(lines) == 2
+    assert all(70 < cell_len(line) <= 80 for line in lines)
+    assert "弗拉姆号由科林·阿彻建造" in shown
+    assert marked

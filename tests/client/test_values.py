@@ -87,14 +87,22 @@ HIT = {"chunk_id": "c", "score": 1, "document_id": "d", "title": "", "source": "
 @pytest.mark.parametrize(
     ("kind", "value", "said"),
     [
-        (Hit, HIT, "Hit has no 'end'"),
-        (Hit, {**HIT, "end": 0, "text": 5}, "Hit.text is a text, not 5"),
-        (Hit, {**HIT, "end": True}, "Hit.end is a whole number, not True"),
-        (Hit, [], "Hit is an object, not []"),
-        (Evidence, {"query": "q", "method": "m", "hits": [7]}, "Evidence.hits[0] is an object"),
-        (Evidence, {"query": "q", "method": "m", "hits": {}}, "Evidence.hits is a list, not {}"),
-        (tuple[str, float], ["a"], "is a list of 2"),
-        (int | str, 0.5, "of another type, not 0.5"),
+        (Hit, HIT, "Hit: Object missing required field `end`"),
+        (Hit, {**HIT, "end": 0, "text": 5}, "Hit.text: Expected `str`, got `int`"),
+        (Hit, {**HIT, "end": True}, "Hit.end: Expected `int`, got `bool`"),
+        (Hit, [], "Hit: Expected `object`, got `array`"),
+        (
+            Evidence,
+            {"query": "q", "method": "m", "hits": [7]},
+            "Evidence.hits[0]: Expected `object`, got `int`",
+        ),
+        (
+            Evidence,
+            {"query": "q", "method": "m", "hits": {}},
+            "Evidence.hits: Expected `array`, got `object`",
+        ),
+        (tuple[str, float], ["a"], "Expected `array` of length 2, got 1"),
+        (int | str, 0.5, "Expected `int | str`, got `float`"),
     ],
 )
 def test_what_does_not_fit_is_told_with_its_place(kind, value, said):
@@ -116,7 +124,7 @@ class _Odd:
 
 
 def test_a_type_without_json_is_no_surprise():
-    """A field that JSON has no value for is found when the class is looked at."""
-    with pytest.raises(TypeError, match="no value of the type <class 'complex'>"):
+    """A field that JSON has no value for is told with its place, too."""
+    with pytest.raises(ValueError, match="value: Expected `complex`"):
         from_plain(_Odd, {"value": 1})
     assert from_plain(Answer | None, None) is None

@@ -92,8 +92,8 @@ class MemoryStore:
             rows[table] = [place[key] for key in wanted]
         first = Counter(document=len(state.documents))
         for segment in state.segments:
-            first.update(schema.counts(segment))
-        arrays = schema.placed(batch, rows, first, self.recipe)
+            first.update(schema.count_rows(segment))
+        arrays = schema.place_batch(batch, rows, first, self.recipe)
         for number, kind in enumerate(KINDS if "extraction.chunk" in arrays else ()):
             for chunk in arrays["extraction.chunk"][arrays["extraction.kind"] == number].tolist():
                 self._kept.work[kind].pop(chunk, None)
@@ -185,7 +185,7 @@ class MemoryStore:
         self.lock()
         state = self._kept.state
         arrays = {
-            name: array.whole() if isinstance(array, Blocks) else array
+            name: array.to_array() if isinstance(array, Blocks) else array
             for name, array in live.arrays.items()
         }
         place = {old: new for new, old in enumerate(live.chunks.tolist())}

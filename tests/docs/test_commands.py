@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 import pytest
 from click.testing import CliRunner
 
+from clew.loading import OPENAI_URL
+from clew.models.prices import embedding_price, list_price
 from clew.testing import HashTokenEmbedder
 from tests.docs.conftest import ARTICLES
 from tests.docs.pages import PAGES, ROOT, blocks, name
@@ -61,7 +63,11 @@ def endpoint(monkeypatch):
     with serving() as server:
         server.respond = replied
         monkeypatch.setattr("clew.loading.OPENAI_URL", server.url)
-        monkeypatch.setattr("clew.models.prices.OPENAI_HOST", "127.0.0.1")
+        for price in (list_price, embedding_price):
+            monkeypatch.setattr(
+                f"clew.models.openai.{price.__name__}",
+                lambda model, _address, price=price: price(model, OPENAI_URL),
+            )
         monkeypatch.setenv("OPENAI_API_KEY", "...")
         yield server
 

@@ -119,7 +119,9 @@ def test_errors_are_documented():
 def test_format_is_documented(index_folder):
     """`format.md` has every array of an index and every table and column of its database."""
     text = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
-    arrays = [a for path in (index_folder / "segments").iterdir() for a in segments.read(path)]
+    arrays = [
+        a for path in (index_folder / "segments").iterdir() for a in segments.open_segment(path)
+    ]
     assert not [array for array in set(arrays) if f"`{array}`" not in text]
     with closing(sqlite3.connect(index_folder / "index.sqlite")) as database:
         tables = database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.filters import as_filter, field, parse
+from clew.filters import field, parse, to_filter
 from clew.filters.expressions import AllOf, AnyOf, Comparison, Not
 
 NAMES = st.one_of(st.sampled_from(["date", "tags", "list-id", "og:title"]), st.text(min_size=1))
@@ -143,8 +143,8 @@ def test_any_text_is_read_or_refused(text):
         lambda: field("a") == [1],
         lambda: field("a").has(float("nan")),
         lambda: field("a") >= object(),
-        lambda: as_filter(3),
-        lambda: as_filter(field("a")),
+        lambda: to_filter(3),
+        lambda: to_filter(field("a")),
     ],
 )
 def test_mistakes_in_python(mistake):
@@ -160,5 +160,5 @@ def test_parts_are_joined_flat():
     assert (a | b) | c == a | (b | c) == AnyOf((a, b, c))
     assert ~~a == a
     assert ~(a & b) == Not(AllOf((a, b)))
-    assert as_filter("  ") is as_filter(None) is None
-    assert as_filter(a) is a
+    assert to_filter("  ") is to_filter(None) is None
+    assert to_filter(a) is a

@@ -103,15 +103,15 @@ def snapshot():
 )
 def test_rows(snapshot, text, rows):
     """The documents that fulfil it, in the order of their ids."""
-    assert match.rows(snapshot, parse(text)).tolist() == rows
-    assert match.ids(snapshot, parse(text)) == [DOCUMENTS[row].id for row in rows]
+    assert match.find_rows(snapshot, parse(text)).tolist() == rows
+    assert match.find_ids(snapshot, parse(text)) == [DOCUMENTS[row].id for row in rows]
 
 
 @pytest.mark.parametrize("name", ["writer", "NOTE", "pages"])
 def test_fields_that_no_document_has(snapshot, name):
     """A misspelt name is an error, and so is one in a case that two fields share."""
     with pytest.raises(InputError, match=f"no document has the field '{name}': there are id, "):
-        match.rows(snapshot, parse(f"{name} = 1"))
+        match.find_rows(snapshot, parse(f"{name} = 1"))
 
 
 FIELDS = st.sampled_from(["id", "title", "date", "tags", "tons", "draft", "note"])
@@ -122,13 +122,13 @@ def test_logic(snapshot, one, other, a, b):
     """What two filters let through together, and by halves, is what set algebra says."""
     one = type(one)(a, one.operator, one.value)
     other = type(other)(b, other.operator, other.value)
-    first, second = (set(match.rows(snapshot, each).tolist()) for each in (one, other))
-    assert set(match.rows(snapshot, one & other).tolist()) == first & second
-    assert set(match.rows(snapshot, one | other).tolist()) == first | second
-    assert set(match.rows(snapshot, ~one).tolist()) == set(range(4)) - first
+    first, second = (set(match.find_rows(snapshot, each).tolist()) for each in (one, other))
+    assert set(match.find_rows(snapshot, one & other).tolist()) == first & second
+    assert set(match.find_rows(snapshot, one | other).tolist()) == first | second
+    assert set(match.find_rows(snapshot, ~one).tolist()) == set(range(4)) - first
     if one.operator in {"<", ">="} and not isinstance(one.value, tuple):
         turned = filters.expressions.Comparison(a, {"<": ">=", ">=": "<"}[one.operator], one.value)
-        assert a == "tags" or not first & set(match.rows(snapshot, turned).tolist())
+        assert a == "tags" or not first & set(match.find_rows(snapshot, turned).tolist())
 
 
 @pytest.mark.parametrize(
@@ -142,13 +142,16 @@ def test_logic(snapshot, one, other, a, b):
 )  # fmt: skip
 def test_fields_are_called_as_documents_call_them(snapshot, given, settled, names):
     """So a filter that was read against some documents means the same among more of them."""
-    found = match.settled(snapshot, parse(given))
+    found = match.resolve_fields(snapshot, parse(given))
     assert settled is None or found == parse(settled)
-    assert match.fields_of(found) == names
-    assert match.rows(snapshot, found).tolist() == match.rows(snapshot, parse(given)).tolist()
+    assert match.collect_fields(found) == names
+    assert (
+        match.find_rows(snapshot, found).tolist()
+        == match.find_rows(snapshot, parse(given)).tolist()
+    )
 
 
 def test_a_field_that_no_document_has_cannot_be_settled(snapshot):
     """As where a filter is asked of documents: one sentence that names those there are."""
     with pytest.raises(InputError, match="no document has the field 'nothing': there are id"):
-        match.settled(snapshot, parse("not (id = 'x' and nothing = 1)"))
+        match.resolve_fields(snapshot, parse("not (id = 'x' and nothing = 1)"))

@@ -13,8 +13,8 @@ from clew.errors import MissingExtra
 from clew.index import choose
 from clew.index import extract as extraction
 from clew.index.choose import Wanted
-from clew.layers.extractions import Extracted, graph_batch
-from clew.layers.statistical import STATISTICAL, statistical
+from clew.layers.extractions import ChunkExtraction, build_graph_batch
+from clew.layers.statistical import STATISTICAL, statistical_entities
 from clew.steps import neighbours
 from clew.store.embedded import EmbeddedStore
 from clew.types import Extraction, Triple
@@ -72,8 +72,8 @@ def extract(store, *chunks):
     with closing(generation.open_snapshot(store)) as snapshot:
         stored = choose.stored_chunks(snapshot)[list(chunks)].tolist()
     found = Extraction(triples=(Triple(subject="Mira Toll", relation="met", object="Bo Dahl"),))
-    extracted = [Extracted(chunk, "recorded", found) for chunk in stored]
-    store.commit(graph_batch(extracted, MODELS, store.unnamed), ())
+    extracted = [ChunkExtraction(chunk, "recorded", found) for chunk in stored]
+    store.commit(build_graph_batch(extracted, MODELS, store.unnamed), ())
 
 
 # -- one mechanism for all ------------------------------------------------------------------------
@@ -206,8 +206,10 @@ def test_a_graph_that_chooses_chunks_is_computed_once(store, monkeypatch):
     The commits are so small that `finish` compacts, which it does before the choice only.
     """
     graphs = []
-    real = neighbours.choose
-    monkeypatch.setattr(neighbours, "choose", lambda *a, **b: graphs.append(1) or real(*a, **b))
+    real = neighbours.choose_neighbours
+    monkeypatch.setattr(
+        neighbours, "choose_neighbours", lambda *a, **b: graphs.append(1) or real(*a, **b)
+    )
     for each in DOCUMENTS:
         add(store, [each])
     llm = testing.ScriptedLLM(*["no graph at all"] * len(DOCUMENTS))
@@ -343,11 +345,11 @@ def test_statistical_entities_are_cached(store):
     add(store, DOCUMENTS)
     extract(store, 0, 1)
     with closing(generation.open_snapshot(store)) as snapshot:
-        alone = statistical(replace(snapshot, recall=None), MODELS.embedder, synonym=0.85)
+        alone = statistical_entities(replace(snapshot, recall=None), MODELS.embedder, synonym=0.85)
     assert statistical_of(store)["rates"]
     with closing(generation.open_snapshot(store)) as snapshot:
-        found = statistical(snapshot, None, synonym=0.85)
-        others = statistical(snapshot, MODELS.embedder, synonym=0.3)
+        found = statistical_entities(snapshot, None, synonym=0.85)
+        others = statistical_entities(snapshot, MODELS.embedder, synonym=0.3)
     assert found.names == alone.names
     assert found.vectors.tobytes() == alone.vectors.tobytes()
     assert found.grounded.tolist() == alone.grounded.tolist()
@@ -363,13 +365,13 @@ def test_of_cached_synonyms_those_above_a_cosine_count(store):
     near = Triple(subject="Old Bo Dahl of Bakken", relation="is", object="old bo dahl bakken")
     with closing(generation.open_snapshot(store)) as snapshot:
         stored = int(choose.stored_chunks(snapshot)[0])
-    extracted = [Extracted(stored, "recorded", Extraction(triples=(near,)))]
-    store.commit(graph_batch(extracted, MODELS, store.unnamed), ())
+    extracted = [ChunkExtraction(stored, "recorded", Extraction(triples=(near,)))]
+    store.commit(build_graph_batch(extracted, MODELS, store.unnamed), ())
     cosines = statistical_of(store)["cosines"]
     highest = max(cosines)
     with closing(generation.open_snapshot(store)) as snapshot:
-        assert statistical(snapshot, None, synonym=highest).synonyms.nnz == 0
-        below = statistical(snapshot, None, synonym=highest - 1e-6).synonyms
+        assert statistical_entities(snapshot, None, synonym=highest).synonyms.nnz == 0
+        below = statistical_entities(snapshot, None, synonym=highest - 1e-6).synonyms
     assert below.nnz == cosines.count(highest)
 
 
@@ -426,9 +428,9 @@ def test_what_leaves_the_chunks_leaves_their_salient_terms(store, monkeypatch):
     add(store, DOCUMENTS)
     extract(store, 0, 1)
     before = statistical_of(store)
-    monkeypatch.setattr("clew.layers.salient_chunks.as_written", None)
-    monkeypatch.setattr("clew.layers.statistical.near_pairs", None)
-    monkeypatch.setattr("clew.layers.statistical.renewed_pairs", None)
+    monkeypatch.setattr("clew.layers.salient_chunks.spell_terms", None)
+    monkeypatch.setattr("clew.layers.statistical.find_near_pairs", None)
+    monkeypatch.setattr("clew.layers.statistical.update_pairs", None)
     extract(store, 1, 2)
     after = statistical_of(store, no_embedder)
     assert len(after.pop("grounded")) > len(before.pop("grounded"))

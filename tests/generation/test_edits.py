@@ -18,15 +18,21 @@ from clew.generation.edits import source
 from clew.index import graph
 from clew.index.choose import stored_chunks
 from clew.layers import statistical
-from clew.layers.extractions import Extracted, graph_batch, statement_batch
-from clew.snapshot import TURNED_LINKS
+from clew.layers.extractions import ChunkExtraction, build_graph_batch, build_statement_batch
 from clew.steps import sketched
 from clew.steps.entity_graph import Links, entity_graph
 from clew.steps.mentions import chunk_entities, entity_chunks
 from clew.steps.name_links import name_links
 from clew.store.embedded import EmbeddedStore
 from clew.text.chunking import Chunking
-from clew.types import ENTITY_TYPES, Described, Document, Extraction, Triple
+from clew.types import (
+    ENTITY_TYPES,
+    TRANSPOSED_LINKS,
+    Described,
+    Document,
+    Extraction,
+    Triple,
+)
 from tests.index.build import MODELS, create, scratch
 from tests.index.graphs import write
 
@@ -137,7 +143,7 @@ def document(name, made):
 
 def derived(snapshot):
     """Return what questions read of links that are kept the other way, names and neighbours."""
-    links = {f"{a}-{b}": snapshot.linked(a, b) for a, b in TURNED_LINKS}
+    links = {f"{a}-{b}": snapshot.linked(a, b) for a, b in TRANSPOSED_LINKS}
     links |= {"chunk-entity": chunk_entities(snapshot), "entity-chunk": entity_chunks(snapshot)}
     links |= {"unit-entity": snapshot.linked("unit", "entity")}
     found = {}
@@ -178,8 +184,13 @@ def sketches_of(snapshot, layer):
 def everything(store):
     with closing(open_snapshot(store)) as snapshot:
         testing.check_consistent(snapshot)
-        is_edited = snapshot.former is not None
-        return is_edited, testing.contents(snapshot), derived(snapshot), generation.wasted(store)
+        is_edited = snapshot.base is not None
+        return (
+            is_edited,
+            testing.contents(snapshot),
+            derived(snapshot),
+            generation.wasted_share(store),
+        )
 
 
 def change(store, what, made=None):
@@ -212,12 +223,12 @@ def extract(store, made):
             if len(chunks):
                 chunk = int(chunks[place % len(chunks)])
                 if chunk not in [each.chunk for each in found[isinstance(what, tuple)]]:
-                    found[isinstance(what, tuple)].append(Extracted(chunk, source, what))
+                    found[isinstance(what, tuple)].append(ChunkExtraction(chunk, source, what))
     late = store.recipe["vectors"] == index.LATE
     if found[True]:
-        store.commit(statement_batch(found[True], MODELS, store.unnamed, late=late), ())
+        store.commit(build_statement_batch(found[True], MODELS, store.unnamed, late=late), ())
     if found[False]:
-        store.commit(graph_batch(found[False], MODELS, store.unnamed), ())
+        store.commit(build_graph_batch(found[False], MODELS, store.unnamed), ())
 
 
 def state(store, path):
@@ -318,7 +329,7 @@ def test_what_methods_prepare_equals_what_is_computed(base, changes, first, last
         EmbeddedStore.create(folder / "index", recipe) as store,
         pytest.MonkeyPatch.context() as patched,
     ):
-        for name in ("near_pairs", "renewed_pairs"):  # of words so few few are near
+        for name in ("find_near_pairs", "update_pairs"):  # of words so few few are near
             patched.setattr(statistical, name, partial(nearer, getattr(synonyms, name), most))
         made = {}
         for what in (base, *changes):

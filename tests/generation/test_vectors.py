@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from clew.algo.coding import coded
+from clew.algo.coding import encode
 from clew.errors import DamagedIndex
 from clew.generation.vectors import StoredVectors
 from clew.store import segments
@@ -28,9 +28,9 @@ def vectors(request):
     """Vectors of an index that this version wrote, that an earlier one did, and that both did."""
     first, second = whole()[:6], whole()[6:]
     if request.param != "float32":
-        first = coded(first, 8)
+        first = encode(first, 8)
     if request.param == "coded":
-        second = coded(second, 8)
+        second = encode(second, 8)
     return stored([first, second])
 
 
@@ -73,15 +73,15 @@ def test_products(vectors, monkeypatch):
     query = np.arange(D, dtype=np.float32)
     np.testing.assert_allclose(vectors @ query, vectors[:] @ query, rtol=1e-5)
     np.testing.assert_allclose(vectors @ np.eye(D, 2), vectors[:][:, :2], atol=1e-6)
-    none = stored([coded(whole(), 8)], ROWS[:0])
+    none = stored([encode(whole(), 8)], ROWS[:0])
     assert (none @ query).shape == (0,)
     assert (none @ np.eye(D, 2)).shape == (0, 2)
 
 
 def test_arrays_of_several_bits():
     """Those of an earlier version may have more bits than those that are written now."""
-    vectors = stored([coded(whole()[:6], 8), coded(whole()[6:], 4)], bits=4)
-    alone = stored([coded(whole(), 8)]), stored([coded(whole(), 4)])
+    vectors = stored([encode(whole()[:6], 8), encode(whole()[6:], 4)], bits=4)
+    alone = stored([encode(whole(), 8)]), stored([encode(whole(), 4)])
     later = (ROWS >= 6)[:, None]
     read = np.where(later, alone[1][:], alone[0][:])
     np.testing.assert_array_equal(vectors[:], read)
@@ -92,7 +92,7 @@ def test_arrays_of_several_bits():
 
 def test_only_what_is_asked_for_is_read():
     """A row that nobody asks for may be damaged."""
-    damaged = coded(whole(), 8)
+    damaged = encode(whole(), 8)
     damaged[5:] = 255
     vectors = stored([damaged], np.arange(10))
     np.testing.assert_allclose(vectors[1:4], whole()[1:4], atol=4e-3)
@@ -102,11 +102,11 @@ def test_no_more_is_looked_at_than_the_rows_that_are_read(tmp_path):
     """A damage elsewhere is told by who reads there, and by nobody else."""
     vectors = np.random.default_rng(0).standard_normal((100_000, D)).astype(np.float32)
     path = tmp_path / "segments" / "000000.safetensors"
-    segments.write(path, {"chunk.vectors": coded(vectors, 8)})
+    segments.write_segment(path, {"chunk.vectors": encode(vectors, 8)})
     data = bytearray(path.read_bytes())
     data[-10] ^= 1
     path.write_bytes(data)
-    column = StoredColumn(segments.read(path), "chunk.vectors")
+    column = StoredColumn(segments.open_segment(path), "chunk.vectors")
     read = StoredVectors([column], np.arange(100_000), dimension=D, bits=8)
     np.testing.assert_allclose(read[:10], vectors[:10], atol=0.05)
     np.testing.assert_allclose(read[np.array([7, 3])], vectors[[7, 3]], atol=0.05)

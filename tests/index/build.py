@@ -7,7 +7,7 @@ from pathlib import Path
 from clew import index, testing
 from clew.generation import open_snapshot
 from clew.store.embedded import EmbeddedStore
-from clew.store.segments import read
+from clew.store.segments import open_segment
 from clew.types import Document
 
 MODELS = testing.models()
@@ -68,7 +68,7 @@ def arrays_of(folder):
     return [
         {
             name: (array.dtype.str, array.shape, array.tobytes())
-            for name, array in read(path).items()
+            for name, array in open_segment(path).items()
         }
         for path in sorted((folder / "segments").glob("*"))
     ]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from clew import index, testing
 from clew.errors import InputError, MissingLayer, RecipeMismatch
-from clew.generation import compact, wasted
+from clew.generation import compact, wasted_share
 from clew.index import building, origins
 from clew.models.metered import Meter
 from clew.readers.roots import Roots
@@ -375,7 +375,7 @@ def test_batches_do_not_show(folder, monkeypatch):
         assert contents(store) == built
         index.finish(store)
         assert contents(store) == built
-        assert wasted(store) == 0
+        assert wasted_share(store) == 0
 
 
 def test_recipe_names_what_decides_rows():

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew import steps, testing
-from clew.algo.knn import core_of, core_size
+from clew.algo.knn import choose_core, core_size
 from clew.errors import BudgetSpent, EndpointError, InputError, MissingExtra
-from clew.generation import compact, open_snapshot, wasted
+from clew.generation import compact, open_snapshot, wasted_share
 from clew.index import choose, extract, plan
 from clew.index.choose import Wanted
 from clew.models.budget import Budget
@@ -368,7 +368,7 @@ def core_rows(store, share, by="pagerank", seed=0):
     n = len(snapshot.layer("chunk"))
     ranks = None if by == "random" else steps.chunk_ranks(snapshot)
     snapshot.close()
-    return core_of(n, core_size(n, share), ranks, seed).tolist()
+    return choose_core(n, core_size(n, share), ranks, seed).tolist()
 
 
 def of_llm(store):
@@ -894,7 +894,7 @@ def test_replaced_extractions_are_waste(store, tmp_path):
     for _ in range(5):
         extract.import_triples(store, path, MODELS)
     before = contents(store)
-    assert wasted(store) > 0.5
+    assert wasted_share(store) > 0.5
     compact(store)
-    assert wasted(store) == 0
+    assert wasted_share(store) == 0
     assert contents(store) == before

@@ -378,11 +378,11 @@ def test_vectors_are_in_their_order(store, folder, monkeypatch):
         column = "name" if name == "entity" else name
         [stored] = [
             arrays[f"{column}.vectors"]
-            for arrays in map(segments.read, (store.folder / "segments").iterdir())
+            for arrays in map(segments.open_segment, (store.folder / "segments").iterdir())
         ]
         vectors = snapshot.layer(name).vectors
-        bits = schema.bits(f"{column}.vectors", snapshot.recipe)
-        assert (vectors[:] == coding.decoded(stored, vectors.shape[1], bits)).all()
+        bits = schema.vector_bits(f"{column}.vectors", snapshot.recipe)
+        assert (vectors[:] == coding.decode(stored, vectors.shape[1], bits)).all()
     snapshot.close()
 
 

@@ -11,8 +11,8 @@ from clew.errors import InputError, RecipeMismatch
 from clew.generation import open_snapshot
 from clew.index.choose import Wanted
 from clew.index.extract import extract, extract_triples
-from clew.layers.relations import Terms, statistical_terms
-from clew.layers.statistical import STATISTICAL, statistical
+from clew.layers.relations import TermSettings, statistical_terms
+from clew.layers.statistical import STATISTICAL, statistical_entities
 from clew.methods.agrag import Agrag
 from clew.models import Reply
 from clew.models.budget import Budget
@@ -26,7 +26,7 @@ from tests.index.reads import Reads, ReadsChat, listed, passages
 from tests.store.corpus import documents
 
 RELATED = {"triples": "llm", "entities": "statistical"}
-TERMS = Terms(0.2)
+TERMS = TermSettings(0.2)
 WANTED = Wanted(**RELATED, entity_threshold=0.2)
 NOTES = [
     document("hull", "The Comet had a round hull. Mira Toll designed the hull in Bergen."),
@@ -77,7 +77,7 @@ def test_ends_are_statistical_entities(store):
         both = entities.ids([int(columns[end][triple]) for end in ("subject", "object")])
         assert set(both) <= keys_of(expected[chunk])
     assert link.nnz == sum(len(terms) - 1 for terms in expected)
-    counted = statistical(snapshot, MODELS.embedder)
+    counted = statistical_entities(snapshot, MODELS.embedder)
     assert not counted.names  # each is an entity of the index
     assert counted.grounded.all()
     contained = snapshot.link("entity", "chunk") > 0
@@ -124,7 +124,7 @@ def test_a_useless_reply_gives_no_triples(store):
 def test_a_chunk_with_one_term_costs_nothing(store):
     """It relates nothing, so no prompt has it, with a ledger or without."""
     wanted = Wanted(**RELATED, entity_threshold=0.9)
-    few = statistical_terms([d.text for d in NOTES], Terms(0.9))
+    few = statistical_terms([d.text for d in NOTES], TermSettings(0.9))
     assert min(map(len, few)) < 2
     llm = Reads()
     assert run(store, llm, wanted).llm[GRAPH] == 3
@@ -181,12 +181,12 @@ def test_what_was_listed_is_kept(store):
 
 def test_the_recipe_has_the_terms_and_agrag_reads_it(store):
     """What made the entities at indexing makes them for questions, kept or not."""
-    terms = Terms(0.3, 1)
+    terms = TermSettings(0.3, 1)
     run(store, Reads(), Wanted(**RELATED, entity_threshold=0.3, entity_words=1))
-    assert Terms.of_recipe(store.recipe) == terms
+    assert TermSettings.from_recipe(store.recipe) == terms
     snapshot = open_snapshot(store)
     texts = snapshot.titled_texts(range(3))
-    counted = statistical(snapshot, MODELS.embedder)
+    counted = statistical_entities(snapshot, MODELS.embedder)
     salient = statistical_terms(texts, terms)
     keys = snapshot.layer("entity").ids(range(len(snapshot.layer("entity"))))
     for chunk, expected in enumerate(salient):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.layers.aliases import Proposal, Thresholds, may_be_one, propose, rule_merges
+from clew.layers.aliases import Proposal, Thresholds, may_be_one, propose_merges, rule_merges
 
 CREW = [
     "roald amundsen", "fridtjof nansen", "hjalmar johansen", "robert falcon scott",
@@ -23,7 +23,7 @@ def merged(keys):
 
 def proposed(keys, vectors=None, **thresholds):
     """Return the reason of each proposed pair of keys."""
-    found = propose(keys, vectors, thresholds=Thresholds(**thresholds))
+    found = propose_merges(keys, vectors, thresholds=Thresholds(**thresholds))
     return {frozenset((keys[p.a], keys[p.b])): p.reason for p in found}
 
 
@@ -45,7 +45,7 @@ def test_merged_by_rule(a, b):
     """One key is the plain form of the other, and what is merged is not proposed as well."""
     for keys in ([a, b], [b, a]):
         assert rule_merges(keys) == [(0, 1)]
-        assert propose(keys) == []
+        assert propose_merges(keys) == []
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_longer_initials_are_surer():
     """Few names have six given initials by chance."""
     keys = ["icsps", "international committee for south polar studies", "npi",
             "norwegian polar institute"]  # fmt: skip
-    first, second = propose(keys)
+    first, second = propose_merges(keys)
     assert (first.a, first.b, second.a, second.b) == (0, 1, 2, 3)
     assert 0.9 >= first.score > second.score > 0.85
 
@@ -229,11 +229,11 @@ def test_names_that_lie_together():
     keys = ["norwegian polar institute", "norsk polarinstitutt", "colin archer", "larvik"]
     vectors = np.zeros((4, 3), dtype=np.float32)
     vectors[:2, 0] = vectors[2:, 1] = 1
-    assert propose(keys) == []
-    found = propose(keys, vectors, thresholds=Thresholds(near=0.3))
+    assert propose_merges(keys) == []
+    found = propose_merges(keys, vectors, thresholds=Thresholds(near=0.3))
     assert found == [Proposal(a=0, b=1, score=1.0, reason="vectors")]
     vectors[1] = [0.8, 0.6, 0]
-    assert propose(keys, vectors, thresholds=Thresholds(near=0.3)) == []
+    assert propose_merges(keys, vectors, thresholds=Thresholds(near=0.3)) == []
 
 
 @pytest.mark.parametrize(
@@ -280,8 +280,8 @@ def test_near_vectors_join_no_other_words(a, b):
 @pytest.mark.parametrize("keys", [[], [""], ["fram"], ["", "a", "b"]])
 def test_few_keys(keys):
     """There is nothing to propose."""
-    assert propose(keys) == []
-    assert propose(keys, np.zeros((len(keys), 2), dtype=np.float32)) == []
+    assert propose_merges(keys) == []
+    assert propose_merges(keys, np.zeros((len(keys), 2), dtype=np.float32)) == []
     assert rule_merges(keys) == []
 
 
@@ -298,8 +298,8 @@ def test_the_order_of_keys_does_not_matter(keys, draw):
     shuffled = draw.sample(keys, len(keys))
 
     def told(names):
-        found = propose(names)
-        assert found == propose(names)
+        found = propose_merges(names)
+        assert found == propose_merges(names)
         assert found == sorted(found, key=lambda p: (-p.score, p.a, p.b))
         assert all(p.a < p.b and 0 <= p.score <= 1 for p in found)
         return {(frozenset((names[p.a], names[p.b])), p.score, p.reason) for p in found}
@@ -316,7 +316,9 @@ def test_the_order_of_keys_does_not_matter(keys, draw):
 @given(KEYS)
 def test_numbers_never_differ(keys):
     """Neither in what is proposed nor in what is merged."""
-    pairs = [(keys[p.a], keys[p.b]) for p in propose(keys, thresholds=Thresholds(spelling=0.1))]
+    pairs = [
+        (keys[p.a], keys[p.b]) for p in propose_merges(keys, thresholds=Thresholds(spelling=0.1))
+    ]
     for pair in pairs + merged(keys):
         first, second = ([word for word in key.split() if word.isdigit()] for key in pair)
         assert first == second
@@ -330,7 +332,7 @@ def test_numbers_never_differ(keys):
 def test_no_similar_pair_is_missed(keys, least):
     """Leaving out common trigrams loses nothing of what the words allow."""
     vectors = np.ones((len(keys), 1), dtype=np.float32)
-    found = propose(keys, vectors, thresholds=Thresholds(spelling=least, near=least))
+    found = propose_merges(keys, vectors, thresholds=Thresholds(spelling=least, near=least))
     near = {(p.a, p.b) for p in found if p.reason == "vectors" or p.score == 1}
     cosines = compared(keys)
     words_allow = {(a, b) for a, b in cosines if may_be_one(keys[a], keys[b])}

@@ -13,7 +13,9 @@ DOCUMENTS = [
 
 
 def cut(size=256, subchunk_depth=0):
-    return chunks.cut(DOCUMENTS, Chunking(size=size, overlap=0, subchunk_depth=subchunk_depth))
+    return chunks.cut_chunks(
+        DOCUMENTS, Chunking(size=size, overlap=0, subchunk_depth=subchunk_depth)
+    )
 
 
 def test_chunk_columns():
@@ -93,7 +95,7 @@ def test_postings_count_characters_of_the_document():
 
 def test_nothing_is_counted_of_nothing():
     """No documents give columns without rows, and no terms."""
-    columns, found = terms.count_columns(chunks.cut([], Chunking()))
+    columns, found = terms.count_columns(chunks.cut_chunks([], Chunking()))
     assert found == []
     assert [len(column) for column in columns.values()] == [0] * 7
 
@@ -123,5 +125,5 @@ def test_whole_chunks_have_no_parts():
     """Without subchunk_depth there are no columns of parts; with them, none without chunks."""
     assert chunks.subchunk_columns(cut()) == {}
     assert cut().part_texts() == []
-    nothing = chunks.subchunk_columns(chunks.cut([], Chunking(subchunk_depth=2)))
+    nothing = chunks.subchunk_columns(chunks.cut_chunks([], Chunking(subchunk_depth=2)))
     assert [len(column) for column in nothing.values()] == [0] * 4

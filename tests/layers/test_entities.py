@@ -19,7 +19,7 @@ TEXTS = st.lists(st.lists(WORDS, min_size=1, max_size=40).map(" ".join), min_siz
 
 def cut(texts, size=20, overlap=5):
     documents = [Document(id=str(i), text=t, title=t[:12]) for i, t in enumerate(texts)]
-    return chunks.cut(documents, Chunking(size=size, overlap=overlap))
+    return chunks.cut_chunks(documents, Chunking(size=size, overlap=overlap))
 
 
 def mentions(pieces, tagger=None):
@@ -90,7 +90,7 @@ def test_terms_of_doubtful_names():
 def test_nameable():
     """Entities that are only dates cannot be linked to; titles and names can."""
     columns, keys, _ = mentions(cut(["Ola came in 1912. He met Bo Dahl."]))
-    named = [keys[i] for i in entities.nameable(columns, len(keys))]
+    named = [keys[i] for i in entities.find_nameable(columns, len(keys))]
     assert "1912" in keys
     assert "1912" not in named
     assert "bo dahl" in named

@@ -4,7 +4,7 @@ import pytest
 
 from clew.errors import InputError
 from clew.layers.relations import (
-    Terms,
+    TermSettings,
     expected_tokens,
     read_relations,
     relations_prompt,
@@ -35,10 +35,12 @@ def ends(*relations, terms=TERMS):
 def test_terms_of_texts_by_hand():
     """An n-gram is in a text's list where its rate is above the threshold; words are limited."""
     texts = ["Mira Toll left the harbour.", "Mira Toll slept.", "The harbour froze. Harbour fog."]
-    assert statistical_terms(texts, Terms()) == [["Mira Toll"]] * 2 + [["harbour", "harbour froze"]]
+    assert statistical_terms(texts, TermSettings()) == [["Mira Toll"]] * 2 + [
+        ["harbour", "harbour froze"]
+    ]
     single = [["left"], ["slept"], ["harbour", "froze", "fog"]]
-    assert statistical_terms(texts, Terms(longest=1)) == single
-    few, many = (statistical_terms(texts, Terms(threshold=t)) for t in (0.9, 0.1))
+    assert statistical_terms(texts, TermSettings(longest=1)) == single
+    few, many = (statistical_terms(texts, TermSettings(threshold=t)) for t in (0.9, 0.1))
     assert sum(map(len, few)) < sum(map(len, many))
 
 
@@ -46,13 +48,13 @@ def test_terms_of_texts_by_hand():
 def test_limits_of_terms(threshold, longest):
     """A rate is below 1, and a term has a word."""
     with pytest.raises(InputError, match="statistical entities"):
-        Terms(threshold, longest)
+        TermSettings(threshold, longest)
 
 
 def test_terms_in_a_recipe():
     """What a recipe holds is what was put there; one without holds none."""
-    assert Terms.of_recipe({"chunk_size": 256}) is None
-    assert Terms.of_recipe(Terms(0.3, 5).recipe()) == Terms(0.3, 5)
+    assert TermSettings.from_recipe({"chunk_size": 256}) is None
+    assert TermSettings.from_recipe(TermSettings(0.3, 5).to_recipe()) == TermSettings(0.3, 5)
 
 
 # -- the prompt -----------------------------------------------------------------------------------

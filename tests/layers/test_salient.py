@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.layers.salient import as_written, hints, salient_rates, salient_terms
+from clew.layers.salient import find_hints, salient_rates, salient_terms, spell_terms
 
 TEXTS = [
     "The Fram drifted with the pack ice. The Fram was built to drift.",
@@ -156,7 +156,7 @@ def test_terms_as_the_text_spells_them():
     text = "Colin Archer built the Fram's\nhull. The hull was round."
     terms = ["colin archer built", "hull", "colin archer", "fram", "fram hull", "ice anchor"]
     expected = ["Colin Archer", "hull", "Colin Archer", "Fram", "fram hull", "ice anchor"]
-    assert as_written(terms, text) == expected
+    assert spell_terms(terms, text) == expected
 
 
 @pytest.mark.parametrize(
@@ -173,12 +173,12 @@ def test_terms_as_the_text_spells_them():
 )
 def test_spellings(term, text, expected):
     """Case and line breaks do not matter; a part of a word is no occurrence."""
-    assert as_written([term], text) == [expected]
+    assert spell_terms([term], text) == [expected]
 
 
 def test_hints_are_terms_as_written():
     """A prompt is given salient terms in the spelling of its text, each once."""
-    [first, _] = hints(["Colin Archer built a hull.", "Snow fell on the quay all day."])
+    [first, _] = find_hints(["Colin Archer built a hull.", "Snow fell on the quay all day."])
     assert "Colin Archer" in first
     assert not any("Archer built" in hint for hint in first)
     assert len(set(first)) == len(first)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from clew.generation import open_snapshot
 from clew.index import choose
 from clew.layers import statistical as statistical_module
-from clew.layers.extractions import Extracted, graph_batch
-from clew.layers.salient import as_written, salient_rates
-from clew.layers.statistical import statistical
+from clew.layers.extractions import ChunkExtraction, build_graph_batch
+from clew.layers.salient import salient_rates, spell_terms
+from clew.layers.statistical import statistical_entities
 from clew.text.keys import name_key
 from clew.types import Described, Extraction, Triple
 from tests.index.build import MODELS, add, create, document, scratch
@@ -38,13 +38,15 @@ def extract(store, *triples, chunk=0, source="recorded", entities=()):
         stored = int(choose.stored_chunks(snapshot)[chunk])
     said = tuple(Triple(subject=s, relation=r, object=o) for s, r, o in triples)
     found = Extraction(triples=said, entities=tuple(Described(name=name) for name in entities))
-    store.commit(graph_batch([Extracted(stored, source, found)], MODELS, store.unnamed), ())
+    store.commit(
+        build_graph_batch([ChunkExtraction(stored, source, found)], MODELS, store.unnamed), ()
+    )
 
 
 def of(store, **settings_):
     """Return the statistical entities of the newest generation."""
     with closing(open_snapshot(store)) as snapshot:
-        return statistical(snapshot, EMBEDDER, **settings_)
+        return statistical_entities(snapshot, EMBEDDER, **settings_)
 
 
 @contextmanager
@@ -60,7 +62,7 @@ def facts(store):
         link = snapshot.link("triple", "chunk")
         triples = np.repeat(np.arange(link.shape[0]), np.diff(link.indptr)).tolist()
         texts = snapshot.layer("triple").texts(triples)
-        grounded = statistical(snapshot, EMBEDDER).grounded.tolist()
+        grounded = statistical_entities(snapshot, EMBEDDER).grounded.tolist()
         return dict(zip(texts, grounded, strict=True))
 
 
@@ -106,7 +108,7 @@ def test_rates_are_those_of_the_texts(texts, threshold):
     expected = []
     for text, (start, end) in zip(texts, pairwise(rates.indptr), strict=True):
         best = {}
-        names = as_written([terms[i] for i in rates.indices[start:end]], text)
+        names = spell_terms([terms[i] for i in rates.indices[start:end]], text)
         for name, rate in zip(names, rates.data[start:end], strict=True):
             best[name_key(name)] = max(best.get(name_key(name), 0), rate)
         expected.append(best)
@@ -173,9 +175,9 @@ def test_it_is_computed_once(store):
     """A second question about one snapshot finds it computed."""
     add(store, [SHIP, ICE, QUAY])
     with opened(store) as snapshot:
-        first = statistical(snapshot, EMBEDDER)
-        assert statistical(snapshot, EMBEDDER) is first
-        assert statistical(snapshot, EMBEDDER, threshold=0.2) is not first
+        first = statistical_entities(snapshot, EMBEDDER)
+        assert statistical_entities(snapshot, EMBEDDER) is first
+        assert statistical_entities(snapshot, EMBEDDER, threshold=0.2) is not first
 
 
 # -- synonyms -------------------------------------------------------------------------------------
@@ -213,7 +215,7 @@ def test_a_date_without_a_vector_has_no_synonyms(store):
         layer = snapshot.layer("entity")
         [row] = layer.rows(["18th century"])
         assert not layer.vectors[row].any()
-        found = statistical(snapshot, EMBEDDER, synonym=-1, threshold=0.1)
+        found = statistical_entities(snapshot, EMBEDDER, synonym=-1, threshold=0.1)
     assert found.entities[[row]].nnz
     assert not found.synonyms[[row]].nnz
     assert found.synonyms.nnz

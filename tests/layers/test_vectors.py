@@ -24,12 +24,12 @@ DOCUMENTS = [
 
 @pytest.fixture
 def pieces():
-    return chunks.cut(DOCUMENTS, Chunking(size=10, overlap=0))
+    return chunks.cut_chunks(DOCUMENTS, Chunking(size=10, overlap=0))
 
 
 @pytest.fixture
 def halved():
-    return chunks.cut(DOCUMENTS, Chunking(size=10, overlap=0, subchunk_depth=1))
+    return chunks.cut_chunks(DOCUMENTS, Chunking(size=10, overlap=0, subchunk_depth=1))
 
 
 def test_late_chunk_vectors_are_of_titled_texts(pieces):
@@ -140,7 +140,9 @@ def test_late_parts_are_means_of_their_tokens(halved):
             np.testing.assert_allclose(next(found), mean / np.linalg.norm(mean), atol=1e-6)
     assert next(found, None) is None
     whole = {name: columns[name] for name in columns if name != "subchunk.vectors"}
-    unhalved = vectors.late_columns(chunks.cut(DOCUMENTS, Chunking(size=10, overlap=0)), EMBEDDER)
+    unhalved = vectors.late_columns(
+        chunks.cut_chunks(DOCUMENTS, Chunking(size=10, overlap=0)), EMBEDDER
+    )
     assert whole.keys() == unhalved.keys()
     for name, column in whole.items():
         np.testing.assert_array_equal(column, unhalved[name])
@@ -162,11 +164,11 @@ def test_separate_parts(halved):
 
 def test_nothing():
     """No documents give no rows of the right width."""
-    nothing = chunks.cut([], Chunking(subchunk_depth=1))
+    nothing = chunks.cut_chunks([], Chunking(subchunk_depth=1))
     for columns in (
         vectors.late_columns(nothing, EMBEDDER),
         vectors.separate_columns(nothing, EMBEDDER),
-        vectors.name_columns([], vectors.embedded_names([], EMBEDDER)),
+        vectors.name_columns([], vectors.embed_names([], EMBEDDER)),
     ):
         assert any(name.endswith("vectors") for name in columns)
         for name, column in columns.items():
@@ -177,9 +179,7 @@ def test_nothing():
 
 def test_names():
     """A name's vector is its key's, and belongs to the entity it is given for."""
-    columns = vectors.name_columns(
-        [4, 2], vectors.embedded_names(["bo dahl", "ada quist"], EMBEDDER)
-    )
+    columns = vectors.name_columns([4, 2], vectors.embed_names(["bo dahl", "ada quist"], EMBEDDER))
     assert columns["name.entity"].tolist() == [4, 2]
     np.testing.assert_array_equal(
         columns["name.vectors"], EMBEDDER.embed(["bo dahl", "ada quist"], kind="document")
@@ -195,7 +195,7 @@ def test_rows_are_coded_some_hundred_at_once():
         return rows
 
     words = [Document(id=str(i), text=f"word{i}") for i in range(1_300)]
-    cut = chunks.cut(words, Chunking())
+    cut = chunks.cut_chunks(words, Chunking())
     columns = vectors.late_columns(cut, EMBEDDER, code)
     of_chunks = [n for name, n in sizes if name == "chunk.vectors"]
     assert sum(of_chunks) == len(words)

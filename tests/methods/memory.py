@@ -116,7 +116,9 @@ def snapshot(texts, mentions, vectors, *, dates=(), titles=None, unit_order=None
         ),
     }
     return Snapshot(
-        layers["document"], layers, {pair: StoredLink.of(link) for pair, link in links.items()}
+        layers["document"],
+        layers,
+        {pair: StoredLink.from_matrix(link) for pair, link in links.items()},
     )
 
 

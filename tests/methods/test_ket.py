@@ -17,7 +17,7 @@ from clew.generation import open_snapshot
 from clew.index import Settings, add
 from clew.index.choose import Wanted
 from clew.index.extract import extract
-from clew.layers.extractions import Extracted, graph_batch
+from clew.layers.extractions import ChunkExtraction, build_graph_batch
 from clew.methods.ket import VARIANTS, Ket, text_walk
 from clew.methods.ket.skeleton import skeleton
 from clew.methods.ket.texts import Texts
@@ -182,7 +182,7 @@ def test_a_text_that_does_not_fit_is_cut(index):
     assert ROBOTS[hit.document_id].startswith(hit.text)
     assert 0 < len(hit.text) < len(ROBOTS[hit.document_id])
     assert hit.end == hit.start + len(hit.text)
-    assert blocks.passage_tokens(hit.title, hit.text) <= 12
+    assert blocks.count_passage_tokens(hit.title, hit.text) <= 12
 
 
 # -- budgets, as properties -----------------------------------------------------------------------
@@ -216,11 +216,11 @@ def test_no_budget_is_exceeded(index, halved, name, n_tokens, share, halves, que
 def test_tables_and_texts_take_half_of_the_graphs_tokens_each(index, n_tokens, share):
     """Neither is above half of θλ, heads and rules counted."""
     found = ask(index, Ket(tokens=n_tokens, graph_share=share))
-    tables = sum(tokens.count(blocks.table(t.name, t.columns, t.rows)) for t in found.tables)
+    tables = sum(tokens.count(blocks.format_table(t.name, t.columns, t.rows)) for t in found.tables)
     texts = [hit for hit in found.hits if hit.channel == "graph"]
     half = share * n_tokens / 2 + 1e-6
     assert tables <= half
-    assert sum(blocks.passage_tokens(hit.title, hit.text) for hit in texts) <= half
+    assert sum(blocks.count_passage_tokens(hit.title, hit.text) for hit in texts) <= half
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8, 0.95])
@@ -229,7 +229,7 @@ def test_keywords_fill_what_the_graph_leaves(index, share):
     found = ask(index, Ket(tokens=100, graph_share=share))
     others = ask(index, methods.load("keyword_rag")(tokens=900)).hits
     missing = [hit for hit in others if hit.chunk_id not in {h.chunk_id for h in found.hits}]
-    dearest = max(blocks.passage_tokens(hit.title, hit.text) for hit in missing)
+    dearest = max(blocks.count_passage_tokens(hit.title, hit.text) for hit in missing)
     assert 100 - build_context(found, budget_tokens=100).n_tokens < dearest
 
 
@@ -413,7 +413,7 @@ def described(given_models, folder):
     add(store, robots()[:2], given_models)
     snapshot = open_snapshot(store)
     extracted = [
-        Extracted(
+        ChunkExtraction(
             int(chunk),
             "llm",
             Extraction(
@@ -435,7 +435,7 @@ def described(given_models, folder):
         for chunk in snapshot.layer("chunk").columns["number"]
     ]
     snapshot.close()
-    store.commit(graph_batch(extracted, given_models, store.unnamed), ())
+    store.commit(build_graph_batch(extracted, given_models, store.unnamed), ())
     found = open_snapshot(store)
     store.close()
     return found
@@ -595,9 +595,9 @@ def test_a_core_says_nothing_of_other_chunks(tmp_path):
         stored = snapshot.layer("chunk").columns["number"].tolist()
         snapshot.close()
         store.commit(
-            graph_batch(
+            build_graph_batch(
                 [
-                    Extracted(
+                    ChunkExtraction(
                         chunk,
                         "llm",
                         Extraction(

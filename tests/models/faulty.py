@@ -88,7 +88,7 @@ class Billing:
         n_prompt = dice.randint(n_bytes // 4 + 1, n_bytes)
         n_taken = body["max_tokens"]
         if finish != "length":
-            n_taken = max(dice.randint(1, n_taken), tokens.at_least(text))
+            n_taken = max(dice.randint(1, n_taken), tokens.count_at_least(text))
         usage = {"prompt_tokens": n_prompt, "completion_tokens": n_taken}
         message = {"role": "assistant", "content": text}
         return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}

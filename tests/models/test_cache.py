@@ -54,7 +54,7 @@ def test_vectors_of_documents_are_kept_as_an_index_has_them(path, d):
     first = cached.embed(texts, kind="document")
     np.testing.assert_array_equal(cached.embed(texts, kind="document"), first)
     np.testing.assert_allclose(first, plain, atol=4e-3)
-    codes, direct = (coding.coded(rows, 8)[:, :-4] for rows in (first, plain))
+    codes, direct = (coding.encode(rows, 8)[:, :-4] for rows in (first, plain))
     np.testing.assert_array_equal(codes, direct)
     with closing(sqlite.connect(path, wait=1)) as database:
         sizes = [size for (size,) in database.execute("SELECT length(vector) FROM vectors")]

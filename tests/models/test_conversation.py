@@ -49,6 +49,15 @@ def test_a_reply_is_checked_and_repaired_once():
     assert reply.cost_usd == pytest.approx(counted / 1e6)
 
 
+def test_a_reply_with_a_comma_too_many_is_not_asked_again(ledger):
+    """It is mended for nothing, and again when the ledger has it."""
+    chat = ScriptedChat(lambda *_: "```json\n{'name': 'Nobile',}\n```")
+    for calls in (1, 0):
+        [reply] = Conversation(chat, ledger=ledger).complete([ASKED])
+        assert (reply.data, reply.error, reply.calls) == (GOOD, "", calls)
+    assert len(chat.asked) == 1
+
+
 def test_what_is_recorded_is_not_asked_again(ledger):
     """A second run, of another process, costs nothing and gives the same."""
     first = ScriptedChat(lambda _, turns: GOOD if turns else "Nobile")

@@ -75,8 +75,8 @@ def test_stored_tokens_match_as_read_ones(reranker):
     """Scoring an index's tokens gives the late part of the score, up to rounding."""
     query, texts = "drygalski led gauss", ["gauss sank", "", "drygalski led it"]
     [asked], read = Words().embed_tokens([query]), Words().embed_tokens(texts)
-    coded = [coding.coded(unit_rows(t.vectors), 8) for t in read]
-    stored = [coding.decoded(rows, asked.vectors.shape[1], 8) for rows in coded]
+    coded = [coding.encode(unit_rows(t.vectors), 8) for t in read]
+    stored = [coding.decode(rows, asked.vectors.shape[1], 8) for rows in coded]
     late = reranker.matches(asked, stored).mean(axis=1)
     cosines = np.array([t.pooled @ asked.pooled for t in read])
     np.testing.assert_allclose(blend(late, cosines), reranker.score(query, texts), atol=0.02)

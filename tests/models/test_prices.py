@@ -1,11 +1,12 @@
 """What tokens cost, and how a user says so."""
 
-import re
+import subprocess
+import sys
 
 import pytest
 
-from clew.errors import InputError
-from clew.models.prices import FREE, KNOWN_ON, LIST_PRICES, cost_usd, list_price, parse_prices
+from clew.errors import InputError, MissingExtra
+from clew.models.prices import FREE, cost_usd, embedding_price, list_price, parse_prices
 
 OPENAI = "https://api.openai.com/v1"
 
@@ -17,17 +18,51 @@ def test_cost_is_per_million_tokens():
     assert cost_usd(None, 1_000, 500) is None
 
 
-def test_the_table_holds_for_openai_only():
+PRICES = [
+    ("gpt-5-mini", OPENAI, (0.25, 2.0)),
+    ("gpt-5-mini-2025-08-07", OPENAI, (0.25, 2.0)),
+    ("gpt-4o-mini", "https://API.openai.com:443/v1/", (0.15, 0.60)),
+    ("gpt-4.1", OPENAI, (2.0, 8.0)),
+    ("text-embedding-3-small", OPENAI, (0.02, 0.0)),
+    ("gpt-999", OPENAI, None),
+    ("llama-3.3-70b-versatile", "https://api.groq.com/openai/v1", (0.59, 0.79)),
+    ("gpt-4o-mini", "https://api.mistral.ai/v1", None),
+    ("gpt-4o-mini", "https://proxy.example/v1", None),
+    ("gpt-4o-mini", "http://localhost:4000/v1", None),
+]
+
+
+@pytest.mark.parametrize(("model", "address", "price"), PRICES)
+def test_a_price_is_that_of_a_model_at_an_address(model, address, price):
     """A proxy or a server of one's own may ask anything for a model of that name."""
-    assert list_price("gpt-4o-mini", OPENAI) == (0.15, 0.60)
-    assert list_price("gpt-4o-mini", "http://localhost:4000/v1") is None
-    assert list_price("gpt-999", OPENAI) is None
+    assert list_price(model, address) == price
 
 
-def test_the_table_is_sound():
-    """Prices are positive, answers cost more than questions or nothing, and there is a date."""
-    assert all(0 < given < taken or not taken for given, taken in LIST_PRICES.values())
-    assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", KNOWN_ON)
+def test_prices_are_of_prompts_of_usual_length():
+    """Some models cost more for prompts of some hundred thousand tokens."""
+    google = "https://generativelanguage.googleapis.com/v1beta/openai/"
+    assert list_price("gemini-2.5-pro", google) == (1.25, 10.0)
+
+
+def test_prices_need_no_network():
+    """They are files of a package: nothing is asked for, and no thread is begun."""
+    code = (
+        "import socket, threading\n"
+        "def refused(*_): raise AssertionError\n"
+        "socket.socket.connect = socket.getaddrinfo = refused\n"
+        "from clew.models.prices import list_price\n"
+        f"assert list_price('gpt-5-mini', {OPENAI!r}) == (0.25, 2.0)\n"
+        "assert threading.active_count() == 1"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_without_the_package_an_error_says_what_to_install(monkeypatch):
+    """A price that could be known is not silently unknown; at home none is looked up."""
+    monkeypatch.setitem(sys.modules, "genai_prices", None)
+    with pytest.raises(MissingExtra, match=r"'genai-prices'.*clew\[openai\]"):
+        list_price("gpt-5-mini", OPENAI)
+    assert embedding_price("any", "http://127.0.0.1:8000/v1") == FREE
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.models import Prompt, Turn
-from clew.models.replies import json_values, messages, read
+from clew.models.replies import json_values, mended, messages, read
 
 pytest.importorskip("fastjsonschema")
+pytest.importorskip("json_repair")
 
 PROSE = st.text(st.characters(exclude_characters="[]{}`", exclude_categories=["Cs"]))
 NUMBERS = st.integers(-(10**12), 10**12) | st.floats(allow_nan=False, allow_infinity=False)
@@ -77,6 +78,57 @@ def test_a_hostile_reply_costs_little(text):
     assert list(json_values(text)) == []
 
 
+# Replies that are nearly JSON
+
+MENDED = [
+    ('{"1": ["Fram", "Gjøa",],}', {"1": ["Fram", "Gjøa"]}),
+    ("```json\n{'1': ['Fram', \"Nansen's ship\"]}\n```", {"1": ["Fram", "Nansen's ship"]}),
+    ("Here it is:\n```json\n[1, 2,]", [1, 2]),
+    ('Here: {"1": ["Fram"] "2": ["Gj\\u00f8a"]} Anything else?', {"1": ["Fram"], "2": ["Gjøa"]}),
+    ('["She sailed\nsouth."]', ["She sailed\nsouth."]),
+    ('["She was called "Fram" in Norway."]', ['She was called "Fram" in Norway.']),
+    ('{"known": True, "seen": [False,]}', {"known": True, "seen": [False]}),
+    ("[“Fram”, “Gjøa”]", ["Fram", "Gjøa"]),
+]
+LEFT = [
+    '{"1": ["Fram"], "2": ["Gj',
+    '{"1": ["Fram"], "2": ["Gjøa"]',
+    '[{"ship": "Fram"}, {"ship": "Gjøa"}',
+    '["Fram", "Gjøa", ...]',
+    '{"1": "Fram" "Gjøa"}',
+    '{"1": ["Fram"], // the others are alike\n}',
+    "['Nansen's ship, Fram', 'Gjøa']",
+    "['it's', 'he's']",
+    "[NaN,]",
+    '["\\ud800",]',
+    "[" * 50_000 + "]" * 50_000,
+    '["' * 1_000 + "]" * 1_000,
+    '["' + 'a" ' * 50_000 + '"]',
+    "nothing",
+]
+
+
+@pytest.mark.parametrize(("text", "value"), MENDED, ids=range(len(MENDED)))
+def test_commas_and_quotes_are_mended(text, value):
+    """All words of the reply are in the value, and no others."""
+    assert value not in json_values(text)
+    assert list(mended(text)) == [value]
+
+
+@pytest.mark.parametrize("text", LEFT, ids=range(len(LEFT)))
+def test_what_would_lose_an_item_is_left(text):
+    """Of what was cut off, left out or may be read in two ways nothing is made."""
+    assert list(mended(text)) == []
+
+
+@given(VALUES.filter(lambda value: isinstance(value, list | dict)), st.data())
+def test_what_is_cut_off_is_never_mended(value, data):
+    """At whatever character a reply ends."""
+    text = json.dumps(value, ensure_ascii=False)
+    assert list(mended(text)) in ([value], [])
+    assert list(mended(text[: data.draw(st.integers(0, len(text) - 1))])) == []
+
+
 # What is wrong, and asking again
 
 CLOSED = {
@@ -91,6 +143,13 @@ ASKED = Prompt(user="Who led?", system="Be brief.", schema=CLOSED)
 def test_a_reply_that_fits_is_its_data():
     """The first value that satisfies the schema counts."""
     assert read(Turn('First [1], then {"name": "Nobile"}'), ASKED) == ({"name": "Nobile"}, "")
+
+
+def test_a_mended_reply_keeps_to_the_schema():
+    """What breaks it is asked for again, and so is what the endpoint says was cut off."""
+    assert read(Turn("{'name': 'Nobile',}"), ASKED) == ({"name": "Nobile"}, "")
+    assert read(Turn("{'ship': 'Italia',}"), ASKED)[0] is None
+    assert read(Turn("{'name': 'Nobile',}", "the reply was truncated"), ASKED)[0] is None
 
 
 def test_a_fault_reads_the_same_in_every_process():

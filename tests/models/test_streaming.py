@@ -17,7 +17,7 @@ from clew.models.conversation import Conversation
 from clew.models.ledger import Ledger, Request
 from clew.models.spoken import Spoken
 from clew.testing import ChatContract
-from clew.text.pieces import Pieces
+from clew.text.pieces import PieceStream
 from tests.asking.evidence import answer, evidence, hit, models
 from tests.models.server import EVENTS, Answer, serving, streamed
 
@@ -282,7 +282,7 @@ def test_thoughts_are_not_told(server):
 def test_what_is_said_is_the_text_of_the_reply(text, places):
     """However a reply is cut, what is told together with the rest is what is read of it whole."""
     pieces, said = [], read_completion(completion(text)).text
-    told = Pieces(pieces.append)
+    told = PieceStream(pieces.append)
     hearing = Spoken(told)
     edges = [0, *sorted(places), len(text)]
     for start, end in pairwise(edges):

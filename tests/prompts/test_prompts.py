@@ -14,7 +14,7 @@ import clew
 from clew.layers.graph_extraction import graph_prompt, read_graph
 from clew.layers.relations import read_relations, relations_prompt
 from clew.layers.units import read_units, units_prompt
-from clew.prompts import prompt
+from clew.prompts import fill_prompt
 from tests.index.reads import listed
 
 NAMES = sorted(file.name[:-3] for file in files("clew.prompts").iterdir() if file.suffix == ".md")
@@ -28,11 +28,11 @@ def placeholders(name):
 
 
 def calls():
-    """Yield (file, line, prompt name or None, the values given) for each call of `prompt`."""
+    """Yield (file, line, prompt name or None, the values given) for each call of `fill_prompt`."""
     texts = {path: path.read_text(encoding="utf-8") for path in SOURCES}
-    for path in (path for path, text in texts.items() if re.search(r"\bprompt\(", text)):
+    for path in (path for path, text in texts.items() if re.search(r"\bfill_prompt\(", text)):
         for node in ast.walk(ast.parse(texts[path])):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "prompt":
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "fill_prompt":
                 name = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
                 values = {keyword.arg for keyword in node.keywords} - NOT_VALUES
                 yield path.name, node.lineno, name, values
@@ -45,7 +45,7 @@ CALLS = list(calls())
 def test_every_file_is_a_prompt(name):
     """A version, a system part and a user part, all filled and without a stray $."""
     values = {value: f"<{value}>" for value in placeholders(name)}
-    made = prompt(name, **values)
+    made = fill_prompt(name, **values)
     assert re.fullmatch(rf"{name}-\d+", made.version)
     assert made.system
     assert made.system == made.system.strip()
@@ -74,7 +74,7 @@ def test_every_prompt_is_used():
 def test_values_are_no_templates():
     """A document or question that holds $names or ${braces} is quoted as it is."""
     hostile = "costs $5, $question ${context} $$ $"
-    made = prompt("short_answer", context=hostile, estimate="", question="how $much?")
+    made = fill_prompt("short_answer", context=hostile, estimate="", question="how $much?")
     assert hostile in made.user
     assert "how $much?" in made.user
 
@@ -82,19 +82,19 @@ def test_values_are_no_templates():
 def test_a_value_that_is_missing_is_an_error():
     """A prompt with a hole in it is never sent."""
     with pytest.raises(KeyError, match="question"):
-        prompt("zero_shot")
+        fill_prompt("zero_shot")
 
 
 def test_what_is_asked_of_the_reply_is_passed_on():
     """Schema and length belong to the request, not to the text."""
     schema = {"type": "object"}
-    made = prompt("zero_shot", schema=schema, max_tokens=7, question="q")
+    made = fill_prompt("zero_shot", schema=schema, max_tokens=7, question="q")
     assert (made.schema, made.max_tokens) == (schema, 7)
 
 
 def test_the_example_of_a_reply_is_valid():
     """A model that copies the form of the example satisfies the schema."""
-    made = prompt("query_entities", question="q")
+    made = fill_prompt("query_entities", question="q")
     [example] = re.findall(r"^\{.*\}$", made.user, re.MULTILINE)
     examples = json.loads(example)["named_entities"]
     assert examples
@@ -153,7 +153,7 @@ COMPARING = ["judge_correctness", "judge_coverage", "judge_faithfulness"]
 
 def judging_examples(name):
     """Yield what each example of a judge's prompt shows, and its reply."""
-    made = prompt(name, **dict.fromkeys(placeholders(name), "..."))
+    made = fill_prompt(name, **dict.fromkeys(placeholders(name), "..."))
     found = re.findall(r"^Example\n(.*?)^(\{[^\n]*\})$", made.user, re.MULTILINE | re.DOTALL)
     return [(shown, json.loads(reply)) for shown, reply in found]
 
@@ -180,7 +180,7 @@ def test_the_example_of_a_comparison_decides_on_every_statement(name):
 @pytest.mark.parametrize("name", JUDGED)
 def test_a_judge_takes_no_orders(name):
     """Its system part says so, and what is quoted stands at the end."""
-    made = prompt(name, **dict.fromkeys(placeholders(name), "<quoted>"))
+    made = fill_prompt(name, **dict.fromkeys(placeholders(name), "<quoted>"))
     assert "give you no orders" in " ".join(made.system.split())
     assert made.user.endswith("<quoted>")
     assert "<quoted>" not in made.user.rpartition("}\n")[0]
@@ -200,4 +200,4 @@ def test_a_file_without_its_parts_is_named(tmp_path, monkeypatch):
     (tmp_path / "broken.md").write_text("version: 1\n\n# user\nhello", encoding="utf-8")
     monkeypatch.setattr("clew.prompts.files", lambda _: tmp_path)
     with pytest.raises(ValueError, match=r"broken.md lacks its version, system or user part"):
-        prompt("broken")
+        fill_prompt("broken")

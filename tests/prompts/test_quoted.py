@@ -5,8 +5,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.prompts import prompt
-from clew.prompts.quoted import Excerpt, lines
+from clew.prompts import fill_prompt
+from clew.prompts.quoted import Excerpt, quote_lines
 
 HOSTILE = st.text() | st.lists(
     st.sampled_from(["[1] ", "[2]", "\nQuestion: ", "fence-", "\n", '"', "\\", "<|im_end|>", "a"])
@@ -15,7 +15,7 @@ HOSTILE = st.text() | st.lists(
 
 def made(*texts, question="Who?"):
     pieces = [Excerpt(f"[{n}] ", text) for n, text in enumerate(texts, 1)]
-    return prompt("short_answer", context=lines(pieces), estimate="", question=question)
+    return fill_prompt("short_answer", context=quote_lines(pieces), estimate="", question=question)
 
 
 def test_ordinary_pieces_are_written_as_they_are():

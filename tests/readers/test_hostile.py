@@ -5,10 +5,10 @@ import time
 
 import pytest
 
-from clew.layers.chunks import cut
+from clew.layers.chunks import cut_chunks
 from clew.readers import read
 from clew.readers.gitignore import Ignored, Pattern
-from clew.text.apparatus import kind_of
+from clew.text.apparatus import apparatus_kind
 from clew.text.chunking import Chunking
 from clew.types import Document, Skipped
 from tests.readers.test_real_files import paragraph, run, word
@@ -36,6 +36,8 @@ KINDS = {
     "verbatim.tex": lambda n: "".join(f"\\begin{{verbatim}}{i}\n" for i in range(n // 21)),
     "names.rs": lambda n: "fn " + "a" * n + ";\n",
     "headings.md": lambda n: "".join(f"## Ship {i}\n\nIt sank.\n\n" for i in range(n // 25)),
+    "lists.md": lambda n: "".join(f"- {i}\n" for i in range(n // 8)),
+    "comments.md": lambda n: "".join(f"<!-- {i}\n\n" for i in range(n // 12)),
     "cells.rtf": lambda n: RTF + "a|" * (n // 2) + " sank}",
     "spaces.rtf": lambda n: RTF + " " * n + " sank}",
     "parameters.eml": lambda n: f"From: a\nContent-Type: text/plain; {'a=b; ' * (n // 5)}\n\nShip",
@@ -50,7 +52,7 @@ def cpu_seconds(write, name, size):
     for _ in range(3):
         began = time.process_time()
         documents = [each for each in read([path]) if isinstance(each, Document)]
-        cut(documents, Chunking()).titled_texts()
+        cut_chunks(documents, Chunking()).titled_texts()
         taken.append(time.process_time() - began)
         if taken[-1] < LEAST:
             break
@@ -170,9 +172,9 @@ def test_names_that_are_ignored_are_looked_up(write, tmp_path):
 def test_a_line_of_dots_is_told_in_a_moment():
     """A leader is looked for at the end of a line."""
     began = time.process_time()
-    assert kind_of(("." * 50_000 + "z\n") * 2) == ""
+    assert apparatus_kind(("." * 50_000 + "z\n") * 2) == ""
     assert time.process_time() - began < 5
-    assert kind_of("Larvik ........ 3\nOslo ........ 9\nTromsø ........ 12") == "contents"
+    assert apparatus_kind("Larvik ........ 3\nOslo ........ 9\nTromsø ........ 12") == "contents"
 
 
 def test_a_long_header_keeps_its_addresses(write):

@@ -284,7 +284,7 @@ def test_other_programs_are_told_apart(no_pause):
         index = client.index("i")
         for sent, said in (
             (Sent(b"<html>"), "cannot read"),
-            (Sent({"version": 1}), r"cannot read \(AboutServer.version is a text, not 1\)"),
+            (Sent({"version": 1}), r"\(AboutServer.version: Expected `str`, got `int`\)"),
             (Sent(b"<html>", 404), "HTTP 404, not as a server of Clew"),
             (Sent({"error": "no"}, 500), "HTTP 500, not as a server of Clew"),
         ):
@@ -296,7 +296,7 @@ def test_other_programs_are_told_apart(no_pause):
         for body, said in (
             (b': hello\n\nevent: later\ndata: {}\n\nevent: text\ndata: {"text":"a"}\n\n', "ended"),
             (b"event: text\ndata: {\n\n", "not JSON"),
-            (b"event: answer\ndata: {}\n\n", "Answer has no 'question'"),
+            (b"event: answer\ndata: {}\n\n", "Answer: Object missing required field `question`"),
         ):
             server.script(Sent(body, headers=events))
             with pytest.raises(errors.EndpointError, match=said):

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from clew.errors import DamagedIndex
-from clew.generation import compact, open_snapshot, wasted
-from clew.snapshot.batch import Batch
+from clew.generation import compact, open_snapshot, wasted_share
 from clew.store import segments
 from clew.store.embedded import EmbeddedStore
 from clew.types import Document
@@ -114,12 +113,12 @@ def test_compacting_everything_away():
     with scratch() as folder, create(folder) as store:
         add(store, [document("a", "Bo Dahl.")])
         store.remove(["a"])
-        assert wasted(store) == 1
+        assert wasted_share(store) == 1
         for change in (contents, compact, contents):
             change(store)
             assert contents(store)["documents"] == []
         assert files(folder, "segments") == {}
-        assert wasted(store) == 0
+        assert wasted_share(store) == 0
         add(store, [document("b", "Ada Quist.")])
         assert contents(store)["entity"]["ids"] == ["ada quist"]
 
@@ -137,8 +136,8 @@ ARRAYS = {
 
 def test_segments_give_what_was_written(tmp_path):
     """Arrays of every kind come back with their values, shapes and types, and read-only."""
-    segments.write(tmp_path / "below" / "x", ARRAYS)
-    back = segments.read(tmp_path / "below" / "x")
+    segments.write_segment(tmp_path / "below" / "x", ARRAYS)
+    back = segments.open_segment(tmp_path / "below" / "x")
     assert sorted(back) == sorted(ARRAYS)
     for name, array in ARRAYS.items():
         np.testing.assert_array_equal(back[name], array)
@@ -152,7 +151,7 @@ def test_segments_are_safetensors(tmp_path):
     """The layout is that of safetensors: a length, a JSON header, the bytes end to end."""
     import json
 
-    segments.write(tmp_path / "x", {"a": ARRAYS["a"], "c": ARRAYS["c"]})
+    segments.write_segment(tmp_path / "x", {"a": ARRAYS["a"], "c": ARRAYS["c"]})
     data = (tmp_path / "x").read_bytes()
     length = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + length])
@@ -167,4 +166,4 @@ def test_segments_are_safetensors(tmp_path):
 def test_missing_segment(tmp_path):
     """A segment that is gone is an error that names it."""
     with pytest.raises(DamagedIndex, match="x is missing"):
-        segments.read(tmp_path / "x")
+        segments.open_segment(tmp_path / "x")

@@ -132,20 +132,20 @@ def test_a_cached_file_under_another_ones_name_is_computed_again(sound, tmp_path
 def test_a_file_of_an_earlier_version_has_no_name(tmp_path):
     """It is read as it was, and a name that was changed is damage."""
     path = tmp_path / "below" / "x.safetensors"
-    segments.write(path, {"a": np.arange(3)})
+    segments.write_segment(path, {"a": np.arange(3)})
     whole = path.read_bytes()
     assert b'"name":"below/x"' in whole
     for changed in (b'"nbme":"below/x"', b'"name":"below/y"', b'"name":"belov/x"'):
         path.write_bytes(whole.replace(b'"name":"below/x"', changed))
         with pytest.raises(DamagedIndex, match="its header was changed"):
-            segments.read(path)
+            segments.open_segment(path)
     size = int.from_bytes(whole[:8], "little")
     header = json.loads(whole[8 : 8 + size])
     del header["__metadata__"]["name"], header["__metadata__"]["name_crc32"]
     text = json.dumps(header).encode()
     other = path.with_name("y.safetensors")
     other.write_bytes(len(text).to_bytes(8, "little") + text + whole[8 + size :])
-    np.testing.assert_array_equal(segments.read(other)["a"], np.arange(3))
+    np.testing.assert_array_equal(segments.open_segment(other)["a"], np.arange(3))
 
 
 @pytest.mark.parametrize("how", ["changed", "gone"])
@@ -171,11 +171,11 @@ def test_parts_are_checked_by_their_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr(segments, "_BLOCK", 64)
     path = tmp_path / "below" / "x"
     array = np.arange(100, dtype=np.int32).reshape(50, 2)
-    segments.write(path, {"a": array, "none": np.zeros((0, 3), np.float32)})
+    segments.write_segment(path, {"a": array, "none": np.zeros((0, 3), np.float32)})
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.write_bytes(data)
-    found = segments.read(path)
+    found = segments.open_segment(path)
     np.testing.assert_array_equal(found.part("a", 3, 20), array[3:20])
     assert found["none"].shape == (0, 3)
     assert found.part("none", 0, 0).shape == (0, 3)
@@ -198,16 +198,16 @@ def test_blocks_are_as_long_as_their_file_says(tmp_path, monkeypatch):
     old, new = tmp_path / "old", tmp_path / "below" / "new"
     old.write_bytes(len(text).to_bytes(8, "little") + text + array.tobytes())
     monkeypatch.setattr(segments, "_BLOCK", 4_096)
-    segments.write(new, {"a": array})
+    segments.write_segment(new, {"a": array})
     monkeypatch.undo()
     for path in (old, new):
-        np.testing.assert_array_equal(segments.read(path)["a"], array)
+        np.testing.assert_array_equal(segments.open_segment(path)["a"], array)
         data = bytearray(path.read_bytes())
         data[-1] ^= 1
         path.write_bytes(data)
-    assert segments.read(new).part("a", 0, len(array) - 1024)[-1] == len(array) - 1025
+    assert segments.open_segment(new).part("a", 0, len(array) - 1024)[-1] == len(array) - 1025
     with pytest.raises(DamagedIndex):
-        segments.read(old).part("a", 0, len(array) - 1024)
+        segments.open_segment(old).part("a", 0, len(array) - 1024)
 
 
 def test_rows_are_sound_wherever_they_stand(tmp_path, monkeypatch):
@@ -216,22 +216,22 @@ def test_rows_are_sound_wherever_they_stand(tmp_path, monkeypatch):
     monkeypatch.setattr(segments, "_TOUCHED", 640)
     path = tmp_path / "below" / "x"
     array = np.arange(4_000, dtype=np.int32).reshape(2_000, 2)
-    segments.write(path, {"first": np.zeros(3, np.int64), "a": array})
+    segments.write_segment(path, {"first": np.zeros(3, np.int64), "a": array})
     data = bytearray(path.read_bytes())
     data[len(data) - array.nbytes + 8 * 1_000] ^= 1  # in row 1,000
     path.write_bytes(data)
     rng = np.random.default_rng(0)
-    found = segments.read(path)
+    found = segments.open_segment(path)
     for n in (1, 5, 100):
         rows = np.delete(np.arange(1_900), slice(990, 1_010))[rng.integers(0, 1_880, n)]
-        reached = found.reach("a", rows, rows + rng.integers(0, 3, n))
+        reached = found.verify_ranges("a", rows, rows + rng.integers(0, 3, n))
         np.testing.assert_array_equal(reached[rows], array[rows])
     for few, last in ((1, 1_001), (1, 2_000), (40, 1_001)):
         starts = np.concatenate([[900], np.arange(few - 1)])
         with pytest.raises(DamagedIndex, match="the array 'a'"):
-            found.reach("a", starts, np.concatenate([[last], starts[1:] + 1]))
+            found.verify_ranges("a", starts, np.concatenate([[last], starts[1:] + 1]))
     none = np.arange(40)
-    assert segments.read(path).reach("a", none, none) is not None
+    assert segments.open_segment(path).verify_ranges("a", none, none) is not None
 
 
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="Linux says what is resident")
@@ -241,12 +241,14 @@ def test_what_is_read_here_and_there_is_let_go_of(tmp_path, monkeypatch):
 
     def resident(bound):
         path = tmp_path / f"below {bound}" / "x"
-        segments.write(path, {"a": np.zeros((1 << 15, 512), np.uint8)})  # 16 MiB
+        segments.write_segment(path, {"a": np.zeros((1 << 15, 512), np.uint8)})  # 16 MiB
         monkeypatch.setattr(segments, "_TOUCHED", bound)
-        found = segments.read(path)
+        found = segments.open_segment(path)
         for some in np.array_split(rows, 1_000):
-            found.reach("a", some, some + 1)[some].sum()
-        found.reach("a", rows, rows + 1)  # of which nothing is read: a fault may map many pages
+            found.verify_ranges("a", some, some + 1)[some].sum()
+        found.verify_ranges(
+            "a", rows, rows + 1
+        )  # of which nothing is read: a fault may map many pages
         lines = Path("/proc/self/smaps").read_text(encoding="utf-8").split(str(path))[1].split("\n")
         return int(next(line for line in lines if line.startswith("Rss:")).split()[1]) << 10
 
@@ -264,8 +266,10 @@ def test_pieces_have_the_checksums_of_the_whole(tmp_path, monkeypatch):
         ("c", [whole[:64], whole[64:]]),
     ):
         blocks = segments.Blocks(whole.shape, whole.dtype, pieces)
-        segments.write(tmp_path / name / "f" / "x", {"x": blocks})
-        np.testing.assert_array_equal(segments.read(tmp_path / name / "f" / "x")["x"], whole)
+        segments.write_segment(tmp_path / name / "f" / "x", {"x": blocks})
+        np.testing.assert_array_equal(
+            segments.open_segment(tmp_path / name / "f" / "x")["x"], whole
+        )
     written = {(tmp_path / name / "f" / "x").read_bytes() for name in "abc"}
     assert len(written) == 1
 

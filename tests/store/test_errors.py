@@ -20,7 +20,7 @@ from clew.errors import (
     RecipeMismatch,
     StoreError,
 )
-from clew.generation import compact, open_snapshot, wasted
+from clew.generation import compact, open_snapshot, wasted_share
 from clew.runtime import sqlite
 from clew.store.embedded import EmbeddedStore
 from tests.index.build import MODELS, RECIPE, add, contents, create, files, is_one_sentence
@@ -151,7 +151,7 @@ def test_truncated_segment(folder, n):
     path = min((folder / "segments").iterdir())
     cut(path, n)
     with EmbeddedStore.open(folder) as store:
-        for attempt in (open_snapshot, compact, wasted):
+        for attempt in (open_snapshot, compact, wasted_share):
             with pytest.raises(DamagedIndex, match=f"{path.name} is damaged") as e:
                 attempt(store)
             assert is_one_sentence(e.value)
@@ -178,7 +178,7 @@ def test_deleted_segment(folder):
     path = min((folder / "segments").iterdir())
     path.unlink()
     with EmbeddedStore.open(folder) as store:
-        for attempt in (open_snapshot, compact, wasted):
+        for attempt in (open_snapshot, compact, wasted_share):
             with pytest.raises(DamagedIndex, match=f"{path.name} is missing") as e:
                 attempt(store)
             assert is_one_sentence(e.value)

@@ -44,7 +44,7 @@ def built(folder):
 def old(tmp_path):
     """An index as the version before wrote it."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(schema, "in_codes", lambda _name, array, recipe: array)  # noqa: ARG005
+        patched.setattr(schema, "encode_array", lambda _name, array, recipe: array)  # noqa: ARG005
         folder = built(tmp_path / "old.clew")
     with closing(sqlite.connect(folder / "index.sqlite", wait=1)) as connection:
         [(text,)] = connection.execute("SELECT value FROM meta WHERE name = 'recipe'")
@@ -62,7 +62,7 @@ def format_of(folder):
 
 def types(folder):
     """Return the types of the arrays of vectors."""
-    found = [segments.read(path) for path in (folder / "segments").iterdir()]
+    found = [segments.open_segment(path) for path in (folder / "segments").iterdir()]
     return {str(s[name].dtype) for s in found for name in s if name.endswith(".vectors")}
 
 
@@ -129,7 +129,7 @@ def test_it_is_added_to(old, tmp_path):
 def test_merges_convert_it(old):
     """The segment that several become has one type of vectors."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(schema, "in_codes", lambda _name, array, recipe: array)  # noqa: ARG005
+        patched.setattr(schema, "encode_array", lambda _name, array, recipe: array)  # noqa: ARG005
         with EmbeddedStore.open(old) as store:
             for i in range(4):
                 index.add(store, [Document(id=f"old {i}", title="", text="Fram sank.")], MODELS)
@@ -138,7 +138,7 @@ def test_merges_convert_it(old):
             index.add(store, [Document(id=f"new {i}", title="", text="Fram sank.")], MODELS)
         with closing(open_snapshot(store)) as snapshot:
             check_consistent(snapshot)
-    parts = [segments.read(path) for path in (old / "segments").iterdir()]
+    parts = [segments.open_segment(path) for path in (old / "segments").iterdir()]
     sizes = {len(s["chunk.document"]): str(s["chunk.vectors"].dtype) for s in parts}
     assert sizes[max(sizes)] == "uint8"
 
@@ -147,7 +147,7 @@ def test_repair_of_a_mixed_index(old):
     """Names that were lost are embedded again, and stand beside those that were not."""
     [first, *_] = sorted((old / "segments").iterdir())
     data = first.read_bytes()
-    name = segments.read(first)["name.vectors"]
+    name = segments.open_segment(first)["name.vectors"]
     at = data.index(bytes(np.ascontiguousarray(name[0]).data))
     first.write_bytes(data[:at] + b"damaged" + data[at + 7 :])
     with open_index(old, models=MODELS) as opened:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from clew import testing
-from clew.algo.coding import width
+from clew.algo.coding import code_width
 from clew.api import open_index
 from clew.layers import vectors
 from clew.runtime import sqlite
@@ -37,9 +37,9 @@ def old(tmp_path):
         return np.ones(len(tokens.vectors), dtype=bool)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(vectors, "_of_terms", all_tokens)
-        patched.setattr(schema, "bits", lambda name, _: BITS.get(name.partition(".")[0], 8))
-        patched.setattr(schema, "narrowed", lambda column: column)
+        patched.setattr(vectors, "_mark_term_tokens", all_tokens)
+        patched.setattr(schema, "vector_bits", lambda name, _: BITS.get(name.partition(".")[0], 8))
+        patched.setattr(schema, "narrow", lambda column: column)
         folder = built(tmp_path / "old.clew")
     with closing(sqlite.connect(folder / "index.sqlite", wait=1)) as connection:
         [(text,)] = connection.execute("SELECT value FROM meta WHERE name = 'recipe'")
@@ -53,9 +53,9 @@ def bits(folder):
     """Return the bits of the vectors of each layer in all segments."""
     found = {}
     for path in (folder / "segments").iterdir():
-        for name, array in segments.read(path).items():
+        for name, array in segments.open_segment(path).items():
             if name.endswith(".vectors"):
-                of = [b for b in (1, 2, 4, 8) if array.shape[1] == width(D, b)]
+                of = [b for b in (1, 2, 4, 8) if array.shape[1] == code_width(D, b)]
                 found.setdefault(name.partition(".")[0], set()).update(of)
     return {name: found[name] for name in BITS}
 

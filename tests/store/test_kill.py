@@ -11,7 +11,7 @@ import pytest
 
 from clew import index
 from clew.store.embedded import EmbeddedStore
-from clew.store.segments import read
+from clew.store.segments import open_segment
 from tests.index.build import contents, files, scratch
 from tests.store.corpus import build, documents
 from tests.store.deadly import deadly
@@ -84,7 +84,7 @@ def check_and_resume(target, state, expected):
     assert sorted(left_files) == sorted(expected[-1])
     assert left_files == expected[-1]
     for path in (target / "segments").iterdir():
-        assert read(path)
+        assert open_segment(path)
 
 
 def kill_at(states, name, instant, number):

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from clew import index, testing
 from clew.generation import compact, open_snapshot
-from clew.layers.extractions import Extracted, graph_batch, statement_batch
+from clew.layers.extractions import ChunkExtraction, build_graph_batch, build_statement_batch
 from clew.store.embedded import EmbeddedStore
 from clew.text.analyze import term_spans
 from clew.text.chunking import Chunking
 from clew.text.normalize import title_head
-from clew.text.subchunks import halves
+from clew.text.subchunks import halve
 from clew.types import Described, Extraction, Triple
 from tests.index.build import (
     MODELS,
@@ -57,16 +57,16 @@ def stored(store, chunk_id):
 
 def give_units(store, chunk_id, *units):
     """Let an LLM have made these units of a chunk."""
-    made = [Extracted(stored(store, chunk_id), "llm", units)]
+    made = [ChunkExtraction(stored(store, chunk_id), "llm", units)]
     late = store.recipe["vectors"] == index.LATE
-    store.commit(statement_batch(made, MODELS, store.unnamed, late=late), ())
+    store.commit(build_statement_batch(made, MODELS, store.unnamed, late=late), ())
 
 
 def give_graph(store, chunk_id, *entities, triples=()):
     """Let an LLM have found these entities in a chunk."""
     extraction = Extraction(entities=entities, triples=triples)
-    made = [Extracted(stored(store, chunk_id), "llm", extraction)]
-    store.commit(graph_batch(made, MODELS, store.unnamed), ())
+    made = [ChunkExtraction(stored(store, chunk_id), "llm", extraction)]
+    store.commit(build_graph_batch(made, MODELS, store.unnamed), ())
 
 
 @pytest.fixture(params=["halved", "whole"])
@@ -206,7 +206,7 @@ def test_terms_are_those_that_begin_in_a_range(texts, size, overlap, subchunk_de
             places.append([(term, begin + start) for term, start, _ in term_spans(text)])
             head = title_head(held[owner].title, text)
             of_title.append([term for term, _, _ in term_spans(head)])
-            ranges = halves(held[owner].text, begin, end, subchunk_depth, size)
+            ranges = halve(held[owner].text, begin, end, subchunk_depth, size)
             parts += [(row, start, stop) for start, stop in ranges]
 
         def inside(chunk, start, end):

@@ -210,7 +210,7 @@ def test_no_row_beside_a_damaged_page_is_lost(tmp_path):
 def lost_segments(folder, which):
     """Lose the segments of documents or of extractions, the largest, or all of them."""
     found = sorted((folder / "segments").iterdir(), key=lambda path: path.stat().st_size)
-    extracted = [path for path in found if "chunk.document" not in segments.read(path)]
+    extracted = [path for path in found if "chunk.document" not in segments.open_segment(path)]
     return {
         "documents": [path for path in found if path not in extracted],
         "extractions": extracted,
@@ -270,7 +270,7 @@ def test_without_its_ledger_the_same_chunks_are_asked_for_again(sound, copy):
     (copy / "calls.sqlite").unlink()
     damaged = max((copy / "segments").iterdir(), key=lambda path: path.stat().st_size)
     data = bytearray(damaged.read_bytes())
-    at = data.index(bytes(segments.read(damaged)["sentence.vectors"][1].data))
+    at = data.index(bytes(segments.open_segment(damaged)["sentence.vectors"][1].data))
     data[at] ^= 1
     damaged.write_bytes(data)
     chat = testing.ScriptedChat(reply_to)

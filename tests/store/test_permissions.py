@@ -13,7 +13,7 @@ from clew import testing
 from clew.api import open_index
 from clew.errors import StoreError
 from clew.models.ledger import Cost, Ledger
-from clew.store.opening import named_in
+from clew.store.opening import read_spec
 from clew.types import Usage
 
 MODELS = testing.models()
@@ -153,7 +153,7 @@ def test_a_folder_whose_files_may_not_be_looked_at(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Path, "read_text", refused)
     with pytest.raises(StoreError, match="i.clew may not be read: ask its owner to allow it"):
-        named_in(tmp_path / "i.clew")
+        read_spec(tmp_path / "i.clew")
 
 
 def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):

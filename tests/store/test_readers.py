@@ -12,7 +12,7 @@ import pytest
 
 from clew import index, testing
 from clew.derived import CachedArrays
-from clew.generation import compact, open_snapshot, wasted
+from clew.generation import compact, open_snapshot, wasted_share
 from clew.store import database
 from clew.store.embedded import EmbeddedStore
 from tests.index.build import MODELS, RECIPE, add, scratch
@@ -39,7 +39,7 @@ def read_until(stop, folder):
             again = MODELS.embedder.embed(texts, kind="document")
             assert len(again) == len(best)
             assert snapshot.documents(range(len(snapshot.layer("document"))))
-            assert wasted(store) < 1
+            assert wasted_share(store) < 1
             assert snapshot.get(N_CHUNKS)["n"].tolist() == [len(chunks)]
             assert chunks.tokens(best[0]).shape[1] == MODELS.embedder.dimension
             generations.append(snapshot.generation)

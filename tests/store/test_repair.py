@@ -76,7 +76,7 @@ def test_only_the_documents_concerned_are_indexed_again(sound, tmp_path):
     folder = tmp_path / "i.clew"
     shutil.copytree(sound, folder)
     [path, *_] = sorted((folder / "segments").iterdir())
-    arrays = segments.read(path)
+    arrays = segments.open_segment(path)
     bytes_of = bytes(arrays["chunk.vectors"][1].data)
     data = path.read_bytes()
     at = data.index(bytes_of)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from clew.text.analyze import (
     MARKS,
     STOP_WORDS,
-    counted_terms,
+    count_terms,
     fold,
     is_uncased,
     term_spans,
@@ -100,7 +100,7 @@ def test_a_hyphen_beside_an_unspaced_script_is_no_part_of_a_word():
 
 def test_counted_terms_tell_how_often_a_word_is_lower_case():
     """A word that is mostly written small is no name."""
-    assert counted_terms("Gauss met gauss and Gauss's Fram") == {
+    assert count_terms("Gauss met gauss and Gauss's Fram") == {
         "gauss": (3, 1),
         "met": (1, 1),
         "fram": (1, 0),

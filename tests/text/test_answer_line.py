@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.text.answer_line import AnswerText, after_marker, is_word
+from clew.text.answer_line import AnswerText, extract_answer, is_word
 
 PARTS = [
     "ANSWER:", "answer:", "AN", "SWER:", "xanswer:", "**", "*", "\n", " ", "  ", ",", ";", ".", "!",
@@ -31,7 +31,7 @@ def heard(pieces, text, unknown=""):
     listener = Listener()
     told = AnswerText(listener.append, unknown)
     for piece in pieces:
-        told.hear(piece)
+        told.feed(piece)
     before_end = listener.text()
     told.end(text)
     return before_end, listener
@@ -47,7 +47,7 @@ def test_whatever_the_pieces_the_answer_is_heard(data):
     """The pieces since the last None are the answer, nothing empty, however the reply is cut."""
     reply = data.draw(replies)
     places = data.draw(st.lists(st.integers(0, len(reply)), max_size=8))
-    text = after_marker(reply)
+    text = extract_answer(reply)
     _, listener = heard(cut(reply, places), text)
     assert listener.text() == text
     assert "" not in listener
@@ -65,9 +65,9 @@ def test_what_was_heard_need_not_be_taken_back(data):
     before = data.draw(words.map(" ".join))
     reply = f"{before}\nANSWER: {data.draw(words.map(' '.join))}\nThat is it, [4]."
     pieces = cut(reply, data.draw(st.lists(st.integers(0, len(reply)), max_size=20)))
-    before_end, listener = heard(pieces, after_marker(reply))
+    before_end, listener = heard(pieces, extract_answer(reply))
     assert None not in listener
-    assert before_end == after_marker(reply)  # the line has ended, so all of it is known
+    assert before_end == extract_answer(reply)  # the line has ended, so all of it is known
 
 
 def test_nobody_hears_what_stands_before_the_marker_or_behind_the_line():
@@ -103,7 +103,7 @@ def test_a_reply_that_begins_anew():
 def test_nobody_hears_that_nothing_is_known(reply):
     """Where the word for no answer refuses, it is kept back as long as nothing else follows."""
     assert heard(list(reply), "", "unknown")[1] == []
-    assert is_word(after_marker(reply), "unknown")
+    assert is_word(extract_answer(reply), "unknown")
     assert heard([*reply, "s"], "unknowns", "unknown")[1].text() == "unknowns"
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from clew.text.apparatus import asks_for, kind_of
+from clew.text.apparatus import apparatus_kind, asks_for
 
 LEADERS = "1 Ice . . . . . . . . 3\n2 Ships ....... 12\n2.1 Fram ....... 13\nNotes ..... 200"
 NUMBERED = "4. Memcheck\n\n4.1. Overview\n4.2. Errors\n4.2.1. Reads\n\n4.3. Options\n\n5. A"
@@ -36,7 +36,7 @@ REFERENCES = "Nansen, F. Farthest North. London, 1897.\nAmundsen, R. The South P
 )
 def test_apparatus(text, section, kind):
     """Lines say it, or a heading does and the lines agree."""
-    assert kind_of(text, section) == kind
+    assert apparatus_kind(text, section) == kind
 
 
 PROSE = (
@@ -66,7 +66,7 @@ PROSE = (
 )
 def test_no_apparatus(text, section):
     """Prose below a heading of that name, lists and tables stay what they are."""
-    assert kind_of(text, section) == ""
+    assert apparatus_kind(text, section) == ""
 
 
 def test_what_a_question_asks_for():

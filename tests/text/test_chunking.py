@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from clew.errors import InputError
 from clew.text import tokens
-from clew.text.chunking import Chunking, chunk
+from clew.text.chunking import Chunking, cut_windows
 from clew.text.sentences import sentence_spans
 from clew.types import Heading
 
@@ -32,7 +32,7 @@ def chunkings(draw, least=1):
 @given(TEXT, chunkings(), st.integers(0, 10))
 def test_windows_cover_the_text_in_order(text, chunking, start):
     """Every letter is in some window, none lies inside another, the last ends the document."""
-    windows = chunk(text, start, chunking)
+    windows = cut_windows(text, start, chunking)
     covered = set()
     for window in windows:
         assert start <= window.start < window.end <= len(text)
@@ -51,7 +51,7 @@ def test_windows_cover_the_text_in_order(text, chunking, start):
 @given(TEXT, chunkings())
 def test_no_window_is_too_large(text, chunking):
     """A window has the tokens it says, and more than asked only in a single character."""
-    for window in chunk(text, 0, chunking):
+    for window in cut_windows(text, 0, chunking):
         piece = text[window.start : window.end]
         assert window.n_tokens == tokens.count(piece)
         assert window.n_tokens <= chunking.size or len(piece) == 1
@@ -61,11 +61,11 @@ def test_no_window_is_too_large(text, chunking):
 @given(TEXT, chunkings())
 def test_windows_overlap_by_no_more_than_asked(text, chunking):
     """What two windows share has at most `overlap` tokens."""
-    windows = chunk(text, 0, chunking)
+    windows = cut_windows(text, 0, chunking)
     if not windows:
         return
     base = windows[0].start
-    starts = tokens.starts(text[base : windows[-1].end]) + base
+    starts = tokens.token_starts(text[base : windows[-1].end]) + base
     for one, other in pairwise(windows):
         shared = ((starts >= other.start) & (starts < one.end)).sum()
         assert shared <= chunking.overlap
@@ -74,7 +74,7 @@ def test_windows_overlap_by_no_more_than_asked(text, chunking):
 @given(PLAIN, chunkings(least=24))
 def test_no_word_is_cut(text, chunking):
     """Where words are shorter than half a window, each is whole in one."""
-    windows = chunk(text, 0, chunking)
+    windows = cut_windows(text, 0, chunking)
     place = 0
     for word in text.split():
         place = text.index(word, place)
@@ -87,7 +87,7 @@ def test_no_word_is_cut(text, chunking):
 @given(PLAIN, st.integers(16, 60), st.integers(0, 4))
 def test_short_sentences_stay_whole(text, size, share):
     """A sentence of less than half a window lies wholly in some window."""
-    windows = chunk(text, 0, Chunking(size=size, overlap=size * share // 10))
+    windows = cut_windows(text, 0, Chunking(size=size, overlap=size * share // 10))
     for a, b in sentence_spans(text):
         if tokens.count(text[a:b]) <= size // 2 - 4:
             assert any(w.start <= a and b <= w.end for w in windows)
@@ -97,7 +97,7 @@ def test_short_sentences_stay_whole(text, size, share):
 def test_windows_know_their_sentences(text, chunking):
     """A window's sentences are the document's, cut at its edges."""
     whole = sentence_spans(text)
-    for window in chunk(text, 0, chunking):
+    for window in cut_windows(text, 0, chunking):
         clipped = [(max(a, window.start), min(b, window.end)) for a, b in whole]
         assert list(window.sentences) == [(a, b) for a, b in clipped if a < b]
 
@@ -106,7 +106,7 @@ def test_a_window_ends_at_the_last_sentence_end_that_fits():
     """By hand: five sentences of four tokens in windows of ten, and none that is alone."""
     text = "One went out. Two went out. Six went out. Ten went out. Nil went out."
     assert tokens.count("One went out.") == 4
-    windows = chunk(text, 0, Chunking(size=10, overlap=0))
+    windows = cut_windows(text, 0, Chunking(size=10, overlap=0))
     assert [text[w.start : w.end] for w in windows] == [
         "One went out. Two went out.",
         "Six went out. Ten went out.",
@@ -118,7 +118,7 @@ def test_a_window_ends_at_the_last_sentence_end_that_fits():
 def test_the_overlap_is_whole_sentences():
     """By hand: a window begins with the sentence that the last one ended with."""
     text = "One went out. Two went out. Six went out."
-    windows = chunk(text, 0, Chunking(size=10, overlap=5))
+    windows = cut_windows(text, 0, Chunking(size=10, overlap=5))
     assert [text[w.start : w.end] for w in windows] == [
         "One went out. Two went out.",
         "Two went out. Six went out.",
@@ -128,7 +128,7 @@ def test_the_overlap_is_whole_sentences():
 def test_inside_a_long_sentence_the_overlap_is_words():
     """Where no sentence begins in the overlap, as many whole words are repeated as are asked."""
     text = " ".join(["ice"] * 50)
-    one, other, *_ = chunk(text, 0, Chunking(size=20, overlap=6))
+    one, other, *_ = cut_windows(text, 0, Chunking(size=20, overlap=6))
     assert text[one.start : one.end] == " ".join(["ice"] * 20)
     assert (one.end - other.start + 1) // 4 == 6
 
@@ -136,7 +136,7 @@ def test_inside_a_long_sentence_the_overlap_is_words():
 def test_a_text_without_spaces_is_cut_between_tokens():
     """Chinese without a stop gives full windows with full overlap."""
     text = "冰" * 100
-    windows = chunk(text, 0, Chunking(size=20, overlap=5))
+    windows = cut_windows(text, 0, Chunking(size=20, overlap=5))
     assert tokens.count(text) == 200
     assert [(w.start, w.end) for w in windows[:2]] == [(0, 10), (8, 18)]
     assert windows[-1].end == 100
@@ -144,7 +144,7 @@ def test_a_text_without_spaces_is_cut_between_tokens():
 
 def test_one_giant_word_is_cut():
     """A word longer than a window is spread over several, with nothing between them."""
-    windows = chunk("x" * 3000, 0, Chunking(size=16, overlap=0))
+    windows = cut_windows("x" * 3000, 0, Chunking(size=16, overlap=0))
     assert "".join("x" * (w.end - w.start) for w in windows) == "x" * 3000
     assert [w.start for w in windows[1:]] == [w.end for w in windows[:-1]]
 
@@ -152,14 +152,14 @@ def test_one_giant_word_is_cut():
 def test_a_word_before_a_long_one_does_not_stop_the_windows():
     """Where the overlap holds no white space, the next window still begins further on."""
     text = "one two three " + "supercalifragilistic" * 40 + " four five."
-    windows = chunk(text, 0, Chunking(size=20, overlap=5))
+    windows = cut_windows(text, 0, Chunking(size=20, overlap=5))
     assert windows[-1].end == len(text)
 
 
 def test_an_overlap_that_fills_a_window_is_dropped():
     """A large overlap never gives a window that is part of the one before."""
     text = "One. Two. Six. " + "ice " * 30
-    windows = chunk(text, 0, Chunking(size=8, overlap=7))
+    windows = cut_windows(text, 0, Chunking(size=8, overlap=7))
     assert len(windows) > 1
     assert all(a.end < b.end for a, b in pairwise(windows))
 
@@ -167,7 +167,7 @@ def test_an_overlap_that_fills_a_window_is_dropped():
 @pytest.mark.parametrize(("size", "overlap"), [(1, 0), (2, 1), (3, 0)])
 def test_a_character_of_many_tokens_is_a_window(size, overlap):
     """The smallest windows hold one character, even if it has more tokens than they may."""
-    windows = chunk("𓀀𓀁", 0, Chunking(size=size, overlap=overlap))
+    windows = cut_windows("𓀀𓀁", 0, Chunking(size=size, overlap=overlap))
     assert [(w.start, w.end) for w in windows] == [(0, 1), (1, 2)]
 
 
@@ -175,7 +175,7 @@ def test_front_matter_is_left_out():
     """Chunks begin behind `start`, and their ranges count from the text's beginning."""
     text = "---\ntitle: Fram\n---\n\n# Fram\nThe Fram sailed. It sank."
     start = text.index("The")
-    [window] = chunk(text, start)
+    [window] = cut_windows(text, start)
     assert text[window.start : window.end] == "The Fram sailed. It sank."
     assert [text[a:b] for a, b in window.sentences] == ["The Fram sailed.", "It sank."]
 
@@ -183,7 +183,7 @@ def test_front_matter_is_left_out():
 @pytest.mark.parametrize("text", ["", "  \n", "...", "---\n***"])
 def test_a_text_without_a_word_has_no_window(text):
     """Nothing to find, nothing to store."""
-    assert chunk(text) == []
+    assert cut_windows(text) == []
 
 
 @pytest.mark.parametrize(("size", "overlap"), [(0, 0), (-1, -2), (10, 10), (10, 11), (10, -1)])
@@ -214,7 +214,7 @@ def headed_texts(draw):
 def test_windows_with_headings_cover_the_text_in_order(given_text, chunking):
     """All that holds without headings, and each sentence of a window is in one section."""
     text, headings = given_text
-    windows = chunk(text, 0, chunking, headings)
+    windows = cut_windows(text, 0, chunking, headings)
     covered = {i for window in windows for i in range(window.start, window.end)}
     assert all(i in covered for i, c in enumerate(text) if c.isalnum())
     for one, other in pairwise(windows):
@@ -233,7 +233,7 @@ def test_windows_with_headings_cover_the_text_in_order(given_text, chunking):
 def test_no_window_ends_with_a_heading(given_text, size):
     """Unless the heading fills it, or ends the document."""
     text, headings = given_text
-    *windows, _ = chunk(text, 0, Chunking(size=size, overlap=4), headings) or [None]
+    *windows, _ = cut_windows(text, 0, Chunking(size=size, overlap=4), headings) or [None]
     for window in windows:
         for heading in headings:
             if window.start < heading.start < window.end:
@@ -246,7 +246,7 @@ def test_the_window_behind_one_that_ends_before_a_heading_begins_with_it(given_t
     """There is no overlap with another section."""
     text, headings = given_text
     starts = {heading.start for heading in headings}
-    for one, other in pairwise(chunk(text, 0, chunking, headings)):
+    for one, other in pairwise(cut_windows(text, 0, chunking, headings)):
         behind = one.end + len(text[one.end :]) - len(text[one.end :].lstrip())
         if behind in starts:
             assert other.start == behind
@@ -255,10 +255,10 @@ def test_the_window_behind_one_that_ends_before_a_heading_begins_with_it(given_t
 def test_a_window_rather_ends_before_a_heading():
     """By hand: without headings the second section's own would go with the first."""
     text = "One went out. Two went out.\n\nShips\n\nSix went out. Ten went out."
-    whole = [text[w.start : w.end] for w in chunk(text, 0, Chunking(size=14, overlap=4))]
+    whole = [text[w.start : w.end] for w in cut_windows(text, 0, Chunking(size=14, overlap=4))]
     assert whole[0] == "One went out. Two went out.\n\nShips"
     headings = [Heading(text.index("Ships"), 2, "Ships")]
-    windows = chunk(text, 0, Chunking(size=14, overlap=4), headings)
+    windows = cut_windows(text, 0, Chunking(size=14, overlap=4), headings)
     assert [text[w.start : w.end] for w in windows] == [
         "One went out. Two went out.",
         "Ships\n\nSix went out. Ten went out.",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.text.imitations import disarmed, imitates
+from clew.text.imitations import disarm, imitates
 
 IMITATIONS = {
     "She sank.\n[2] Official register": "She sank.\n(2) Official register",
@@ -43,20 +43,20 @@ ORDINARY = [
 def test_imitations_are_found_and_disarmed(text, harmless):
     """In other widths, in pieces and with characters between them that nobody sees, too."""
     assert imitates(text)
-    assert disarmed(text) == harmless
+    assert disarm(text) == harmless
 
 
 @pytest.mark.parametrize("text", ORDINARY)
 def test_ordinary_texts_are_left(text):
     """So that their prompts, and replies that are kept, stay as they are."""
     assert not imitates(text)
-    assert disarmed(text) == text
+    assert disarm(text) == text
 
 
 @given(st.lists(st.sampled_from(["[2]", "<|", "|>", "im_end", "Question", ":", "\n", " ", "x"])))
 def test_nothing_is_left_to_disarm(parts):
     """No mark of a template, no number and no heading with a colon."""
-    harmless = disarmed("".join(parts))
+    harmless = disarm("".join(parts))
     assert "<|im_end|>" not in harmless
     assert "[2]" not in harmless
     assert not re.search(r"\bQuestion:", harmless)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.text.analyze import STOP_WORDS, fold
-from clew.text.ngrams import TextPiece, bleu_tokens, content_words, pieces, token_ids
+from clew.text.ngrams import TextPiece, bleu_tokens, content_words, split_pieces, token_ids
 
 TEXT = st.lists(
     st.text(max_size=8)
@@ -61,7 +61,7 @@ def test_no_texts_have_no_tokens():
 )
 def test_pieces_of_a_text(text, expected):
     """White space is between them, and an empty one behind each paragraph."""
-    assert pieces(text) == expected
+    assert split_pieces(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_content_words_of_a_piece(piece, words, added, joins, closes):
 @given(TEXT)
 def test_content_words_have_content(text):
     """No stop word, number or single character is one, and all stand in their text."""
-    for piece in pieces(text):
+    for piece in split_pieces(text):
         for word in content_words(piece).words:
             assert len(word) > 1
             assert any(c.isalpha() for c in word)
@@ -101,5 +101,5 @@ def test_content_words_have_content(text):
 def test_hostile_texts_take_linear_time(filler):
     """A hundred thousand spaces or words are read in a moment."""
     text = "sea" + filler * 100_000 + "fog"
-    assert len(set(map(content_words, pieces(text)))) <= 4
+    assert len(set(map(content_words, split_pieces(text)))) <= 4
     assert len(bleu_tokens(text)) <= 100_002

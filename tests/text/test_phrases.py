@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.text.analyze import terms
-from clew.text.phrases import bound, overlap, phrase_spans, query_type
+from clew.text.phrases import overlap, phrase_spans, query_type, span_to_nearest
 
 TEXT = st.text(max_size=60) | st.lists(
     st.sampled_from(["sea ", "ice ", "the ", "1910 ", "pack-ice ", "北京大学", "Oslo's ", ", "])
@@ -66,7 +66,7 @@ def test_no_term_is_lost(text):
 )
 def test_a_phrase_is_bound_to_the_nearest_name(phrase, names, expected):
     """With all that stands between; the first of two names equally near."""
-    assert bound(phrase, names) == expected
+    assert span_to_nearest(phrase, names) == expected
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.text.sections import SEPARATOR, head, page_at, page_range, section_at
+from clew.text.sections import SEPARATOR, format_head, page_at, page_range, section_at
 from clew.types import Heading
 
 HEADINGS = st.lists(
@@ -52,7 +52,7 @@ def test_what_stands_above_a_passage():
     """Title, section and pages, those that there are."""
     assert page_range(None, None) == ""
     assert page_range(3, 3) == "p. 3"
-    assert head("Fram", "Ice > Drift", 3, 4) == "Fram > Ice > Drift, pp. 3-4"
-    assert head("", "Ice", None, None) == "Ice"
-    assert head("Fram", "", None, None) == "Fram"
-    assert head("", "", 3, None) == "p. 3"
+    assert format_head("Fram", "Ice > Drift", 3, 4) == "Fram > Ice > Drift, pp. 3-4"
+    assert format_head("", "Ice", None, None) == "Ice"
+    assert format_head("Fram", "", None, None) == "Fram"
+    assert format_head("", "", 3, None) == "p. 3"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from clew.errors import InputError
 from clew.text import tokens
 from clew.text.chunking import Chunking
-from clew.text.subchunks import halves
+from clew.text.subchunks import halve
 
 # Eight words, each of one token.
 CHUNKS = [
@@ -32,7 +32,7 @@ def texts_of(text, parts):
 
 def n_tokens(text, parts):
     """Count by where the tokens of the whole text begin."""
-    begins = tokens.starts(text)
+    begins = tokens.token_starts(text)
     return [int(((begins >= start) & (begins < end)).sum()) for start, end in parts]
 
 
@@ -59,14 +59,14 @@ def test_the_worked_example(depth, expected):
     """Eight words of one token; one token is not halved."""
     text = CHUNKS[1]
     assert tokens.count(text) == 8
-    assert texts_of(text, halves(text, 0, len(text), depth, 8)) == expected
+    assert texts_of(text, halve(text, 0, len(text), depth, 8)) == expected
 
 
 def test_characters_are_those_of_the_whole_text():
     """A chunk is a range of its document, and so are its parts."""
     document = ". ".join(CHUNKS)
     start = document.index("ice")
-    parts = halves(document, start, len(document), 1, 8)
+    parts = halve(document, start, len(document), 1, 8)
     assert texts_of(document, parts) == ["ice held the ship", " for the whole winter"]
     assert parts[0][0] == start
 
@@ -74,7 +74,7 @@ def test_characters_are_those_of_the_whole_text():
 def test_the_first_half_has_the_odd_token():
     """Five tokens are three and two."""
     text = "the ship left the port"
-    parts = halves(text, 0, len(text), 1, 8)
+    parts = halve(text, 0, len(text), 1, 8)
     assert texts_of(text, parts) == ["the ship left", " the port"]
 
 
@@ -82,7 +82,7 @@ def test_the_first_half_has_the_odd_token():
 def test_a_short_chunk_stays_whole(limit, n_parts):
     """Eight tokens where a chunk may have `limit`: only what is above its share is cut."""
     text = CHUNKS[0]
-    assert len(halves(text, 0, len(text), 2, limit)) == n_parts
+    assert len(halve(text, 0, len(text), 2, limit)) == n_parts
 
 
 @given(MIXED.map("".join), st.data(), HALVINGS, st.integers(1, 12))
@@ -90,7 +90,7 @@ def test_parts_cover_the_range(text, data, depth, limit):
     """In order, without a gap, and none of them empty, whatever the characters."""
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, len(text)))
-    parts = halves(text, start, end, depth, limit)
+    parts = halve(text, start, end, depth, limit)
     assert "".join(texts_of(text, parts)) == text[start:end]
     assert all(a < b for a, b in parts)
     assert all(one[1] == other[0] for one, other in pairwise(parts))
@@ -100,7 +100,7 @@ def test_parts_cover_the_range(text, data, depth, limit):
 @given(MIXED.map("".join), HALVINGS, st.integers(1, 12))
 def test_every_part_has_something_to_read(text, depth, limit):
     """A text of white space alone stays whole; any other leaves no such part."""
-    parts = halves(text, 0, len(text), depth, limit)
+    parts = halve(text, 0, len(text), depth, limit)
     if text.strip():
         assert all(map(str.strip, texts_of(text, parts)))
     else:
@@ -122,14 +122,14 @@ GAP = " \n\t" * 8  # of nine tokens
 def test_white_space_joins_its_neighbour(text, expected):
     """The part before it, or the first one with something to read."""
     assert tokens.count(GAP) == 9
-    assert texts_of(text, halves(text, 0, len(text), 5, 1)) == expected
+    assert texts_of(text, halve(text, 0, len(text), 5, 1)) == expected
 
 
 @given(WORDS.map("".join), HALVINGS, st.integers(0, 20))
 def test_no_part_of_a_chunk_is_above_its_share(text, depth, spare):
     """A chunk of at most `limit` tokens leaves parts of at most ⌈limit / 2^τ⌉ to read."""
     limit = max(tokens.count(text) + spare, 1)
-    parts = halves(text, 0, len(text), depth, limit)
+    parts = halve(text, 0, len(text), depth, limit)
     assert sum(n_tokens(text, parts)) == tokens.count(text)
     sizes = n_tokens(text, readable(text, parts))
     assert max(sizes, default=0) <= math.ceil(limit / 2**depth)
@@ -139,21 +139,21 @@ def test_no_part_of_a_chunk_is_above_its_share(text, depth, spare):
 def test_a_character_is_never_cut(text, depth):
     """One of several tokens may take a part above its share by the others, at most three."""
     limit = max(tokens.count(text), 1)
-    sizes = n_tokens(text, readable(text, halves(text, 0, len(text), depth, limit)))
+    sizes = n_tokens(text, readable(text, halve(text, 0, len(text), depth, limit)))
     assert max(sizes, default=0) <= math.ceil(limit / 2**depth) + 3
 
 
 @pytest.mark.parametrize("depth", [0, 1, 3])
 def test_an_empty_range_has_no_parts(depth):
     """Nothing to index."""
-    assert halves("some text", 4, 4, depth, 8) == []
+    assert halve("some text", 4, 4, depth, 8) == []
 
 
 @pytest.mark.parametrize(("depth", "limit"), [(-1, 8), (1, 0)])
 def test_senseless_numbers_are_refused(depth, limit):
     """Both values are named."""
     with pytest.raises(InputError, match=f"cannot halve {depth} times from {limit} tokens"):
-        halves("some text", 0, 9, depth, limit)
+        halve("some text", 0, 9, depth, limit)
 
 
 @pytest.mark.parametrize(("size", "most"), [(1, 0), (8, 3), (9, 3), (256, 8)])

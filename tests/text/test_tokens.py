@@ -59,13 +59,13 @@ def test_count_is_the_number_of_tokens(encoding, text):
 def test_markers_are_plain_text():
     """A document that holds <|endoftext|> neither fails nor hides what stands behind it."""
     assert tokens.count("<|endoftext|>") > 1
-    assert len(tokens.starts("<|endoftext|> a")) == tokens.count("<|endoftext|> a")
+    assert len(tokens.token_starts("<|endoftext|> a")) == tokens.count("<|endoftext|> a")
 
 
 @pytest.mark.parametrize("text", [t for t in TEXTS[1:] if "😀" not in t and "京" not in t])
 def test_starts_are_where_tokens_begin(encoding, text):
     """Where no character is shared, the pieces between starts are the tokens' own texts."""
-    begins = tokens.starts(text).tolist()
+    begins = tokens.token_starts(text).tolist()
     pieces = [text[a:b] for a, b in zip(begins, [*begins[1:], len(text)], strict=True)]
     ids = encoding.encode(text, disallowed_special=())
     assert pieces == [encoding.decode([i]) for i in ids]
@@ -73,7 +73,7 @@ def test_starts_are_where_tokens_begin(encoding, text):
 
 def test_a_character_of_several_tokens_starts_all_of_them():
     """The bytes of an emoji are tokens at the same place."""
-    begins = tokens.starts("a𓀀b").tolist()
+    begins = tokens.token_starts("a𓀀b").tolist()
     assert begins == [0, *[1] * (len(begins) - 2), 2]
     assert len(begins) > 3
 
@@ -81,16 +81,16 @@ def test_a_character_of_several_tokens_starts_all_of_them():
 @given(st.text(alphabet="ab1. \n\t-'é船\u0301\u00a0", max_size=400), st.integers(1, 40))
 def test_starts_are_the_same_block_by_block(text, size):
     """A long text is placed some at a time, and its tokens are those of the whole."""
-    whole = tokens.starts(text)
+    whole = tokens.token_starts(text)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(tokens, "_BLOCK", size)
-        assert tokens.starts(text).tolist() == whole.tolist()
+        assert tokens.token_starts(text).tolist() == whole.tolist()
 
 
 @given(MIXED)
 def test_starts_ascend_inside_the_text(text):
     """There is a start for each token, none before its forerunner or behind the end."""
-    begins = tokens.starts(text).tolist()
+    begins = tokens.token_starts(text).tolist()
     assert len(begins) == tokens.count(text)
     assert begins == sorted(begins)
     assert all(0 <= begin < len(text) for begin in begins)
@@ -109,7 +109,7 @@ def test_truncate_gives_a_prefix_that_fits(text, n):
 def test_truncate_keeps_as_many_tokens_as_fit():
     """A budget is used: the first three tokens of a sentence stay."""
     text = "The Fram left Oslo"
-    assert tokens.truncate(text, 3) == text[: int(tokens.starts(text)[3])]
+    assert tokens.truncate(text, 3) == text[: int(tokens.token_starts(text)[3])]
     assert tokens.truncate(text, 0) == ""
 
 
@@ -122,7 +122,7 @@ def test_truncate_cuts_no_character_in_two():
 def test_a_million_of_white_space_is_counted(white):
     """The encoder itself ends with an error there."""
     text = f"a{white * (1_000_000 // len(white))}b"
-    starts = tokens.starts(text)
+    starts = tokens.token_starts(text)
     assert starts[0] == 0
     assert starts[-1] >= len(text) - 2
     assert (np.diff(starts) > 0).all()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from clew import errors, index, testing
 from clew.index.building import rows_of
-from clew.layers.vectors import embedded_names
+from clew.layers.vectors import embed_names
 from clew.models.metered import Meter
 from clew.stopping import Stop
 from clew.testing import HashTokenEmbedder
@@ -34,7 +34,7 @@ class Shuffled:
 
     def do(self, task, given):
         if task == "names":
-            return embedded_names(*given, MODELS.embedder)
+            return embed_names(*given, MODELS.embedder)
         return rows_of(*given, REFUSING, Meter())
 
 

@@ -1,4 +1,4 @@
-"""Values found in arrays that ascend."""
+"""Search for values in ascending arrays."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def find(
+def match_sorted(
     among: NDArray[Any], values: NDArray[np.integer]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return which of some values are `among` ascending ones, as their places, and where there.
+    """Return the places of the values that ascending `among` has, and their places there.
 
     O(values log among).
 
@@ -24,5 +24,5 @@ def find(
         return np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp)
     own = values.astype(among.dtype, copy=False)  # else all of the others were copied
     places = np.minimum(np.searchsorted(among, own), len(among) - 1)
-    found = np.flatnonzero(among[places] == values)
-    return found, places[found]
+    matches = np.flatnonzero(among[places] == values)
+    return matches, places[matches]

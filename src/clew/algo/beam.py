@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from clew.algo.coding import Vectors, products_of
+from clew.algo.coding import Vectors, multiply_rows
 from clew.algo.links import neighbours
 from clew.algo.topk import top_k
 
@@ -52,7 +52,7 @@ class UnitGraph:
     vectors: Vectors
 
     @classmethod
-    def of(cls, link: csr_array, vectors: Vectors) -> UnitGraph:
+    def from_link(cls, link: csr_array, vectors: Vectors) -> UnitGraph:
         """Return the graph of a (n_units, n_entities) link."""
         turned = csr_array(link.T)
         return cls(
@@ -84,14 +84,14 @@ def grow_unit_sets(
     start = UnitSet((), (), tuple(sorted(set(seeds))), residual, 0.0)
     states, kept = [start], []
     for depth in range(beam.depth):
-        found: dict[tuple[int, ...], UnitSet] = {}
+        candidates: dict[tuple[int, ...], UnitSet] = {}
         for state, via, unit in _next_units(graph, states, beam.k, tried):
-            _add(found, _grown(graph, state, via, unit))
+            _add_set(candidates, _extend_set(graph, state, via, unit))
         for unit in seed_units if depth == 0 else ():
-            _add(found, _grown(graph, start, -1, unit))
-        if not found:
+            _add_set(candidates, _extend_set(graph, start, -1, unit))
+        if not candidates:
             break
-        states = _best(graph, found, score, beam)
+        states = _keep_best(graph, candidates, score, beam)
         kept += states
     return kept
 
@@ -103,7 +103,7 @@ def _next_units(
 
     The units of an entity are read once for all states that go on from it.
     """
-    directions = np.array([_direction(state.residual) for state in states], dtype=np.float32)
+    directions = np.array([_normalize(state.residual) for state in states], dtype=np.float32)
     places: dict[int, list[int]] = {}
     for place, state in enumerate(states):
         for entity in state.frontier:
@@ -113,7 +113,7 @@ def _next_units(
         if tried is not None:
             tried(entity, directions[here])
         pool = graph.units_of(entity)
-        similarity = products_of(graph.vectors, pool, directions[here].T)
+        similarity = multiply_rows(graph.vectors, pool, directions[here].T)
         for place, scores in zip(here, similarity.T, strict=True):
             known = states[place].units
             best = pool[top_k(scores, k + len(known))].tolist()
@@ -123,35 +123,35 @@ def _next_units(
             yield from ((state, entity, unit) for unit in near[place, entity])
 
 
-def _direction(residual: NDArray[np.float64]) -> NDArray[np.float64]:
+def _normalize(residual: NDArray[np.float64]) -> NDArray[np.float64]:
     length = float(np.linalg.norm(residual))
     return residual / length if length > 0 else residual
 
 
-def _grown(graph: UnitGraph, state: UnitSet, via: int, unit: int) -> UnitSet:
+def _extend_set(graph: UnitGraph, state: UnitSet, via: int, unit: int) -> UnitSet:
     """Return the state with one more unit; its residual is still the one before."""
     units, frontier = (*state.units, unit), tuple(graph.entities_of(unit))
     return UnitSet(units, (*state.via, via), frontier, state.residual, 0.0)
 
 
-def _add(found: dict[tuple[int, ...], UnitSet], state: UnitSet) -> None:
+def _add_set(sets: dict[tuple[int, ...], UnitSet], state: UnitSet) -> None:
     """Add a state; one with the same units gets the union of both frontiers."""
     key = tuple(sorted(state.units))
-    if key in found:
-        merged = {*found[key].frontier, *state.frontier}
-        state = replace(found[key], frontier=tuple(sorted(merged)))
-    found[key] = state
+    if key in sets:
+        merged = {*sets[key].frontier, *state.frontier}
+        state = replace(sets[key], frontier=tuple(sorted(merged)))
+    sets[key] = state
 
 
-def _best(
-    graph: UnitGraph, found: dict[tuple[int, ...], UnitSet], score: Score, beam: Beam
+def _keep_best(
+    graph: UnitGraph, sets: dict[tuple[int, ...], UnitSet], score: Score, beam: Beam
 ) -> list[UnitSet]:
     """Return the best of the found sets, scored, and what each leaves of the query."""
-    keys = sorted(found)
+    keys = sorted(sets)
     scores = score(keys)
     best = []
     for i in top_k(scores, beam.width):
-        state = found[keys[i]]
-        said = graph.vectors[state.units[-1]] if beam.query_updating else 0.0
-        best.append(replace(state, residual=state.residual - said, score=float(scores[i])))
+        state = sets[keys[i]]
+        explained = graph.vectors[state.units[-1]] if beam.query_updating else 0.0
+        best.append(replace(state, residual=state.residual - explained, score=float(scores[i])))
     return best

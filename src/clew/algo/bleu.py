@@ -35,28 +35,30 @@ def leave_one_out_bleu(
     if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(tokens) or (lengths < 0).any():
         raise InputError(f"offsets of chunks must ascend from 0 to the {len(tokens)} tokens there")
     totals = np.maximum(lengths - np.arange(LONGEST)[:, None], 0)
-    matches = _matches(tokens, lengths)
+    matches = _count_matches(tokens, lengths)
     scores = _mean_precision(matches, totals, FLOOR if smooth == "floor" else 0.0)
     return np.where(matches.any(axis=0), scores * _brevity_penalty(lengths), 0.0)
 
 
-def _matches(tokens: NDArray[np.integer], lengths: NDArray[np.integer]) -> NDArray[np.float64]:
+def _count_matches(
+    tokens: NDArray[np.integer], lengths: NDArray[np.integer]
+) -> NDArray[np.float64]:
     """Return the (4, n_chunks) clipped counts of n-grams that other chunks have too."""
     matches = np.zeros((LONGEST, len(lengths)))
     chunk = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
     ends = np.cumsum(lengths)
-    word, shared, matches[0] = _clipped(tokens, chunk, len(lengths))
+    word, shared, matches[0] = _clip_counts(tokens, chunk, len(lengths))
     start, gram = np.flatnonzero(shared), word[shared]  # where each n-gram starts, and its number
     for n in range(1, LONGEST):
         inside = start + n < ends[chunk[start]]
         start, gram = start[inside], gram[inside]
         gram = gram * len(tokens) + word[start + n]  # below len(tokens) squared
-        gram, shared, matches[n] = _clipped(gram, chunk[start], len(lengths))
+        gram, shared, matches[n] = _clip_counts(gram, chunk[start], len(lengths))
         start, gram = start[shared], gram[shared]  # no longer one can be shared if this is not
     return matches
 
 
-def _clipped(
+def _clip_counts(
     gram: NDArray[np.integer], chunk: NDArray[np.int32], n_chunks: int
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_], NDArray[np.float64]]:
     """Return the n-grams numbered from 0, whether other chunks have them, and their counts.
@@ -65,24 +67,24 @@ def _clipped(
     clipped, to (n_chunks,).
     """
     order = np.argsort(gram, kind="stable")  # chunks ascend inside an n-gram
-    new = _changes(gram[order])
+    new = _mark_changes(gram[order])
     row = np.cumsum(new) - 1
     numbers, shared = np.empty_like(row), np.empty_like(new)
     numbers[order] = row
     chunk = chunk[order]
-    pairs = np.flatnonzero(new | _changes(chunk))  # one for each n-gram and chunk that has it
+    pairs = np.flatnonzero(new | _mark_changes(chunk))  # one for each n-gram and chunk that has it
     counts = np.diff(pairs, append=len(gram))
-    clips = _best_of_others(counts, row[pairs])
+    clips = _max_of_others(counts, row[pairs])
     shared[order] = np.repeat(clips > 0, counts)
     sums = np.bincount(chunk[pairs], np.minimum(counts, clips), minlength=n_chunks)
     return numbers, shared, sums.astype(np.float64)
 
 
-def _best_of_others(counts: NDArray[np.intp], gram: NDArray[np.intp]) -> NDArray[np.intp]:
+def _max_of_others(counts: NDArray[np.intp], gram: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return for each of the (n,) counts the highest other count of the same n-gram, or 0."""
     if not len(gram):
         return counts
-    first = np.flatnonzero(_changes(gram))
+    first = np.flatnonzero(_mark_changes(gram))
     highest = np.maximum.reduceat(counts, first)[gram]
     is_highest = counts == highest
     alone = is_highest & (np.add.reduceat(is_highest, first, dtype=np.intp)[gram] == 1)
@@ -90,7 +92,7 @@ def _best_of_others(counts: NDArray[np.intp], gram: NDArray[np.intp]) -> NDArray
     return np.where(alone, second, highest)
 
 
-def _changes(ids: NDArray[np.integer]) -> NDArray[np.bool_]:
+def _mark_changes(ids: NDArray[np.integer]) -> NDArray[np.bool_]:
     """Say of each of the (n,) ids whether it differs from the one before; the first one does."""
     changes = np.ones(len(ids), dtype=np.bool_)
     np.not_equal(ids[1:], ids[:-1], out=changes[1:])
@@ -100,10 +102,10 @@ def _changes(ids: NDArray[np.integer]) -> NDArray[np.bool_]:
 def _mean_precision(
     matches: NDArray[np.float64], totals: NDArray[np.integer], floor: float
 ) -> NDArray[np.float64]:
-    """Return the (n_chunks,) geometric means of matches / totals, over orders that there are."""
-    found = np.where(matches > 0, matches, floor)
-    precision = np.divide(found, totals, out=np.ones_like(found), where=totals > 0)
-    logs = np.log(precision, out=np.full_like(found, -np.inf), where=precision > 0)
+    """Return the (n_chunks,) geometric means of matches / totals over the orders with n-grams."""
+    smoothed = np.where(matches > 0, matches, floor)
+    precision = np.divide(smoothed, totals, out=np.ones_like(smoothed), where=totals > 0)
+    logs = np.log(precision, out=np.full_like(smoothed, -np.inf), where=precision > 0)
     orders = np.maximum((totals > 0).sum(axis=0), 1)
     means: NDArray[np.float64] = np.exp(logs.sum(axis=0) / orders)
     return means

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.algo.ascending import find
+from clew.algo.ascending import match_sorted
 from clew.algo.topk import DECIMALS
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class _Posting:
     def gains(
         self, places: NDArray[np.intp] | slice, lengths: Lengths, k1: float, b: float
     ) -> NDArray[np.float64]:
-        """Return what the term adds to the scores of the chunks in some places."""
+        """Return the score that the term adds to the chunks in some places."""
         tf = self.counts[places].astype(np.float64)
         length = lengths.of_chunks[self.chunks[places]] / (lengths.mean or 1.0)
         return np.asarray(self.most * tf / (tf + k1 * (1 - b + b * length)))
@@ -50,7 +50,7 @@ class Lengths:
     n_chunks: int  # of the index, of which those above may be a part
 
     @classmethod
-    def of(cls, lengths: NDArray[np.number]) -> Lengths:
+    def from_counts(cls, lengths: NDArray[np.number]) -> Lengths:
         """Return them with their mean."""
         return cls(lengths, float(lengths.mean()) if len(lengths) else 0.0, len(lengths))
 
@@ -71,12 +71,12 @@ def bm25_scores(
     O(n_chunks + postings of the terms).
     """
     scores = np.zeros(len(lengths.of_chunks))
-    for posting in _rarest_first(postings, lengths, terms, df, k1):
+    for posting in _sort_postings(postings, lengths, terms, df, k1):
         scores[posting.chunks] += posting.gains(slice(None), lengths, k1, b)
     return scores
 
 
-def bm25_scores_of(
+def bm25_chunk_scores(
     postings: Link,
     lengths: Lengths,
     terms: NDArray[np.intp],
@@ -88,13 +88,13 @@ def bm25_scores_of(
 ) -> NDArray[np.float64]:
     """Return `bm25_scores` of some chunks. O(chunks log n_chunks) for each term."""
     scores = np.zeros(len(chunks))
-    for posting in _rarest_first(postings, lengths, terms, df, k1):
-        rows, places = find(posting.chunks, chunks)
+    for posting in _sort_postings(postings, lengths, terms, df, k1):
+        rows, places = match_sorted(posting.chunks, chunks)
         scores[rows] += posting.gains(places, lengths, k1, b)
     return scores
 
 
-def bm25_best(
+def bm25_candidates(
     postings: Link,
     lengths: Lengths,
     terms: NDArray[np.intp],
@@ -104,45 +104,45 @@ def bm25_best(
     k1: float = 1.2,
     b: float = 0.75,
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Return chunks, ascending, among which are the `k` best of `bm25_scores`, and their scores.
+    """Return ascending chunks that include the `k` best by `bm25_scores`, and their scores.
 
     None of them has no term of the query. O(p log p) for the p postings of the rarer terms.
     """
     chunks, scores = np.zeros(0, dtype=np.intp), np.zeros(0)
-    found = _rarest_first(postings, lengths, terms, df, k1)
-    left = sum(posting.most for posting in found)
-    for posting in found:
+    rarest = _sort_postings(postings, lengths, terms, df, k1)
+    left = sum(posting.most for posting in rarest)
+    for posting in rarest:
         least = np.partition(scores, -k)[-k] if 0 < k <= len(scores) else 0.0
         if least > left + _ROUNDING:
             may = scores + left + _ROUNDING >= least
             chunks, scores = chunks[may], scores[may]
-            rows, places = find(posting.chunks, chunks)
+            rows, places = match_sorted(posting.chunks, chunks)
             scores[rows] += posting.gains(places, lengths, k1, b)
         else:
             gains = posting.gains(slice(None), lengths, k1, b)
-            chunks, scores = _together(chunks, scores, posting.chunks, gains)
+            chunks, scores = _merge_scores(chunks, scores, posting.chunks, gains)
         left -= posting.most
     return chunks, scores
 
 
-def _rarest_first(
+def _sort_postings(
     postings: Link,
     lengths: Lengths,
     terms: NDArray[np.intp],
     df: NDArray[np.integer] | None,
     k1: float,
 ) -> list[_Posting]:
-    found = []
+    sorted_postings = []
     distinct, first = np.unique(terms, return_index=True)
     for term, place in zip(distinct.tolist(), first.tolist(), strict=True):
         chunks, counts = postings.entries(term)
         n = len(chunks) if df is None else int(df[place])
         idf = np.log1p((lengths.n_chunks - n + 0.5) / (n + 0.5))
-        found.append(_Posting(chunks, counts, float(idf * (k1 + 1))))
-    return sorted(found, key=lambda posting: len(posting.chunks))
+        sorted_postings.append(_Posting(chunks, counts, float(idf * (k1 + 1))))
+    return sorted(sorted_postings, key=lambda posting: len(posting.chunks))
 
 
-def _together(
+def _merge_scores(
     chunks: NDArray[np.intp],
     scores: NDArray[np.float64],
     more: NDArray[np.integer],

@@ -39,8 +39,8 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
-    """What a search found and how much it looked at."""
+class PieceSearch:
+    """The pieces that a search found, and how much of the graph it settled."""
 
     pieces: tuple[Piece, ...]  # in the order of discovery, no two with the same nodes
     settled: int  # pairs of a node and a group whose bubble reached it
@@ -48,7 +48,7 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedPiece:
     """A piece with what its rank depends on."""
 
     piece: Piece
@@ -58,7 +58,7 @@ class Ranked:
     covers: tuple[bool, ...]  # of which groups it has one
 
 
-def expand(
+def expand_groups(
     graph: Subdivided,
     costs: Costs,
     groups: Sequence[Collection[int]],
@@ -68,7 +68,7 @@ def expand(
     full: bool = True,
     intra: bool = True,
     limit: int = 5_000,
-) -> Search:
+) -> PieceSearch:
     """Return pieces that connect anchors of several groups, those found at the least cost first.
 
     `groups` are nodes. Going to a node adds its cost; an anchor costs its own bubble nothing.
@@ -89,16 +89,16 @@ def expand(
     anchors = [sorted(set(group)) for group in groups if group]
     if len(anchors) < 2:
         singles = tuple(Piece((node,), (), "single") for node in chain(*anchors))
-        return Search(singles, 0, stopped=False)
+        return PieceSearch(singles, 0, stopped=False)
     bubbles = _Bubbles(graph, costs, anchors, hops=hops, budget=budget, intra=intra)
     stopped = bubbles.grow(full=full, limit=limit)
     pieces = tuple(bubbles.pieces.values())
     if not pieces:
         pieces = (Piece(tuple(sorted(bubbles.anchors)), (), "fallback"),)
-    return Search(pieces, len(bubbles.nodes), stopped)
+    return PieceSearch(pieces, len(bubbles.nodes), stopped)
 
 
-def ranked(
+def rank_pieces(
     pieces: Sequence[Piece],
     costs: Costs,
     groups: Sequence[Collection[int]],
@@ -108,7 +108,7 @@ def ranked(
     penalty: float = 1.1,
     n_entities: int,
     entities_only: bool = False,
-) -> list[Ranked]:
+) -> list[RankedPiece]:
     """Return the pieces by score, best first; equal ones by size, then by their nodes.
 
     The score is 1 / (cost · e^(alpha · missing) · penalty + EPSILON), with `penalty` for "intra"
@@ -116,8 +116,8 @@ def ranked(
     cost is the mean over entities; over triples where a piece has no entity.
     """
     nodes = np.unique(np.array([node for piece in pieces for node in piece.nodes], dtype=np.intp))
-    cost_of = dict(zip(nodes.tolist(), _millionths(costs, nodes).tolist(), strict=True))
-    found = []
+    cost_of = dict(zip(nodes.tolist(), _to_millionths(costs, nodes).tolist(), strict=True))
+    ranking = []
     for piece in pieces:
         entities = [node for node in piece.nodes if node < n_entities]
         counted = entities if entities_only and entities else piece.nodes
@@ -125,19 +125,19 @@ def ranked(
         covers = tuple(not set(piece.nodes).isdisjoint(group) for group in groups)
         missing = math.fsum(w for w, has in zip(weights, covers, strict=True) if not has)
         factor = math.exp(alpha * missing) * (penalty if piece.kind == "intra" else 1.0)
-        found.append(Ranked(piece, 1 / (cost * factor + EPSILON), cost, missing, covers))
+        ranking.append(RankedPiece(piece, 1 / (cost * factor + EPSILON), cost, missing, covers))
     return sorted(
-        found, key=lambda r: (-round(r.score, DECIMALS), len(r.piece.nodes), r.piece.nodes)
+        ranking, key=lambda r: (-round(r.score, DECIMALS), len(r.piece.nodes), r.piece.nodes)
     )
 
 
-def diverse(found: Sequence[Ranked], n: int, most_shared: float = 0.5) -> list[int]:
+def select_diverse(ranking: Sequence[RankedPiece], n: int, most_shared: float = 0.5) -> list[int]:
     """Return the positions of at most `n` ranked pieces that differ, best first.
 
     Of any two, the nodes they share are less than `most_shared` of all that they have.
     """
     chosen: list[int] = []
-    sets = [set(each.piece.nodes) for each in found]
+    sets = [set(each.piece.nodes) for each in ranking]
     for i, nodes in enumerate(sets):
         if len(chosen) == n:
             break
@@ -148,11 +148,11 @@ def diverse(found: Sequence[Ranked], n: int, most_shared: float = 0.5) -> list[i
 
 _Entry = tuple[int, int, int, int, int]
 """A cost, a group, the node that its bubble comes to, the state before it, or -1 for an anchor, and
-for a triple that an entity leads to its row in the table of `_Fans`, otherwise 0."""
+for a triple that an entity leads to its row in the table of `_SortedTriples`, otherwise 0."""
 
 
-class _Fans:
-    """The triples of entities, cheapest first, with costs asked for in blocks, once for all groups.
+class _SortedTriples:
+    """The triples of entities by cost, sorted in blocks and shared by all groups.
 
     They are rows of a table. Those of an entity follow each other; then comes a row that has no
     triple, -1, the entity for its end, and for its cost the row where they go on, or 0. The columns
@@ -170,35 +170,37 @@ class _Fans:
         self.end_costs = array("q", [0])
         self.rests: dict[int, NDArray[np.int64]] = {}  # (2, n) costs and triples not in the table
 
-    def open(self, entity: int, soon: Iterable[int]) -> None:
+    def sort(self, entity: int, soon: Iterable[int]) -> None:
         """Put the triples of an entity in order, and those of entities that may come `soon`.
 
         Where there are many, it is done when it is their turn, and only as far as they are wanted.
         """
         if len(self.graph.triples_of(entity)) > _BLOCK:
-            triples = self._nodes(self.graph.triples_of(entity))
-            self.rests[entity] = np.stack([_millionths(self.prices, triples), triples])
-            self.begins[entity] = self._cheapest(entity)
+            triples = self._triple_nodes(self.graph.triples_of(entity))
+            self.rests[entity] = np.stack([_to_millionths(self.prices, triples), triples])
+            self.begins[entity] = self._load_cheapest(entity)
             return
         new = np.array(sorted({entity, *soon}.difference(self.begins)), dtype=np.int64)
-        self._open(new[self.graph.begins[new + 1] - self.graph.begins[new] <= _BLOCK])
+        self._load(new[self.graph.begins[new + 1] - self.graph.begins[new] <= _BLOCK])
 
-    def after(self, row: int) -> int:
+    def next_row(self, row: int) -> int:
         """Return the row where the triples go on after a row without one, or 0 for no more."""
         if not self.costs[row] and self.ends[row] in self.rests:
-            self.costs[row] = self._cheapest(self.ends[row])
+            self.costs[row] = self._load_cheapest(self.ends[row])
         return self.costs[row]
 
-    def _open(self, entities: NDArray[np.int64]) -> None:
+    def _load(self, entities: NDArray[np.int64]) -> None:
         """Put all triples of entities into the table."""
         begins = self.graph.begins[entities]
         sizes = self.graph.begins[entities + 1] - begins
         stops = sizes.cumsum()
         owners = np.arange(len(entities)).repeat(sizes)
         places = np.arange(len(owners))
-        triples = self._nodes(self.graph.incident[places + (begins - stops + sizes)[owners]])
-        ends = self._ends(triples, entities[owners])
-        costs, end_costs = _millionths(self.prices, np.concatenate([triples, ends])).reshape(2, -1)
+        triples = self._triple_nodes(self.graph.incident[places + (begins - stops + sizes)[owners]])
+        ends = self._other_ends(triples, entities[owners])
+        costs, end_costs = _to_millionths(self.prices, np.concatenate([triples, ends])).reshape(
+            2, -1
+        )
         order = np.lexsort((costs, owners))
         table = np.zeros((4, len(places) + len(entities)), dtype=np.int64)
         for row, column in zip(table, (costs, triples, ends, end_costs), strict=True):
@@ -208,7 +210,7 @@ class _Fans:
         firsts = self._append(table) + lasts - sizes
         self.begins.update(zip(entities.tolist(), firsts.tolist(), strict=True))
 
-    def _cheapest(self, entity: int) -> int:
+    def _load_cheapest(self, entity: int) -> int:
         """Put the cheapest of the rest into the table, as many as are there; return the row."""
         rest = self.rests.pop(entity)
         n_known = len(self.graph.triples_of(entity)) - rest.shape[1]
@@ -218,14 +220,14 @@ class _Fans:
             self.rests[entity] = rest[:, ~taken]
         costs, triples = rest[:, taken]
         order = np.argsort(costs, kind="stable")
-        ends = self._ends(triples[order], entity)
-        table = np.stack([costs[order], triples[order], ends, _millionths(self.prices, ends)])
+        ends = self._other_ends(triples[order], entity)
+        table = np.stack([costs[order], triples[order], ends, _to_millionths(self.prices, ends)])
         return self._append(np.append(table, [[0], [-1], [entity], [0]], axis=1))
 
-    def _nodes(self, rows: NDArray[np.int32]) -> NDArray[np.int64]:
+    def _triple_nodes(self, rows: NDArray[np.int32]) -> NDArray[np.int64]:
         return rows.astype(np.int64) + self.graph.n_entities
 
-    def _ends(
+    def _other_ends(
         self, triples: NDArray[np.int64], owners: NDArray[np.int64] | int
     ) -> NDArray[np.int64]:
         """Return the end of each triple that is not its owner."""
@@ -260,7 +262,7 @@ class _Bubbles:
         intra: bool,
     ) -> None:
         self.graph = graph
-        self.fans = _Fans(graph, costs)
+        self.fans = _SortedTriples(graph, costs)
         self.groups = groups
         self.hops = hops
         self.budget = budget
@@ -291,14 +293,14 @@ class _Bubbles:
         left, pieces, fans = self.left, self.pieces, self.fans
         met: dict[int, tuple[int, ...]] = {}  # the states of a node
         touched: list[dict[int, list[int]]] = [{} for _ in self.groups]  # triples at unsettled ends
-        anchored = self._ends_of_anchors()
+        anchored = self._anchor_ends()
         heap: list[_Entry] = [
             (0, group, anchor, -1, 0) for group, each in enumerate(self.groups) for anchor in each
         ]
         while heap and (len(pieces) < budget or (full and not self.has_full)):
             cost, group, node, source, row = heappop(heap)
             own = self.settled[group]
-            wanted = row + 1 if row else 0  # the row of the triple that comes next, if one does
+            next_row = row + 1 if row else 0  # the row of the triple that comes next, if one does
             if node not in own:
                 state = len(nodes)
                 if state == limit:
@@ -318,15 +320,15 @@ class _Bubbles:
                 else:
                     met[node] = tips = (*met[node], state)
                     if len(pieces) < budget or len(tips) == n_groups:
-                        self._meet(tips)
+                        self._add_meeting(tips)
                 if node < n_entities:
                     near = touched[group].pop(node, ())
                     if len(near) > 1:  # one would be the state before
                         self._join(group, state, sorted(near, key=nodes.__getitem__))
                     if left[state]:
                         if node not in fans.begins:
-                            fans.open(node, [e[2] for e in heap[:_BLOCK] if e[2] < n_entities])
-                        source, wanted = state, fans.begins[node]
+                            fans.sort(node, [e[2] for e in heap[:_BLOCK] if e[2] < n_entities])
+                        source, next_row = state, fans.begins[node]
                 else:
                     # There is a step left: a path as long as it may be ends at an entity.
                     ends = ((fans.ends[row], fans.end_costs[row]),) if row else anchored[node]
@@ -337,28 +339,28 @@ class _Bubbles:
                                 touched[group].setdefault(end, []).append(state)
                         elif origins[own[end]] != origins[state]:
                             self._join(group, state, [own[end]])
-            while wanted:
-                triple = fans.triples[wanted]
+            while next_row:
+                triple = fans.triples[next_row]
                 if triple < 0:
-                    wanted = fans.after(wanted)
+                    next_row = fans.next_row(next_row)
                 elif triple in own:
-                    wanted += 1
+                    next_row += 1
                 else:
-                    price = costs[source] + fans.costs[wanted]
-                    heappush(heap, (price, group, triple, source, wanted))
+                    price = costs[source] + fans.costs[next_row]
+                    heappush(heap, (price, group, triple, source, next_row))
                     break
         return False
 
-    def _ends_of_anchors(self) -> dict[int, list[tuple[int, int]]]:
+    def _anchor_ends(self) -> dict[int, list[tuple[int, int]]]:
         """Return for triples that are anchors their ends, ascending, and what these cost."""
         n = self.graph.n_entities
         ends_of = {node: sorted(self.graph.ends_of(node - n)) for node in self.anchors if node >= n}
         ends = np.unique(np.array([*chain(*ends_of.values())], dtype=np.intp))
-        prices = _millionths(self.fans.prices, ends)
+        prices = _to_millionths(self.fans.prices, ends)
         cost_of = dict(zip(ends.tolist(), prices.tolist(), strict=True))
         return {node: [(end, cost_of[end]) for end in ends] for node, ends in ends_of.items()}
 
-    def _meet(self, tips: tuple[int, ...]) -> None:
+    def _add_meeting(self, tips: tuple[int, ...]) -> None:
         """Add the piece of all bubbles that have come to a node, if it is a new one.
 
         What the paths share at the node's end is a dead end, unless an anchor stands there. Without
@@ -401,7 +403,7 @@ class _Bubbles:
         return path
 
 
-def _millionths(costs: Costs, nodes: NDArray[np.intp]) -> NDArray[np.int64]:
+def _to_millionths(costs: Costs, nodes: NDArray[np.intp]) -> NDArray[np.int64]:
     """Return costs as whole numbers: their sums are exact, so equal ones are equal."""
     whole: NDArray[np.int64] = np.rint(costs(nodes) * 10**DECIMALS).astype(np.int64)
     return whole

@@ -1,4 +1,4 @@
-"""Choose rows as a set: each for what it adds to those that were chosen before it."""
+"""Choose rows as a set: each for what it adds to the rows already chosen."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Candidates:
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class QueryTokens:
     """The query's m tokens, and rows as vectors of the same kind."""
 
     weights: NDArray[np.float64]  # (m,) >= 0
@@ -34,16 +34,16 @@ class Wording:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shares:
-    """What counts beside a row's prior, whose weight is 1."""
+class ChoiceWeights:
+    """The weights of what is counted beside a row's prior, whose weight is 1."""
 
     gain: float = 2.5  # of the query's tokens that no chosen row met so well
     residual: float = 0.3  # nearness to what the chosen rows leave of the query
     named: float = 0.3  # whether the query or a chosen row names it
 
 
-def choose(rows: Candidates, asked: Wording, shares: Shares) -> list[int]:
-    """Return all n rows in the order in which they join the set, those that repeat one last.
+def choose_rows(rows: Candidates, query: QueryTokens, shares: ChoiceWeights) -> list[int]:
+    """Return all n rows in the order in which they join the set; repetitions come last.
 
     The gain of a row is how much it raises the mean, weighted by the tokens, of the best match of
     each token among the chosen rows. What is left of the query is the sum of its tokens, each with
@@ -52,7 +52,7 @@ def choose(rows: Candidates, asked: Wording, shares: Shares) -> list[int]:
     lower row. O(n² (m + d)).
     """
     n = len(rows.prior)
-    weights = asked.weights / max(float(asked.weights.sum()), 1e-12)
+    weights = query.weights / max(float(query.weights.sum()), 1e-12)
     met = np.zeros(rows.matches.shape[1])
     named = np.asarray(rows.named, dtype=np.float64)
     free, behind = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
@@ -60,8 +60,8 @@ def choose(rows: Candidates, asked: Wording, shares: Shares) -> list[int]:
     ranges: tuple[float, float] | None = None
     while free.any():
         gains = np.maximum(rows.matches - met, 0) @ weights
-        near = _near(asked, weights * np.maximum(1 - met, 0) ** 2)
-        ranges = ranges or (_range(gains), _range(near))
+        near = _token_cosines(query, weights * np.maximum(1 - met, 0) ** 2)
+        ranges = ranges or (_value_range(gains), _value_range(near))
         scores = rows.prior + shares.named * named
         scores = scores + shares.gain * gains / ranges[0] + shares.residual * near / ranges[1]
         here = np.flatnonzero(free & ~behind if (free & ~behind).any() else free)
@@ -74,16 +74,16 @@ def choose(rows: Candidates, asked: Wording, shares: Shares) -> list[int]:
     return chosen
 
 
-def _near(asked: Wording, left: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the (n,) cosines of the rows to the tokens, each by what is `left` of it."""
-    query = left @ asked.tokens
+def _token_cosines(tokens: QueryTokens, left: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the (n,) cosines of the rows to the tokens, weighted by what is `left` of each."""
+    query = left @ tokens.tokens
     length = float(np.linalg.norm(query))
     if not length > 0:
-        return np.zeros(len(asked.vectors))
-    return np.asarray(asked.vectors @ (query / length), dtype=np.float64)
+        return np.zeros(len(tokens.vectors))
+    return np.asarray(tokens.vectors @ (query / length), dtype=np.float64)
 
 
-def _range(values: NDArray[np.float64]) -> float:
+def _value_range(values: NDArray[np.float64]) -> float:
     """Return the range of some values; 1 where they are all equal, which leaves them so."""
     spread = float(np.ptp(values)) if len(values) else 0.0
     return spread if spread > 1e-9 else 1.0

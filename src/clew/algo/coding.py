@@ -1,4 +1,4 @@
-"""Vectors in one, two, four or eight bits a number, each coded by itself.
+"""Vectors in one, two, four or eight bits a number; each vector is coded on its own.
 
 A number becomes the nearest of 2^b levels. Of one to four bits these are Lloyd's and Max's for
 normally distributed numbers (Max 1960, "Quantizing for minimum distortion", IRE Transactions on
@@ -33,7 +33,7 @@ _POSITIVE = {  # levels, by bits
 
 
 class Vectors(Protocol):
-    """(n, d) rows of float32: an array, or what reads some of them when they are asked for."""
+    """(n, d) rows of float32: an array, or an object that reads rows on access."""
 
     def __len__(self) -> int: ...
 
@@ -52,41 +52,43 @@ class Vectors(Protocol):
         ...
 
 
-def products_of(
+def multiply_rows(
     vectors: Vectors, rows: NDArray[np.integer], other: NDArray[Any]
 ) -> NDArray[np.floating]:
-    """Return vectors[rows] @ other; of coded vectors no numbers are kept but the products."""
+    """Return vectors[rows] @ other, without keeping decoded vectors."""
     own = getattr(vectors, "products", None)
     return np.asarray(vectors[rows] @ other if own is None else own(rows, other))
 
 
-def coded(vectors: NDArray[Any], bits: int) -> NDArray[np.uint8]:
-    """Return (n, d) numbers as (n, `width`) bytes."""
-    rows = np.empty((len(vectors), width(vectors.shape[1], bits)), dtype=np.uint8)
+def encode(vectors: NDArray[Any], bits: int) -> NDArray[np.uint8]:
+    """Return (n, d) numbers as (n, `code_width`) bytes."""
+    rows = np.empty((len(vectors), code_width(vectors.shape[1], bits)), dtype=np.uint8)
     for start in range(0, len(vectors), _BLOCK):
         block = vectors[start : start + _BLOCK].astype(np.float64)
-        codes, levels = _eight(block) if bits == max(BITS) else _few(block, bits)
+        codes, levels = (
+            _encode_eight_bits(block) if bits == max(BITS) else _encode_few_bits(block, bits)
+        )
         own = np.einsum("ij,ij->i", block, block)
-        kept = np.einsum("ij,ij->i", block, levels)
-        scale = np.divide(own, kept, out=np.zeros_like(own), where=kept > 0)
+        projections = np.einsum("ij,ij->i", block, levels)
+        scale = np.divide(own, projections, out=np.zeros_like(own), where=projections > 0)
         rows[start : start + _BLOCK, : -_SCALE.itemsize] = codes
         rows[start : start + _BLOCK, -_SCALE.itemsize :] = scale.astype(_SCALE)[:, None].view("u1")
     return rows
 
 
-def decoded(rows: NDArray[np.uint8], dimension: int, bits: int) -> NDArray[np.float32]:
-    """Return the (n, d) numbers, nearly, that were coded as `rows`."""
+def decode(rows: NDArray[np.uint8], dimension: int, bits: int) -> NDArray[np.float32]:
+    """Return the (n, d) numbers that `rows` encode, nearly."""
     codes = rows[:, : -_SCALE.itemsize]
     scale = np.ascontiguousarray(rows[:, -_SCALE.itemsize :]).view(_SCALE)
     if bits == max(BITS):
         return np.multiply(codes.view(np.int8), scale, dtype=np.float32)
     levels = np.empty((len(rows), codes.shape[1] * 8 // bits), dtype=np.float32)
-    _levels_of(codes, bits, levels)
+    _write_levels(codes, bits, levels)
     levels *= scale
     return levels[:, :dimension]
 
 
-def products(
+def multiply_codes(
     rows: NDArray[np.uint8], other: NDArray[Any], bits: int, room: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """Return the inner products of coded vectors with a (d,) vector, or with the columns of (d, m).
@@ -97,60 +99,60 @@ def products(
     if bits == max(BITS):
         levels[...] = codes.view(np.int8)
     else:
-        _levels_of(codes, bits, levels)
+        _write_levels(codes, bits, levels)
     levels = levels[:, : len(other)]
     scale = np.ascontiguousarray(rows[:, -_SCALE.itemsize :]).view(_SCALE)
     size = max(1, _AT_ONCE // max(1, other.size))
     parts = [levels[start : start + size] @ other for start in range(0, len(rows), size)]
-    found = np.concatenate(parts) if parts else levels @ other
-    return np.asarray(found * (scale if found.ndim == 2 else scale[:, 0]), dtype=np.float32)
+    numbers = np.concatenate(parts) if parts else levels @ other
+    return np.asarray(numbers * (scale if numbers.ndim == 2 else scale[:, 0]), dtype=np.float32)
 
 
-def room(n: int, dimension: int, bits: int) -> NDArray[np.float32]:
-    """Return room for the numbers of `n` coded vectors, those of the last byte all counted."""
+def decoding_buffer(n: int, dimension: int, bits: int) -> NDArray[np.float32]:
+    """Return a buffer for the numbers of `n` coded vectors, padded to whole bytes."""
     size = 8 // bits
     return np.empty((n, -(-dimension // size) * size), dtype=np.float32)
 
 
-def recoded(rows: NDArray[np.uint8], dimension: int, bits: int) -> NDArray[np.uint8]:
-    """Return coded vectors in `bits` a number: those that have them already as they are."""
-    if rows.shape[1] == width(dimension, bits):
+def recode(rows: NDArray[np.uint8], dimension: int, bits: int) -> NDArray[np.uint8]:
+    """Return coded vectors in `bits` a number; those already in it are returned unchanged."""
+    if rows.shape[1] == code_width(dimension, bits):
         return rows
-    made = np.empty((len(rows), width(dimension, bits)), dtype=np.uint8)
+    recoded = np.empty((len(rows), code_width(dimension, bits)), dtype=np.uint8)
     for start in range(0, len(rows), _BLOCK):
         block = rows[start : start + _BLOCK]
-        numbers = decoded(block, dimension, bits_of(block.shape[1], dimension, bits))
-        made[start : start + _BLOCK] = coded(numbers, bits)
-    return made
+        numbers = decode(block, dimension, infer_bits(block.shape[1], dimension, bits))
+        recoded[start : start + _BLOCK] = encode(numbers, bits)
+    return recoded
 
 
 def digest(vectors: Vectors) -> NDArray[np.uint8]:
-    """Return 16 bytes that are others where vectors are."""
-    found = hashlib.blake2b(digest_size=16)
+    """Return a 16-byte digest of vectors."""
+    hasher = hashlib.blake2b(digest_size=16)
     for start in range(0, len(vectors), _BLOCK):
         block = np.ascontiguousarray(vectors[start : start + _BLOCK])
-        found.update(block.reshape(-1).view(np.uint8).data)
-    return np.frombuffer(found.digest(), dtype=np.uint8)
+        hasher.update(block.reshape(-1).view(np.uint8).data)
+    return np.frombuffer(hasher.digest(), dtype=np.uint8)
 
 
-def width(dimension: int, bits: int) -> int:
-    """Return how many bytes a vector takes."""
+def code_width(dimension: int, bits: int) -> int:
+    """Return the bytes of a coded vector."""
     return -(-dimension * bits // 8) + _SCALE.itemsize
 
 
-def bits_of(n_bytes: int, dimension: int, usual: int) -> int:
-    """Return the bits of a number of vectors that take so many bytes each.
+def infer_bits(n_bytes: int, dimension: int, usual: int) -> int:
+    """Return the bits a number of vectors of `n_bytes` bytes.
 
     From five numbers on there is one answer; else it is the `usual` one if that can be. Raises
     ValueError for a width that no bits give.
     """
     for bits in (usual, *BITS):
-        if width(dimension, bits) == n_bytes:
+        if code_width(dimension, bits) == n_bytes:
             return bits
     raise ValueError(f"{n_bytes} bytes are no vector of {dimension} numbers")
 
 
-def _eight(block: NDArray[np.float64]) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
+def _encode_eight_bits(block: NDArray[np.float64]) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
     """Return the codes of some vectors, and the levels that they stand for."""
     largest = np.abs(block).max(axis=1, keepdims=True, initial=0)
     steps = np.divide(block * _LARGEST, largest, out=np.zeros_like(block), where=largest > 0)
@@ -158,9 +160,11 @@ def _eight(block: NDArray[np.float64]) -> tuple[NDArray[np.uint8], NDArray[np.fl
     return codes.view(np.uint8), codes.astype(np.float64)
 
 
-def _few(block: NDArray[np.float64], bits: int) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
-    """Return as `_eight` what is less: each byte has several numbers, the first one highest."""
-    levels = _levels(bits)
+def _encode_few_bits(
+    block: NDArray[np.float64], bits: int
+) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
+    """Return codes and levels of fewer than eight bits, several to a byte, the highest first."""
+    levels = _code_levels(bits)
     length = np.sqrt(np.mean(block * block, axis=1, keepdims=True))
     codes = np.zeros(block.shape, dtype=np.uint8)
     for low, high in pairwise(levels.tolist()):
@@ -174,22 +178,22 @@ def _few(block: NDArray[np.float64], bits: int) -> tuple[NDArray[np.uint8], NDAr
     return together, levels[codes]
 
 
-def _levels(bits: int) -> NDArray[np.float64]:
+def _code_levels(bits: int) -> NDArray[np.float64]:
     """Return the levels, ascending."""
     positive = np.array(_POSITIVE[bits])
     return np.concatenate([-positive[::-1], positive])
 
 
-def _bytes(bits: int) -> NDArray[np.float32]:
+def _byte_levels(bits: int) -> NDArray[np.float32]:
     """Return (256, 8 / bits): the levels of the codes in each byte."""
     shifts = 8 - bits * np.arange(1, 8 // bits + 1)
     codes = (np.arange(256)[:, None] >> shifts) & (2**bits - 1)
-    return np.asarray(_levels(bits)[codes], dtype=np.float32)
+    return np.asarray(_code_levels(bits)[codes], dtype=np.float32)
 
 
-_BYTES = {bits: _bytes(bits) for bits in _POSITIVE}
+_BYTES = {bits: _byte_levels(bits) for bits in _POSITIVE}
 
 
-def _levels_of(codes: NDArray[np.uint8], bits: int, out: NDArray[np.float32]) -> None:
-    """Write the levels of codes; every code has some, so none need be looked at for that."""
+def _write_levels(codes: NDArray[np.uint8], bits: int, out: NDArray[np.float32]) -> None:
+    """Write the levels of codes into `out`; every code has a level, so none is checked."""
     _BYTES[bits].take(codes, axis=0, out=out.reshape(*codes.shape, 8 // bits), mode="clip")

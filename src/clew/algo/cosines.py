@@ -27,33 +27,35 @@ _AT_ONCE = 4_096  # pairs of vectors that are read at once
 _MANY = 64  # pairs of a row
 
 
-def steady(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return vectors of a length below 2 in numbers whose products add up exactly."""
+def quantize(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return vectors, shorter than 2, rounded so that their products add up exactly."""
     return np.asarray(np.rint(vectors.astype(np.float64) / _STEP) * _STEP)
 
 
-def cosines_of_pairs(vectors: Vectors, a: Rows, b: Rows) -> NDArray[np.int32]:
+def pair_cosines(vectors: Vectors, a: Rows, b: Rows) -> NDArray[np.int32]:
     """Return the (m,) cosines of rows `a` with rows `b`, in millionths. O(m d)."""
-    found = np.empty(len(a), dtype=np.int32)
+    cosines = np.empty(len(a), dtype=np.int32)
     for start in range(0, len(a), _AT_ONCE):
         pairs = slice(start, start + _AT_ONCE)
-        both = steady(vectors[a[pairs]]), steady(vectors[b[pairs]])
-        found[pairs] = _millionths(np.einsum("ij,ij->i", *both))
-    return found
+        both = quantize(vectors[a[pairs]]), quantize(vectors[b[pairs]])
+        cosines[pairs] = _to_millionths(np.einsum("ij,ij->i", *both))
+    return cosines
 
 
-def cosines_among(vectors: Vectors, rows: Rows, places: Rows, columns: Rows) -> NDArray[np.int32]:
-    """Return what `cosines_of_pairs` does of rows[places] with `columns`; for many, one product."""
+def indexed_pair_cosines(
+    vectors: Vectors, rows: Rows, places: Rows, columns: Rows
+) -> NDArray[np.int32]:
+    """Return `pair_cosines` of rows[places] with `columns`, by one product if there are many."""
     if len(places) <= _MANY * len(rows):
-        return cosines_of_pairs(vectors, rows[places], columns)
+        return pair_cosines(vectors, rows[places], columns)
     some, place = np.unique(columns, return_inverse=True)
-    return _millionths((steady(vectors[rows]) @ steady(vectors[some]).T)[places, place])
+    return _to_millionths((quantize(vectors[rows]) @ quantize(vectors[some]).T)[places, place])
 
 
-def margin(dimension: int) -> float:
-    """Return by how much a float32 product of vectors may be less than what it is rounded to."""
+def rounding_margin(dimension: int) -> float:
+    """Return the most by which a float32 product may fall below its rounded value."""
     return float(dimension * 2.0**-22 + 2.0 / MILLION)
 
 
-def _millionths(cosines: NDArray[np.float64]) -> NDArray[np.int32]:
+def _to_millionths(cosines: NDArray[np.float64]) -> NDArray[np.int32]:
     return np.asarray(np.rint(cosines * MILLION), dtype=np.int32)

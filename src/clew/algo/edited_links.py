@@ -1,4 +1,4 @@
-"""Links between rows of which some went and some came since the links were stored."""
+"""Links whose rows and columns were edited after the links were stored."""
 
 from __future__ import annotations
 
@@ -23,25 +23,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FreshRows:
-    """The entries of some rows of a link; all its other rows have none here."""
+    """The entries of some rows of a link; all other rows have none."""
 
     rows: Rows  # ascending
     entries: Matrix  # (len(rows), n_b)
 
-    def turned(self, n_rows: int) -> FreshRows:
+    def transpose(self, n_rows: int) -> FreshRows:
         """Return the same entries by their columns; the link has `n_rows` rows."""
-        found = self.entries.tocoo()
-        rows, places = np.unique(found.col, return_inverse=True)
-        entries = csr_array((found.data, (places, self.rows[found.row])), shape=(len(rows), n_rows))
+        coordinates = self.entries.tocoo()
+        rows, places = np.unique(coordinates.col, return_inverse=True)
+        entries = csr_array(
+            (coordinates.data, (places, self.rows[coordinates.row])), shape=(len(rows), n_rows)
+        )
         entries.sort_indices()
         return FreshRows(rows.astype(np.int64), entries)
 
     def find(self, rows: NDArray[np.integer]) -> tuple[Rows, Rows]:
-        """Return which of some rows are among these, and their places."""
-        return ascending.find(self.rows, rows)
+        """Return which of some rows are fresh, and their places."""
+        return ascending.match_sorted(self.rows, rows)
 
-    def entries_of(self, row: int) -> _Row | None:
-        """Return the columns and weights of a row, None where it is not among these."""
+    def get_entries(self, row: int) -> _Row | None:
+        """Return the columns and weights of a row, or None if it is not fresh."""
         place = int(np.searchsorted(self.rows, row))
         if place == len(self.rows) or self.rows[place] != row:
             return None
@@ -70,24 +72,24 @@ class EditedLink:
         return self.entries(row)[0]
 
     def entries(self, row: int) -> _Row:
-        fresh = self.fresh.entries_of(row)
+        fresh = self.fresh.get_entries(row)
         if fresh is not None:
             return fresh
-        [former] = self.row_edits.then(np.array([row])).tolist()
+        [former] = self.row_edits.to_former(np.array([row])).tolist()
         columns, data = self.stored.entries(former)
-        return _ascending(self.column_edits.now(columns), data)
+        return _sort_entries(self.column_edits.to_present(columns), data)
 
     def rows(self, rows: NDArray[np.integer]) -> Matrix:
         rows = np.asarray(rows, dtype=np.int64)
         new, places = self.fresh.find(rows)
-        former = self.row_edits.then(rows)
+        former = self.row_edits.to_former(rows)
         former[new] = -1
         old = np.flatnonzero(former >= 0)
         kept = self.stored.rows(former[old])
-        columns = self.column_edits.now(kept.indices)
-        return _together(
-            (_repeated(old, kept), columns, kept.data),
-            _placed(new, self.fresh.entries, places),
+        columns = self.column_edits.to_present(kept.indices)
+        return _merge_entries(
+            (_repeat_rows(old, kept), columns, kept.data),
+            _entries_at(new, self.fresh.entries, places),
             (len(rows), self.shape[1]),
             kept.indices.dtype,
         )
@@ -98,9 +100,9 @@ class EditedLink:
     @cached_property
     def counts(self) -> NDArray[np.integer]:
         new = np.zeros(len(self.row_edits.at), dtype=np.int64)
-        found = self.row_edits.edited(self.stored.counts, new)
-        found[self.fresh.rows] = np.diff(self.fresh.entries.indptr)
-        return found
+        counts = self.row_edits.apply(self.stored.counts, new)
+        counts[self.fresh.rows] = np.diff(self.fresh.entries.indptr)
+        return counts
 
     @cached_property
     def whole(self) -> Matrix:
@@ -108,7 +110,7 @@ class EditedLink:
 
 
 @dataclass(frozen=True)
-class TurnedEdits:
+class TransposedEdits:
     """An edited link from its other side: `stored` is the stored link turned."""
 
     stored: Link
@@ -122,34 +124,37 @@ class TurnedEdits:
         return self.entries(row)[0]
 
     def entries(self, row: int) -> _Row:
-        columns, data = self._fresh.entries_of(row) or (self._none, self._none)
-        [former] = self.edited.column_edits.then(np.array([row]), followed=True).tolist()
+        columns, data = self._fresh_by_column.get_entries(row) or (
+            self._no_columns,
+            self._no_columns,
+        )
+        [former] = self.edited.column_edits.to_former(np.array([row]), followed=True).tolist()
         if former < 0:
             return columns, data
         stored, stored_data = self.stored.entries(former)
-        kept, is_kept = self._kept(stored)
-        return _ascending(
+        kept, is_kept = self._map_kept(stored)
+        return _sort_entries(
             np.concatenate([kept[is_kept], columns]), np.concatenate([stored_data[is_kept], data])
         )
 
     def rows(self, rows: NDArray[np.integer]) -> Matrix:
         rows = np.asarray(rows, dtype=np.int64)
-        former = self.edited.column_edits.then(rows, followed=True)
+        former = self.edited.column_edits.to_former(rows, followed=True)
         old = np.flatnonzero(former >= 0)
         stored = self.stored.rows(former[old])
-        columns, is_kept = self._kept(stored.indices)
-        owners = _repeated(old, stored)
-        new, places = self._fresh.find(rows)
-        return _together(
+        columns, is_kept = self._map_kept(stored.indices)
+        owners = _repeat_rows(old, stored)
+        new, places = self._fresh_by_column.find(rows)
+        return _merge_entries(
             (owners[is_kept], columns[is_kept], stored.data[is_kept]),
-            _placed(new, self._fresh.entries, places),
+            _entries_at(new, self._fresh_by_column.entries, places),
             (len(rows), self.shape[1]),
             stored.indices.dtype,
         )
 
-    def _kept(self, stored: NDArray[np.integer]) -> tuple[Rows, NDArray[np.bool_]]:
+    def _map_kept(self, stored: NDArray[np.integer]) -> tuple[Rows, NDArray[np.bool_]]:
         """Return the present columns of stored entries, and which of these are still there."""
-        columns = self.edited.row_edits.now(stored, followed=False)
+        columns = self.edited.row_edits.to_present(stored, followed=False)
         is_kept = columns >= 0
         is_kept[self.edited.fresh.find(columns)[0]] = False  # these are other ones now
         return columns, is_kept
@@ -161,30 +166,30 @@ class TurnedEdits:
     def counts(self) -> NDArray[np.integer]:
         edits = self.edited.column_edits
         went = self.edited.row_edits.gone
-        changed = self.edited.row_edits.then(self.edited.fresh.rows)
+        changed = self.edited.row_edits.to_former(self.edited.fresh.rows)
         left = np.concatenate([went, changed[changed >= 0]])
         former = np.array(self.stored.counts, dtype=np.int64)
         np.subtract.at(former, self.edited.stored.rows(left).indices, 1)
         moved = edits.origin >= 0
         came = np.where(moved, former[np.where(moved, edits.origin, 0)] if len(former) else 0, 0)
-        found = edits.edited(former, came)
-        found[self._fresh.rows] += np.diff(self._fresh.entries.indptr)
-        return found
+        counts = edits.apply(former, came)
+        counts[self._fresh_by_column.rows] += np.diff(self._fresh_by_column.entries.indptr)
+        return counts
 
     @cached_property
     def whole(self) -> Matrix:
         return self.rows(np.arange(self.shape[0]))
 
     @cached_property
-    def _fresh(self) -> FreshRows:
-        return self.edited.fresh.turned(self.shape[1])
+    def _fresh_by_column(self) -> FreshRows:
+        return self.edited.fresh.transpose(self.shape[1])
 
     @cached_property
-    def _none(self) -> NDArray[np.int32]:
+    def _no_columns(self) -> NDArray[np.int32]:
         return np.zeros(0, dtype=np.int32)
 
 
-def _ascending(columns: Rows, data: NDArray[Any]) -> _Row:
+def _sort_entries(columns: Rows, data: NDArray[Any]) -> _Row:
     if len(columns) > 1 and np.any(columns[1:] < columns[:-1]):
         order = np.argsort(columns, kind="stable")
         return columns[order], data[order]
@@ -195,18 +200,20 @@ _Row = tuple["NDArray[np.integer]", "NDArray[Any]"]
 _Entries = tuple["NDArray[np.integer]", "NDArray[np.integer]", "NDArray[Any]"]
 
 
-def _repeated(rows: Rows, found: Matrix) -> Rows:
-    return np.repeat(rows, np.diff(found.indptr))
+def _repeat_rows(rows: Rows, entries: Matrix) -> Rows:
+    return np.repeat(rows, np.diff(entries.indptr))
 
 
-def _placed(rows: Rows, entries: Matrix, places: Rows) -> _Entries:
+def _entries_at(rows: Rows, entries: Matrix, places: Rows) -> _Entries:
     """Return the entries in some places as those of `rows`."""
-    found = StoredLink.of(entries).rows(places)
-    return _repeated(rows, found), found.indices, found.data
+    selected = StoredLink.from_matrix(entries).rows(places)
+    return _repeat_rows(rows, selected), selected.indices, selected.data
 
 
-def _together(old: _Entries, new: _Entries, shape: tuple[int, int], index: np.dtype[Any]) -> Matrix:
-    """Return the matrix of two sets of entries, which are of other places."""
+def _merge_entries(
+    old: _Entries, new: _Entries, shape: tuple[int, int], index: np.dtype[Any]
+) -> Matrix:
+    """Return the matrix of two sets of entries at different places."""
     rows, columns = (np.concatenate([a, b]) for a, b in zip(old[:2], new[:2], strict=True))
     data = np.concatenate([old[2], new[2].astype(old[2].dtype, copy=False)])
     keys = rows.astype(np.int64) * shape[1] + columns

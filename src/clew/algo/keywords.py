@@ -30,10 +30,10 @@ def keyword_lengths(
     rows. A term without sentences has 0. Sums are float64, in the order of the rows, and some
     dimensions at a time, so that they take about `block` bytes; no block size changes a bit.
     """
-    return _lengths(csr_array(sentence_terms.T).astype(np.float64), vectors, block)
+    return _sum_lengths(csr_array(sentence_terms.T).astype(np.float64), vectors, block)
 
 
-def updated_lengths(
+def update_lengths(
     lengths: NDArray[np.float32],
     n_sentences: NDArray[np.integer],
     earlier_sentences: NDArray[np.integer],
@@ -43,7 +43,7 @@ def updated_lengths(
     *,
     block: int = _BLOCK_BYTES,
 ) -> NDArray[np.float32]:
-    """Return what `keyword_lengths` does, bit for bit; a term whose sentences stayed has its own.
+    """Return `keyword_lengths`, bit for bit, recomputed only for terms whose sentences changed.
 
     `lengths` and `n_sentences` are of the earlier terms: their lengths, and how many sentences each
     had. `earlier_sentences` and `earlier_terms` say for each present row and column which one it
@@ -58,7 +58,7 @@ def updated_lengths(
     changed[sentence_terms[came].indices] = True  # where one came and one went, too
     updated = np.zeros(len(earlier_terms), dtype=np.float32)
     updated[now] = lengths[before]
-    updated[changed] = _lengths(_columns_as_rows(sentence_terms, changed), vectors, block)
+    updated[changed] = _sum_lengths(_transpose_columns(sentence_terms, changed), vectors, block)
     return updated
 
 
@@ -78,7 +78,7 @@ def keyword_cosines(
     return cosines
 
 
-def _lengths(by_term: csr_array, vectors: Vectors, block: int) -> NDArray[np.float32]:
+def _sum_lengths(by_term: csr_array, vectors: Vectors, block: int) -> NDArray[np.float32]:
     """Return (m,): the length of the sum of the vectors that each row of `by_term` names."""
     rows, places = np.unique(by_term.indices, return_inverse=True)
     shape = len(by_term.indptr) - 1, len(rows)
@@ -86,13 +86,13 @@ def _lengths(by_term: csr_array, vectors: Vectors, block: int) -> NDArray[np.flo
     width = max(1, block // (8 * max(1, sum(shape))))
     squares = np.zeros(shape[0])
     for start in range(0, vectors.shape[1], width):
-        sums = member @ _columns(vectors, rows, start, width)
+        sums = member @ _read_columns(vectors, rows, start, width)
         for dimension in sums.T:
             squares += dimension * dimension
     return np.sqrt(squares).astype(np.float32)
 
 
-def _columns_as_rows(matrix: csr_array, chosen: NDArray[np.bool_]) -> csr_array:
+def _transpose_columns(matrix: csr_array, chosen: NDArray[np.bool_]) -> csr_array:
     """Return the chosen columns of a matrix as the rows of another one, float64."""
     place = np.cumsum(chosen) - 1
     kept = np.flatnonzero(chosen[matrix.indices])
@@ -102,10 +102,10 @@ def _columns_as_rows(matrix: csr_array, chosen: NDArray[np.bool_]) -> csr_array:
     return csr_array((matrix.data[kept].astype(np.float64), (columns, row)), shape=shape)
 
 
-def _columns(
+def _read_columns(
     vectors: Vectors, rows: NDArray[np.integer], start: int, width: int
 ) -> NDArray[np.float64]:
-    """Return some columns of rows, which are read some at a time."""
+    """Return some columns of rows, read block by block."""
     columns = np.empty((len(rows), min(width, vectors.shape[1] - start)))
     for first in range(0, len(rows), _AT_ONCE):
         block = slice(first, first + _AT_ONCE)

@@ -1,4 +1,4 @@
-"""Choose what is worth most and still fits: the 0/1 knapsack, exactly, by an expanding core.
+"""Choose the items of most value that fit: the 0/1 knapsack, exactly, by an expanding core.
 
 After Pisinger (1997), "A Minimal Algorithm for the 0-1 Knapsack Problem". Items are sorted by
 value per weight. Taking them until one does not fit gives the break solution, and the best one
@@ -19,7 +19,7 @@ TOLERANCE = 1e-12  # of the whole value: a gain below it is rounding
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What was taken, and whether nothing better fits."""
+    """The chosen items, and whether the choice is known to be optimal."""
 
     rows: NDArray[np.intp]  # (k,) ascending
     exact: bool  # if not, it is worth at least what taking the densest that fit would be
@@ -83,14 +83,14 @@ def knapsack(
 def _expand(sack: _Sack, max_states: int) -> tuple[list[int], bool]:
     """Return the items in which the best choice found differs from the break solution."""
     densities = np.pad(sack.values / sack.weights, 1, constant_values=(np.inf, 0.0))
-    ceilings = _ceilings(sack, densities[sack.n_break + 1])
+    ceilings = _upper_bounds(sack, densities[sack.n_break + 1])
     gain = _least_gain(sack.values, TOLERANCE * float(ceilings.max()))
-    flips = _that_still_fit(sack)
+    flips = _fitting_items(sack)
     best = sack.break_value + float(sack.values[flips].sum())
     room, value = np.array([sack.room]), np.array([sack.break_value])  # of each state
     trail: list[tuple[int, NDArray[np.intp]]] = []
     n_states = 0
-    for item, left, right in _outwards(sack.n_break, len(sack.values)):
+    for item, left, right in _walk_outwards(sack.n_break, len(sack.values)):
         if ceilings[item] < best + gain:
             continue
         sign = 1 if item >= sack.n_break else -1
@@ -113,7 +113,7 @@ def _expand(sack: _Sack, max_states: int) -> tuple[list[int], bool]:
     return flips, True
 
 
-def _ceilings(sack: _Sack, density: np.float64) -> NDArray[np.float64]:
+def _upper_bounds(sack: _Sack, density: np.float64) -> NDArray[np.float64]:
     """Return (n,) values that no choice exceeds in which that item is flipped.
 
     That is the linear relaxation at the break's `density`, less what the flip loses there.
@@ -129,7 +129,7 @@ def _least_gain(values: NDArray[np.float64], tolerance: float) -> float:
     return least - tolerance if least == values.max() else tolerance
 
 
-def _that_still_fit(sack: _Sack) -> list[int]:
+def _fitting_items(sack: _Sack) -> list[int]:
     """Return the items behind the break that fit beside it, densest first."""
     room, fitting = sack.room, []
     for item, weight in enumerate(sack.weights[sack.n_break :].tolist(), sack.n_break):
@@ -139,7 +139,7 @@ def _that_still_fit(sack: _Sack) -> list[int]:
     return fitting
 
 
-def _outwards(n_break: int, n: int) -> Iterator[tuple[int, int, int]]:
+def _walk_outwards(n_break: int, n: int) -> Iterator[tuple[int, int, int]]:
     """Yield the items outwards from the break, each with the next one on the left and right."""
     left, right = n_break - 1, n_break
     while left >= 0 or right < n:

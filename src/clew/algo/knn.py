@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array
 
-from clew.algo.cosines import cosines_of_pairs
-from clew.algo.nearest import Choices, Choosing, nearest, renewed_nearest
-from clew.algo.pagerank import personalized_pagerank, transition
-from clew.algo.row_edits import in_order
-from clew.algo.sharing import renewed_sharing, sharing_most
+from clew.algo.cosines import pair_cosines
+from clew.algo.nearest import Choices, ChoosingRows, find_nearest, update_nearest
+from clew.algo.pagerank import personalized_pagerank, transition_matrix
+from clew.algo.row_edits import drop_disordered
+from clew.algo.sharing import find_sharing, update_sharing
 from clew.algo.topk import DECIMALS, top_k
 from clew.errors import InputError
 
@@ -35,23 +35,23 @@ _MOST_ASKED = 16
 
 @dataclass(frozen=True, slots=True)
 class ChosenNeighbours:
-    """What each of n chunks chose: by shared terms, and by cosine among the others."""
+    """The neighbours that each of n chunks chose: by shared terms, and by cosine."""
 
     lexical: Choices
     semantic: Choices
     exact: bool  # each among all others
 
-    def graph(self) -> csr_array:
+    def to_graph(self) -> csr_array:
         """Return the (n, n) adjacency: an edge stands where either end chose the other."""
-        directed = _pairs(np.concatenate([self.lexical.rows, self.semantic.rows], axis=1))
+        directed = _choice_matrix(np.concatenate([self.lexical.rows, self.semantic.rows], axis=1))
         return csr_array((directed + directed.T) > 0, dtype=np.float64)
 
-    def among(self, rows: NDArray[np.integer], n: int) -> ChosenNeighbours:
-        """Return the same choices of chunks that are `rows` among n, ascending."""
+    def renumber(self, rows: NDArray[np.integer], n: int) -> ChosenNeighbours:
+        """Return the same choices after the chunks became `rows` among n, ascending."""
         earlier = np.full(n, -1)
         earlier[rows] = np.arange(len(rows))
         return ChosenNeighbours(
-            self.lexical.moved(earlier)[0], self.semantic.moved(earlier)[0], self.exact
+            self.lexical.renumber(earlier)[0], self.semantic.renumber(earlier)[0], self.exact
         )
 
 
@@ -65,12 +65,12 @@ def knn_graph(
 ) -> csr_array:
     """Return the (n, n) adjacency of n chunks: symmetric, weights 1, zero diagonal.
 
-    It is that of what `choose` gives, with the same arguments and errors.
+    It is that of what `choose_neighbours` gives, with the same arguments and errors.
     """
-    return choose(terms, vectors, k, excluded=excluded, exact=exact).graph()
+    return choose_neighbours(terms, vectors, k, excluded=excluded, exact=exact).to_graph()
 
 
-def choose(
+def choose_neighbours(
     terms: csr_array,
     vectors: Vectors,
     k: int,
@@ -96,13 +96,13 @@ def choose(
         raise InputError(f"{n} rows of terms need as many vectors, but there are {len(vectors)}")
     if exact is None:
         exact = n <= EXACT_UP_TO
-    barred = _barred(n, excluded)
-    lexical = sharing_most(terms, k // 2, barred, exact=exact)
-    semantic = nearest(vectors, k // 2, barred + _pairs(lexical.rows), exact=exact)
+    barred = _excluded_pairs(n, excluded)
+    lexical = find_sharing(terms, k // 2, barred, exact=exact)
+    semantic = find_nearest(vectors, k // 2, barred + _choice_matrix(lexical.rows), exact=exact)
     return ChosenNeighbours(lexical, semantic, exact)
 
 
-def renewed(
+def update_neighbours(
     then: ChosenNeighbours,
     earlier: NDArray[np.integer],
     terms: Link,
@@ -112,34 +112,38 @@ def renewed(
     able: NDArray[np.bool_],
     excluded: NDArray[np.integer],
 ) -> ChosenNeighbours | None:
-    """Return what chunks choose now, by what they chose `then`; None where `choose` is better.
+    """Return the present choices, or None where `choose_neighbours` is the faster way.
 
     (n,) `earlier` is which chunk each was then, -1 for a new one; those whose order changed are
     taken for new. A chunk that is not `able` takes no part. Only new chunks, and those that lost
     one that they had chosen, look at all others: O(n d) for each of these. So choices that were
-    exact are those of `choose`, and others stay as near as they were, or come nearer.
+    exact are those of `choose_neighbours`, and others stay as near as they were, or come nearer.
     """
     n = len(able)
-    earlier = in_order(earlier)
+    earlier = drop_disordered(earlier)
     new = able & (earlier < 0)
-    lexical, lost = then.lexical.moved(earlier)
-    semantic, gone = then.semantic.moved(earlier)
-    asked = Choosing(np.flatnonzero(new | (lost & able)), new, able, _barred(n, excluded))
+    lexical, lost = then.lexical.renumber(earlier)
+    semantic, gone = then.semantic.renumber(earlier)
+    choosing = ChoosingRows(
+        np.flatnonzero(new | (lost & able)), new, able, _excluded_pairs(n, excluded)
+    )
     if n <= EXACT_UP_TO and not then.exact:
         return None
-    if n > EXACT_UP_TO and len(asked.rows) + np.count_nonzero(gone) > _MOST_ASKED * math.isqrt(n):
+    if n > EXACT_UP_TO and len(choosing.rows) + np.count_nonzero(gone) > _MOST_ASKED * math.isqrt(
+        n
+    ):
         return None
-    before, lexical = lexical, renewed_sharing(lexical, asked, terms, by_term)
-    taken = asked.taken + _pairs(lexical.rows)
+    before, lexical = lexical, update_sharing(lexical, choosing, terms, by_term)
+    taken = choosing.taken + _choice_matrix(lexical.rows)
     is_taken = _are_among(semantic.rows, lexical.rows).any(axis=1)
     rows = np.flatnonzero(able & (new | gone | is_taken))
-    semantic = renewed_nearest(semantic, Choosing(rows, new, able, taken), vectors)
+    semantic = update_nearest(semantic, ChoosingRows(rows, new, able, taken), vectors)
     # What was chosen by its terms, and is no more, may be one of the nearest.
     row, place = np.nonzero((before.rows >= 0) & ~_are_among(before.rows, lexical.rows))
     fixed = ~np.isin(row, rows)
     row, column = row[fixed], before.rows[row[fixed], place[fixed]]
-    more = row, column, cosines_of_pairs(vectors, row, column)
-    return ChosenNeighbours(lexical, semantic.with_pairs(*more), then.exact)
+    more = row, column, pair_cosines(vectors, row, column)
+    return ChosenNeighbours(lexical, semantic.add_pairs(*more), then.exact)
 
 
 def page_ranks(graph: csr_array) -> NDArray[np.float64]:
@@ -150,7 +154,7 @@ def page_ranks(graph: csr_array) -> NDArray[np.float64]:
     n = graph.shape[0]
     if n == 0:
         return np.empty(0)
-    return n * personalized_pagerank(transition(graph), np.ones(n), tolerance=1e-10)
+    return n * personalized_pagerank(transition_matrix(graph), np.ones(n), tolerance=1e-10)
 
 
 def core_size(n: int, share: float) -> int:
@@ -163,7 +167,7 @@ def core_size(n: int, share: float) -> int:
     return math.ceil(round(share * n, DECIMALS))  # 0.07 of 100 is 7, not 7.000000000000001
 
 
-def core_of(
+def choose_core(
     n: int, size: int, ranks: NDArray[np.float64] | None = None, seed: int = 0
 ) -> NDArray[np.intp]:
     """Return the (size,) rows of the core of n chunks, ascending.
@@ -174,7 +178,7 @@ def core_of(
     return np.sort(order[:size])
 
 
-def overlapping(
+def find_overlaps(
     owners: NDArray[np.integer], starts: NDArray[np.integer], ends: NDArray[np.integer]
 ) -> NDArray[np.intp]:
     """Return the (m, 2) pairs of chunks of one document whose character ranges overlap.
@@ -193,25 +197,25 @@ def overlapping(
 
 
 def _are_among(rows: NDArray[np.integer], others: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Say of each of (n, h) rows whether it is one of (n, m) others in the same line."""
-    found = (rows[:, :, None] == others[:, None, :]).any(axis=2)
-    return np.asarray(found & (rows >= 0))
+    """Say for each of (n, h) rows whether it is among the (n, m) others in its line."""
+    is_among = (rows[:, :, None] == others[:, None, :]).any(axis=2)
+    return np.asarray(is_among & (rows >= 0))
 
 
-def _barred(n: int, excluded: NDArray[np.integer] | None) -> csr_array:
+def _excluded_pairs(n: int, excluded: NDArray[np.integer] | None) -> csr_array:
     """Return (n, n) with an entry for each pair that may not be joined, and the diagonal."""
     pairs = np.empty((0, 2), dtype=np.intp) if excluded is None else excluded
     own = np.arange(n)
     rows = np.concatenate([pairs[:, 0], pairs[:, 1], own])
     columns = np.concatenate([pairs[:, 1], pairs[:, 0], own])
-    return _joined(rows, columns, n)
+    return _adjacency(rows, columns, n)
 
 
-def _joined(rows: NDArray[np.integer], columns: NDArray[np.integer], n: int) -> csr_array:
+def _adjacency(rows: NDArray[np.integer], columns: NDArray[np.integer], n: int) -> csr_array:
     return csr_array((np.ones(len(rows), dtype=np.int32), (rows, columns)), shape=(n, n))
 
 
-def _pairs(chosen: NDArray[np.integer]) -> csr_array:
+def _choice_matrix(chosen: NDArray[np.integer]) -> csr_array:
     """Return (n, n) with an entry for each column that a row of (n, h) `chosen` names."""
     rows, places = np.nonzero(chosen >= 0)
-    return _joined(rows, chosen[rows, places], len(chosen))
+    return _adjacency(rows, chosen[rows, places], len(chosen))

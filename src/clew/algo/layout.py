@@ -43,8 +43,8 @@ def force_layout(graph: csr_array) -> Places:
     if n < 2:
         return np.zeros((n, 2))
     random = np.random.default_rng(0)
-    pull = _evened(graph)
-    places = _spectral(pull, random) + _JITTER * random.standard_normal((n, 2))
+    pull = _damp_hubs(graph)
+    places = _spectral_places(pull, random) + _JITTER * random.standard_normal((n, 2))
     side = np.sqrt(n)  # one node has about a square of side 1
     places *= side / 2 / np.abs(places).max()
     kernel = _kernel()
@@ -54,11 +54,11 @@ def force_layout(graph: csr_array) -> Places:
         length = np.maximum(np.linalg.norm(moved, axis=1, keepdims=True), 1e-9)
         heat = side / 10 * (1 - step / _STEPS) ** 2 + 0.01
         places = places + moved / length * np.minimum(length, heat)
-    return _within(_parted(places))
+    return _fit_square(_separate(places))
 
 
-def _parted(places: Places) -> Places:
-    """Return places of which few are nearer to each other than half a node's square is wide."""
+def _separate(places: Places) -> Places:
+    """Return places moved apart, so that few are nearer than half a node's width."""
     turn = np.arange(len(places)) * _GOLDEN
     away = np.stack([np.cos(turn), np.sin(turn)], axis=1)
     for _ in range(_PARTINGS):
@@ -73,7 +73,7 @@ def _parted(places: Places) -> Places:
     return places
 
 
-def _evened(graph: csr_array) -> csr_array:
+def _damp_hubs(graph: csr_array) -> csr_array:
     """Return a graph in which an edge between nodes of many edges is a weak one."""
     pull = csr_array((np.log1p(graph.data), graph.indices, graph.indptr), shape=graph.shape)
     degrees = np.asarray(pull.sum(axis=1)).ravel()
@@ -81,7 +81,7 @@ def _evened(graph: csr_array) -> csr_array:
     return csr_array(scale @ pull @ scale)
 
 
-def _spectral(pull: csr_array, random: np.random.Generator) -> Places:
+def _spectral_places(pull: csr_array, random: np.random.Generator) -> Places:
     """Return the two slowest modes of a lazy random walk, as far as some steps show them."""
     degrees = np.asarray(pull.sum(axis=1), dtype=np.float64).ravel()
     mass = degrees + 1e-3 * max(degrees.mean(), 1e-9)
@@ -140,7 +140,7 @@ def _repulsion(
     return np.stack(pushes, axis=1)
 
 
-def _within(places: Places) -> Places:
+def _fit_square(places: Places) -> Places:
     """Return places around the middle, from -1 to 1, rounded."""
     places = places - (places.max(axis=0) + places.min(axis=0)) / 2
     rounded: Places = np.round(places / max(np.abs(places).max(), 1e-9), _DECIMALS)
@@ -159,16 +159,16 @@ def column_layout(n: int, edges: Sequence[tuple[int, int]], starts: Sequence[int
         near[b].append(a)
     columns, left = [list(dict.fromkeys(starts))], set(range(n)) - set(starts)
     while columns[-1]:
-        found = dict.fromkeys(b for a in columns[-1] for b in near[a] if b in left)
-        left -= set(found)
-        columns.append(list(found))
+        next_column = dict.fromkeys(b for a in columns[-1] for b in near[a] if b in left)
+        left -= set(next_column)
+        columns.append(list(next_column))
     columns = [each for each in (*columns, sorted(left)) if each]
     places = np.zeros((n, 2))
     for number, column in enumerate(columns):
         before = set(columns[number - 1]) if number else set()
         heights = {a: _mean([places[b, 1] for b in near[a] if b in before]) for a in column}
         for place, node in enumerate(sorted(column, key=lambda a: (heights[a], a))):
-            places[node] = _spaced(number, len(columns)), _spaced(place, len(column))
+            places[node] = _space(number, len(columns)), _space(place, len(column))
     return np.round(places, _DECIMALS)
 
 
@@ -176,6 +176,6 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def _spaced(place: int, n: int) -> float:
+def _space(place: int, n: int) -> float:
     """Return where one of `n` stands that are spread from -1 to 1; one is in the middle."""
     return 2 * place / (n - 1) - 1 if n > 1 else 0.0

@@ -1,4 +1,4 @@
-"""Sparse links between two layers, of which only the rows that are asked for are read."""
+"""Sparse links between two layers, of which only the rows in use are read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from scipy.sparse import csr_array
 
-from clew.algo.narrow import narrowed, widened
+from clew.algo.narrow import narrow, widen
 from clew.errors import DamagedIndex
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def neighbours(link: Matrix | Link, row: int) -> NDArray[np.integer]:
     return link.row(row)
 
 
-def expanded(firsts: NDArray[Any], lasts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def expand_ranges(firsts: NDArray[Any], lasts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return every number from firsts[i] to before lasts[i], behind its i."""
     lengths = lasts - firsts
     groups = np.repeat(np.arange(len(lengths)), lengths)
@@ -36,7 +36,7 @@ def expanded(firsts: NDArray[Any], lasts: NDArray[Any]) -> tuple[NDArray[Any], N
 
 
 class ReadRanges(Protocol):
-    """Gives an array of which some ranges are going to be read, and no others."""
+    """A function that gives an array of which only some ranges will be read."""
 
     def __call__(self, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]: ...
 
@@ -76,7 +76,7 @@ class Link(Protocol):
 
 @dataclass(frozen=True)
 class StoredLink:
-    """A link in arrays, of which no more is read than what is asked for."""
+    """A link in arrays, of which only the rows in use are read."""
 
     shape: tuple[int, int]
     indptr: NDArray[np.integer]  # (n_a + 1,) where the entries of each row begin
@@ -85,14 +85,14 @@ class StoredLink:
     weights: np.dtype[Any] | None = None  # their type, where they are kept in another one
 
     @classmethod
-    def of(cls, matrix: Matrix) -> StoredLink:
+    def from_matrix(cls, matrix: Matrix) -> StoredLink:
         """Return a matrix in memory as a link."""
         n_a, n_b = matrix.shape
         return cls((n_a, n_b), matrix.indptr, lambda *_: matrix.indices, lambda *_: matrix.data)
 
     def row(self, row: int) -> NDArray[np.integer]:
         start, stop = self.indptr[row], self.indptr[row + 1]
-        return widened(self.indices(start[None], stop[None])[start:stop])
+        return widen(self.indices(start[None], stop[None])[start:stop])
 
     def entries(self, row: int) -> tuple[NDArray[np.integer], NDArray[Any]]:
         start, stop = self.indptr[row], self.indptr[row + 1]
@@ -102,8 +102,8 @@ class StoredLink:
     def rows(self, rows: NDArray[np.integer]) -> Matrix:
         rows = np.asarray(rows, dtype=np.intp)
         starts, stops = self.indptr[rows], self.indptr[rows + 1]
-        _, places = expanded(starts, stops)
-        indices = widened(self.indices(starts, stops)[places])
+        _, places = expand_ranges(starts, stops)
+        indices = widen(self.indices(starts, stops)[places])
         data = self._weights(self.data(starts, stops)[places])
         indptr = np.concatenate([[0], np.cumsum(stops - starts)]).astype(indices.dtype)
         check_link(indices, indptr, len(rows), self.shape[1])
@@ -119,7 +119,7 @@ class StoredLink:
     @cached_property
     def whole(self) -> Matrix:
         ends = self.indptr[:1], self.indptr[-1:]
-        indices, data = widened(self.indices(*ends)), self._weights(self.data(*ends))
+        indices, data = widen(self.indices(*ends)), self._weights(self.data(*ends))
         check_link(indices, self.indptr, *self.shape)
         if self.weights is not None:
             data.flags.writeable = False  # as what is mapped
@@ -141,13 +141,13 @@ _WEIGHTS = np.dtype(np.float32)
 _COUNTS, _MOST_COUNTED = np.dtype(np.uint8), 255  # they hold the weights of most links
 
 
-def as_arrays(link: Matrix) -> dict[str, NDArray[Any]]:
+def link_to_arrays(link: Matrix) -> dict[str, NDArray[Any]]:
     """Return a link as arrays by name, to be cached.
 
     Places are narrowed. Weights of float32 that are whole numbers up to 255 are `counts` of a byte
     each, not `data`.
     """
-    parts = {name: narrowed(getattr(link, name)) for name in ("indptr", "indices")}
+    parts = {name: narrow(getattr(link, name)) for name in ("indptr", "indices")}
     weights = {"data": link.data}
     if link.data.dtype == _WEIGHTS and np.all((link.data >= 0) & (link.data <= _MOST_COUNTED)):
         counts = link.data.astype(_COUNTS)
@@ -155,28 +155,28 @@ def as_arrays(link: Matrix) -> dict[str, NDArray[Any]]:
     return {**parts, **weights, "shape": np.asarray(link.shape)}
 
 
-def as_link(arrays: Mapping[str, NDArray[Any]], prefix: str = "") -> StoredLink:
-    """Return the link that `as_arrays` gave arrays of; its rows are read when they are asked for.
+def link_from_arrays(arrays: Mapping[str, NDArray[Any]], prefix: str = "") -> StoredLink:
+    """Return the link that `link_to_arrays` stored; its rows are read on access.
 
     `prefix` stands before the arrays' names.
     """
     n_a, n_b = arrays[f"{prefix}shape"].tolist()
-    indptr, indices = widened(arrays[f"{prefix}indptr"]), ranges(arrays, f"{prefix}indices")
+    indptr, indices = widen(arrays[f"{prefix}indptr"]), open_ranges(arrays, f"{prefix}indices")
     if f"{prefix}counts" in arrays:
-        counts = ranges(arrays, f"{prefix}counts")
+        counts = open_ranges(arrays, f"{prefix}counts")
         return StoredLink((n_a, n_b), indptr, indices, counts, _WEIGHTS)
-    return StoredLink((n_a, n_b), indptr, indices, ranges(arrays, f"{prefix}data"))
+    return StoredLink((n_a, n_b), indptr, indices, open_ranges(arrays, f"{prefix}data"))
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """An array of numbers of which no more is looked at than what is asked for."""
+    """An array of numbers, of which only the rows in use are read."""
 
     ranges: ReadRanges
     array: NDArray[Any] | None = None  # all of it, where that is in memory
 
     @classmethod
-    def of(cls, array: NDArray[Any]) -> Column:
+    def from_array(cls, array: NDArray[Any]) -> Column:
         """Return an array in memory as one."""
         return cls(lambda *_: array, array)
 
@@ -185,10 +185,10 @@ class Column:
         return len(self.ranges(none, none))
 
     def __getitem__(self, rows: NDArray[np.integer]) -> NDArray[Any]:
-        found = self.ranges(rows, rows + 1) if self.array is None else self.array
-        return np.asarray(found[rows])
+        array = self.ranges(rows, rows + 1) if self.array is None else self.array
+        return np.asarray(array[rows])
 
-    def one(self, row: int) -> int:
+    def get(self, row: int) -> int:
         """Return the number of one row."""
         return int(self[np.array([row])][0] if self.array is None else self.array[row])
 
@@ -202,15 +202,15 @@ class Column:
 _SMALL = 1 << 25  # bytes of an array that is read as a whole
 
 
-def column(arrays: Mapping[str, NDArray[Any]], name: str) -> Column:
-    """Return one of some arrays, of which rows are read, if it is not small."""
-    found, none = ranges(arrays, name), np.zeros(0, dtype=np.int64)
-    return Column(found) if found(none, none).nbytes > _SMALL else Column.of(arrays[name])
+def open_column(arrays: Mapping[str, NDArray[Any]], name: str) -> Column:
+    """Return one of the arrays as a column; a large one is read by rows."""
+    read, none = open_ranges(arrays, name), np.zeros(0, dtype=np.int64)
+    return Column(read) if read(none, none).nbytes > _SMALL else Column.from_array(arrays[name])
 
 
-def ranges(arrays: Mapping[str, NDArray[Any]], name: str) -> ReadRanges:
-    """Return what gives an array; where the mapping can, only ranges that are read are checked."""
-    reach = getattr(arrays, "reach", None)
-    if reach is None:
+def open_ranges(arrays: Mapping[str, NDArray[Any]], name: str) -> ReadRanges:
+    """Return a function that gives an array; only the ranges to be read are verified, if it can."""
+    verify = getattr(arrays, "verify_ranges", None)
+    if verify is None:
         return lambda *_: arrays[name]
-    return lambda starts, stops: np.asarray(reach(name, starts, stops))
+    return lambda starts, stops: np.asarray(verify(name, starts, stops))

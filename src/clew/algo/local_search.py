@@ -77,7 +77,7 @@ def group_relations(
     )
 
 
-def network(relations: RelationLinks, seeds: Sequence[int]) -> tuple[NDArray[np.intp], int]:
+def find_relations(relations: RelationLinks, seeds: Sequence[int]) -> tuple[NDArray[np.intp], int]:
     """Return the relations of the seeds, best first, and how many of them join two seeds.
 
     Those come first, by the degrees of their ends together. Then come relations of one seed, by
@@ -86,21 +86,23 @@ def network(relations: RelationLinks, seeds: Sequence[int]) -> tuple[NDArray[np.
     is_seed = np.zeros(relations.of_entity.shape[0], dtype=bool)
     is_seed[list(seeds)] = True
     mine = [neighbours(relations.of_entity, seed) for seed in seeds]
-    found = np.unique(np.concatenate([np.empty(0, dtype=np.intp), *mine])).astype(np.intp)
-    ends = relations.ends[found]
+    relations_of_seeds = np.unique(np.concatenate([np.empty(0, dtype=np.intp), *mine])).astype(
+        np.intp
+    )
+    ends = relations.ends[relations_of_seeds]
     rank = relations.degree[ends].sum(axis=1)
     inside = is_seed[ends].all(axis=1)
     outer = np.where(is_seed[ends[:, 0]], ends[:, 1], ends[:, 0])
     _, groups, sizes = np.unique(outer[~inside], return_inverse=True, return_counts=True)
-    links = np.zeros(len(found), dtype=np.intp)
+    links = np.zeros(len(relations_of_seeds), dtype=np.intp)
     links[~inside] = sizes[groups.reshape(-1)]
-    order = np.lexsort((found, -rank, -links, ~inside))
+    order = np.lexsort((relations_of_seeds, -rank, -links, ~inside))
     n_inside = int(inside.sum())
-    return found[order[: n_inside + _OUTSIDE_PER_SEED * len(seeds)]], n_inside
+    return relations_of_seeds[order[: n_inside + _OUTSIDE_PER_SEED * len(seeds)]], n_inside
 
 
 @dataclass(frozen=True, slots=True)
-class LocalFound:
+class LocalText:
     """A row of text, the seed that led to it, and how many of the seed's relations it supports."""
 
     row: int
@@ -108,13 +110,13 @@ class LocalFound:
     n_relations: int
 
 
-def texts_of_seeds(
+def find_texts(
     seeds: Sequence[int],
     entity_chunks: csr_array,
     relations: RelationLinks,
     parts: csr_array,
     cosines: NDArray[np.floating],
-) -> Iterator[LocalFound]:
+) -> Iterator[LocalText]:
     """Yield the parts of the seeds' chunks, each once.
 
     Seeds keep their order. A seed's parts come by how many of its relations were found in their
@@ -133,4 +135,4 @@ def texts_of_seeds(
         listed[rows] = True
         order = np.lexsort((rows, -np.round(cosines[rows], DECIMALS), -counts))
         for row, count in zip(rows[order].tolist(), counts[order].tolist(), strict=True):
-            yield LocalFound(row, seed, count)
+            yield LocalText(row, seed, count)

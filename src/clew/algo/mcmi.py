@@ -31,8 +31,8 @@ _Candidate = tuple[float, float, float, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
-    """A node that joined, and why."""
+class JoinedNode:
+    """A node that joined the tree, and why."""
 
     node: int
     to: int  # the node that it was joined to
@@ -42,14 +42,14 @@ class Joined:
     limit: float  # what the ratio was compared with; infinite if an edge's ends have no influence
 
 
-def grow(
+def grow_tree(
     neighbours: Neighbours,
     tree: Tree,
     scores: NDArray[np.float64],
     *,
     rule: Rule = "released",
     cap: int = 20,
-) -> list[Joined]:
+) -> list[JoinedNode]:
     """Return the nodes that join a tree, in their order, at most `cap`.
 
     `scores` are the (n,) influences of nodes, >= 0; a node without any never joins. The next one is
@@ -67,12 +67,12 @@ def grow(
     lower cost, the first node, and the first to which it can be joined.
     """
     ask = cache(neighbours)
-    cost_of = {(a, b): cost for a, b, cost in induced(ask, tree.nodes)}
-    terms = [_term(rule, cost_of[edge], float(scores[[*edge]].sum())) for edge in tree.edges]
+    cost_of = {(a, b): cost for a, b, cost in induced_edges(ask, tree.nodes)}
+    terms = [_limit_term(rule, cost_of[edge], float(scores[[*edge]].sum())) for edge in tree.edges]
     joined, joining = np.zeros(len(scores), dtype=bool), list(tree.nodes)
     joined[joining] = True
     heap: list[_Candidate] = []
-    added: list[Joined] = []
+    added: list[JoinedNode] = []
     while len(added) < cap:
         for node in joining:
             for candidate in _candidates(ask, node, scores, joined, cap - len(added)):
@@ -83,31 +83,31 @@ def grow(
             break
         ratio, _, cost, node, to = heap[0]
         score = float(scores[node])
-        limit = float(_rounded(math.fsum(terms) / (1 if rule == "eq15" else len(terms) or 1)))
+        limit = float(_round_binary(math.fsum(terms) / (1 if rule == "eq15" else len(terms) or 1)))
         if rule == "released":
-            ratio = float(_rounded(score / cost))
+            ratio = float(_round_binary(score / cost))
         if ratio < limit if rule == "released" else ratio >= limit:
             break
-        added.append(Joined(node, to, cost, score, ratio, limit))
+        added.append(JoinedNode(node, to, cost, score, ratio, limit))
         if rule != "released":
-            terms.append(_term(rule, cost, score + float(scores[to])))
+            terms.append(_limit_term(rule, cost, score + float(scores[to])))
         joined[node] = True
         joining = [node]
     return added
 
 
-def induced(neighbours: Neighbours, nodes: Collection[int]) -> list[tuple[int, int, float]]:
+def induced_edges(neighbours: Neighbours, nodes: Collection[int]) -> list[tuple[int, int, float]]:
     """Return the edges between `nodes`, ascending: the lower node, the other one, and the cost.
 
     Of several edges between the same two the cheapest is returned.
     """
-    asked = {node: neighbours(node) for node in sorted(nodes)}
-    order = np.array(sorted(asked, key=lambda node: len(asked[node][0])), dtype=np.intp)
+    edges_of = {node: neighbours(node) for node in sorted(nodes)}
+    order = np.array(sorted(edges_of, key=lambda node: len(edges_of[node][0])), dtype=np.intp)
     cost_of: dict[tuple[int, int], float] = {}
     for i, node in enumerate(order.tolist(), start=1):
-        others, costs = asked[node]
-        found = np.isin(others, order[i:])  # the fewer, the more neighbours it has
-        for other, cost in zip(others[found].tolist(), costs[found].tolist(), strict=True):
+        others, costs = edges_of[node]
+        is_inside = np.isin(others, order[i:])  # the fewer, the more neighbours it has
+        for other, cost in zip(others[is_inside].tolist(), costs[is_inside].tolist(), strict=True):
             edge = min(node, other), max(node, other)
             cost_of[edge] = min(cost, cost_of.get(edge, math.inf))
     return [(a, b, cost) for (a, b), cost in sorted(cost_of.items())]
@@ -140,18 +140,20 @@ def _candidates(
     others, costs = neighbours(node)
     influences = scores[others]
     ratios = np.full(len(others), np.inf)
-    ratios = _rounded(np.divide(costs, influences, out=ratios, where=influences > 0))
-    near = _near(others, ratios, n + int(joined[others].sum()))
+    ratios = _round_binary(np.divide(costs, influences, out=ratios, where=influences > 0))
+    near = _lowest_ratios(others, ratios, n + int(joined[others].sum()))
     near = near[(influences[near] > 0) & ~joined[others[near]]]
-    columns = (ratios[near], -_rounded(influences[near]), costs[near], others[near])
+    columns = (ratios[near], -_round_binary(influences[near]), costs[near], others[near])
     order = np.lexsort(columns[::-1])
     firsts = np.sort(np.unique(others[near][order], return_index=True)[1])[:n]
     rows = zip(*(column[order[firsts]].tolist() for column in columns), strict=True)
     return [(*row, node) for row in rows]
 
 
-def _near(nodes: NDArray[np.intp], ratios: NDArray[np.float64], n: int) -> NDArray[np.intp]:
-    """Return the places of the least ratios: of `n` nodes at least, if there are so many."""
+def _lowest_ratios(
+    nodes: NDArray[np.intp], ratios: NDArray[np.float64], n: int
+) -> NDArray[np.intp]:
+    """Return the places of the lowest ratios, of at least `n` nodes if there are as many."""
     size = 2 * n
     while size < len(nodes):
         places = np.flatnonzero(ratios <= np.partition(ratios, size)[size])
@@ -161,15 +163,15 @@ def _near(nodes: NDArray[np.intp], ratios: NDArray[np.float64], n: int) -> NDArr
     return np.arange(len(nodes))
 
 
-def _term(rule: Rule, cost: float, score: float) -> float:
-    """Return what an edge adds to the limit; `score` is that of its ends together."""
+def _limit_term(rule: Rule, cost: float, score: float) -> float:
+    """Return the term that an edge adds to the limit; `score` is the sum over its ends."""
     if rule == "released":
         return cost * score / 2
     return cost / score if score else math.inf
 
 
-def _rounded(values: NDArray[np.float64] | float) -> NDArray[np.float64]:
-    """Return values with their first binary digits only; what is rounded does not change again."""
+def _round_binary(values: NDArray[np.float64] | float) -> NDArray[np.float64]:
+    """Return values rounded to their first binary digits; rounding twice changes nothing."""
     mantissas, exponents = np.frexp(values)
     rounded: NDArray[np.float64] = np.ldexp(np.rint(np.ldexp(mantissas, _BITS)), exponents - _BITS)
     return rounded

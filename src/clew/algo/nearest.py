@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array
 
-from clew.algo.cosines import MILLION, cosines_among, cosines_of_pairs, margin
+from clew.algo.cosines import MILLION, indexed_pair_cosines, pair_cosines, rounding_margin
 from clew.algo.topk import DECIMALS
 
 if TYPE_CHECKING:
@@ -39,16 +39,16 @@ _FEW = 16  # vectors that are compared with all as these are stored; for more, a
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What each of n rows chose among the others, best first; of equal ones the first."""
+    """The rows that each of n rows chose among the others, best first, lower rows first on ties."""
 
     rows: NDArray[np.int32]  # (n, h), -1 where there is none
     scores: NDArray[np.int32]  # (n, h), 0 where there is none
 
     @classmethod
-    def none(cls, n: int, h: int) -> Choices:
+    def empty(cls, n: int, h: int) -> Choices:
         return cls(np.full((n, h), -1, dtype=np.int32), np.zeros((n, h), dtype=np.int32))
 
-    def moved(self, earlier: Rows) -> tuple[Choices, NDArray[np.bool_]]:
+    def renumber(self, earlier: Rows) -> tuple[Choices, NDArray[np.bool_]]:
         """Return the choices of the rows of now, and which rows lost one; they ascend as before.
 
         (n_now,) `earlier` is which row each was, -1 for a new one, which has none. What a row lost
@@ -58,20 +58,20 @@ class Choices:
         now = np.full(len(self.rows) + 1, -1, dtype=np.int32)
         kept = np.flatnonzero(earlier >= 0)
         now[earlier[kept]] = kept
-        found = Choices.none(n, h)
+        choices = Choices.empty(n, h)
         before = self.rows[earlier[kept]]
-        found.rows[kept] = now[before]
-        found.scores[kept] = np.where(found.rows[kept] >= 0, self.scores[earlier[kept]], 0)
+        choices.rows[kept] = now[before]
+        choices.scores[kept] = np.where(choices.rows[kept] >= 0, self.scores[earlier[kept]], 0)
         lost = np.zeros(n, dtype=bool)
-        lost[kept] = ((before >= 0) & (found.rows[kept] < 0)).any(axis=1)
-        return found, lost
+        lost[kept] = ((before >= 0) & (choices.rows[kept] < 0)).any(axis=1)
+        return choices, lost
 
-    def least(self) -> NDArray[np.int32]:
+    def lowest_scores(self) -> NDArray[np.int32]:
         """Return the (n,) scores of the last ones, far below all others where a row has fewer."""
         last = np.where(self.rows[:, -1] >= 0, self.scores[:, -1], np.iinfo(np.int32).min)
         return np.asarray(last)
 
-    def with_pairs(self, rows: Rows, columns: Rows, scores: Rows) -> Choices:
+    def add_pairs(self, rows: Rows, columns: Rows, scores: Rows) -> Choices:
         """Return the choices among these and more pairs, (m,) each; no pair is there already."""
         h = self.rows.shape[1]
         some, place = np.unique(rows, return_inverse=True)
@@ -82,17 +82,17 @@ class Choices:
         order = np.lexsort((column, -score.astype(np.int64), row))
         rank = np.arange(len(order)) - np.searchsorted(row[order], row[order])
         order, rank = order[rank < h], rank[rank < h]
-        made = Choices.none(len(some), h)
-        made.rows[row[order], rank] = column[order]
-        made.scores[row[order], rank] = score[order]
-        found = Choices(self.rows.copy(), self.scores.copy())
-        found.rows[some], found.scores[some] = made.rows, made.scores
-        return found
+        new = Choices.empty(len(some), h)
+        new.rows[row[order], rank] = column[order]
+        new.scores[row[order], rank] = score[order]
+        choices = Choices(self.rows.copy(), self.scores.copy())
+        choices.rows[some], choices.scores[some] = new.rows, new.scores
+        return choices
 
 
 @dataclass(frozen=True, slots=True)
-class Choosing:
-    """Which of n rows choose anew among all, and which pairs may not be chosen."""
+class ChoosingRows:
+    """The rows that choose anew among all, and the pairs that may not be chosen."""
 
     rows: Rows  # that choose anew, ascending
     new: NDArray[np.bool_]  # (n,), those of these which all other rows may choose as well
@@ -100,15 +100,15 @@ class Choosing:
     taken: csr_array  # (n, n), of each row the columns that it may not choose
 
     @classmethod
-    def all(cls, taken: csr_array) -> Choosing:
+    def every_row(cls, taken: csr_array) -> ChoosingRows:
         every = np.ones(taken.shape[0], dtype=bool)
         return cls(np.arange(len(every)), every, every, taken)
 
-    def others(self) -> NDArray[np.bool_]:
-        """Say which rows keep what they chose, but for new ones that are better."""
-        found = self.able.copy()
-        found[self.rows] = False
-        return found
+    def mark_others(self) -> NDArray[np.bool_]:
+        """Say which rows keep their choices, unless a new row is better."""
+        is_other = self.able.copy()
+        is_other[self.rows] = False
+        return is_other
 
     def blocks(self) -> Iterator[Rows]:
         """Yield the rows that choose anew, some at a time."""
@@ -117,60 +117,60 @@ class Choosing:
             yield self.rows[start : start + size]
 
 
-def nearest(vectors: Vectors, h: int, taken: csr_array, *, exact: bool) -> Choices:
+def find_nearest(vectors: Vectors, h: int, taken: csr_array, *, exact: bool) -> Choices:
     """Return the `h` nearest by cosine of each of the (n, d) unit `vectors`.
 
     A row gets none of the columns that the (n, n) `taken` has in it. Scores are cosines in
     millionths. `exact` compares all pairs, O(n² d); else each is
     compared with those in 32 of 2 √n cells, O(n^1.5 d), and some are missed.
     """
-    none = Choices.none(len(vectors), h)
+    none = Choices.empty(len(vectors), h)
     if exact:
-        return renewed_nearest(none, Choosing.all(taken), vectors)
+        return update_nearest(none, ChoosingRows.every_row(taken), vectors)
     chosen = none.rows.astype(np.intp)
     cosine = np.full((len(vectors), h), -np.inf, dtype=vectors.dtype)
-    for rows, columns in visits(vectors):
+    for rows, columns in iterate_cells(vectors):
         scores = np.round(vectors[rows] @ vectors[columns].T, DECIMALS)
         taken_rows, taken_columns = taken[rows].nonzero()
         places = np.searchsorted(columns, taken_columns)
         here = columns[np.minimum(places, len(columns) - 1)] == taken_columns
         scores[taken_rows[here], places[here]] = -np.inf
         best, highest = highest_columns(scores, h)
-        found = np.concatenate([cosine[rows], highest], axis=1)
+        candidates = np.concatenate([cosine[rows], highest], axis=1)
         named = np.concatenate([chosen[rows], columns[best]], axis=1)
-        order = np.lexsort((named, -found), axis=1)[:, :h]
-        cosine[rows] = np.take_along_axis(found, order, axis=1)
+        order = np.lexsort((named, -candidates), axis=1)[:, :h]
+        cosine[rows] = np.take_along_axis(candidates, order, axis=1)
         chosen[rows] = np.take_along_axis(named, order, axis=1)
     row, place = np.nonzero(cosine > -np.inf)
     column = chosen[row, place]
-    return none.with_pairs(row, column, cosines_of_pairs(vectors, row, column))
+    return none.add_pairs(row, column, pair_cosines(vectors, row, column))
 
 
-def renewed_nearest(kept: Choices, asked: Choosing, vectors: Vectors) -> Choices:
-    """Return what the rows that are asked choose among all by cosine; others may choose new ones.
+def update_nearest(earlier: Choices, choosing: ChoosingRows, vectors: Vectors) -> Choices:
+    """Return the updated choices: rows that choose compare with all, others with new rows.
 
-    These others keep what they have in `kept` unless a new row is nearer. O(rows n d).
+    These others keep their `earlier` choices unless a new row is nearer. O(rows n d).
     """
-    h, others = kept.rows.shape[1], np.flatnonzero(asked.others())
-    found, pairs = Choices(kept.rows.copy(), kept.scores.copy()), [_no_pairs()]
-    found.rows[asked.rows], found.scores[asked.rows] = -1, 0
-    compared = vectors if len(asked.rows) <= _FEW else np.asarray(vectors)
-    error = margin(vectors.shape[1])
-    least = found.least()[others] / MILLION - error
-    for rows in asked.blocks():
-        scores = _products(compared, vectors[rows])
-        scores[:, ~asked.able] = -np.inf
-        new = np.flatnonzero(asked.new[rows])
+    h, others = earlier.rows.shape[1], np.flatnonzero(choosing.mark_others())
+    choices, pairs = Choices(earlier.rows.copy(), earlier.scores.copy()), [_no_pairs()]
+    choices.rows[choosing.rows], choices.scores[choosing.rows] = -1, 0
+    compared = vectors if len(choosing.rows) <= _FEW else np.asarray(vectors)
+    error = rounding_margin(vectors.shape[1])
+    least = choices.lowest_scores()[others] / MILLION - error
+    for rows in choosing.blocks():
+        scores = _inner_products(compared, vectors[rows])
+        scores[:, ~choosing.able] = -np.inf
+        new = np.flatnonzero(choosing.new[rows])
         j, i = np.nonzero(scores[np.ix_(new, others)] >= least) if len(others) else _no_pairs()[:2]
-        pairs.append(_free(vectors, asked.taken, others[i], rows[new[j]]))
-        scores[asked.taken[rows].nonzero()] = -np.inf
+        pairs.append(_score_free_pairs(vectors, choosing.taken, others[i], rows[new[j]]))
+        scores[choosing.taken[rows].nonzero()] = -np.inf
         places, columns, cosines = _candidates(compared, rows, scores, h, error)
-        made = Choices.none(len(rows), h).with_pairs(places, columns, cosines)
-        found.rows[rows], found.scores[rows] = made.rows, made.scores
-    return found.with_pairs(*map(np.concatenate, zip(*pairs, strict=True)))
+        made = Choices.empty(len(rows), h).add_pairs(places, columns, cosines)
+        choices.rows[rows], choices.scores[rows] = made.rows, made.scores
+    return choices.add_pairs(*map(np.concatenate, zip(*pairs, strict=True)))
 
 
-def _products(vectors: Vectors, queries: NDArray[np.floating]) -> NDArray[np.floating]:
+def _inner_products(vectors: Vectors, queries: NDArray[np.floating]) -> NDArray[np.floating]:
     """Return the (m, n) inner products of m queries with all vectors."""
     if isinstance(vectors, np.ndarray):
         return np.asarray(queries @ vectors.T)
@@ -183,14 +183,14 @@ def _candidates(
     """Return places among `rows` and columns that may be the `h` nearest, with their cosines."""
     highest = highest_columns(scores.copy(), h)[1][:, -1:]
     places, columns = np.nonzero((scores >= highest - error) & (scores > -np.inf))
-    return places, columns, cosines_among(vectors, rows, places, columns)
+    return places, columns, indexed_pair_cosines(vectors, rows, places, columns)
 
 
-def _free(vectors: Vectors, taken: csr_array, rows: Rows, columns: Rows) -> Pairs:
+def _score_free_pairs(vectors: Vectors, taken: csr_array, rows: Rows, columns: Rows) -> Pairs:
     """Return pairs that are not taken, with their cosines."""
     free = np.ravel(taken[rows, columns] == 0) if len(rows) else np.zeros(0, dtype=bool)
     rows, columns = rows[free], columns[free]
-    return rows, columns, cosines_of_pairs(vectors, rows, columns)
+    return rows, columns, pair_cosines(vectors, rows, columns)
 
 
 def _no_pairs() -> Pairs:
@@ -215,14 +215,14 @@ def highest_columns(
     return columns, highest
 
 
-def visits(vectors: Vectors) -> Visits:
-    """Yield rows and the columns to compare them with, ascending: those of a cell near them all.
+def iterate_cells(vectors: Vectors) -> Visits:
+    """Yield the rows of each cell, and the ascending columns near it to compare them with.
 
     Each row comes with each of its cells once.
     """
     if not len(vectors):
         return
-    centres, cell = _clustered(vectors, 2 * math.isqrt(len(vectors)))
+    centres, cell = _cluster(vectors, 2 * math.isqrt(len(vectors)))
     order = np.argsort(cell, kind="stable")
     begins = np.searchsorted(cell[order], np.arange(len(centres) + 1)).tolist()
     starts = [i for a, b in pairwise(begins) for i in range(a, b, _LARGEST)]
@@ -235,7 +235,7 @@ def visits(vectors: Vectors) -> Visits:
             yield visitors[start : start + _AT_ONCE], columns
 
 
-def _clustered(vectors: Vectors, n_cells: int) -> tuple[NDArray[np.floating], NDArray[np.int64]]:
+def _cluster(vectors: Vectors, n_cells: int) -> tuple[NDArray[np.floating], NDArray[np.int64]]:
     """Return the (n_cells, d) unit centres of cells, and the (n,) cell of each vector."""
     shuffled = np.random.default_rng(0).permutation(len(vectors))
     sample = vectors[shuffled[: _SAMPLE * n_cells]]

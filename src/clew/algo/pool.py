@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 T = TypeVar("T")
 
 
-def pooled(
+def pool_rows(
     keywords: Iterable[int],
     postings: Callable[[int], Sequence[int]],
     n_tokens: NDArray[np.integer],
@@ -23,21 +23,21 @@ def pooled(
 
     KET-RAG's keyword channel (Huang et al. 2025, arXiv:2502.09304, Algorithm 4).
     """
-    found: dict[int, int] = {}
+    first_keyword: dict[int, int] = {}
     used = 0
     for keyword in keywords:
         for row in postings(keyword):
-            if row in found:
+            if row in first_keyword:
                 continue
-            if found and used + n_tokens[row] > limit:
-                return found
-            found[row] = keyword
+            if first_keyword and used + n_tokens[row] > limit:
+                return first_keyword
+            first_keyword[row] = keyword
             used += int(n_tokens[row])
-    return found
+    return first_keyword
 
 
-def fitting(items: Iterable[T], cost: Callable[[T], int], limit: int) -> list[T]:
-    """Return the longest beginning of `items` whose costs together are at most `limit`.
+def take_fitting(items: Iterable[T], cost: Callable[[T], int], limit: int) -> list[T]:
+    """Return the longest prefix of `items` whose total cost is at most `limit`.
 
     No item is asked for beyond the first that does not fit.
     """

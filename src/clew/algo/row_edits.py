@@ -1,4 +1,4 @@
-"""Rows that go and rows that come in between, and the numbers that all others have then."""
+"""Edits of rows: the rows that went and came, and the new numbers of all others."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 _MANY = 8  # the share of all rows, one in so many, above which the numbers of all are made
 
 
-def in_order(rows: NDArray[np.integer]) -> Rows:
-    """Return former numbers of rows, -1 for none, with -1 for the fewest that do not ascend."""
-    found = rows.astype(np.int64)
-    at = np.flatnonzero(found >= 0)
-    if np.all(np.diff(found[at]) > 0):
-        return found
+def drop_disordered(rows: NDArray[np.integer]) -> Rows:
+    """Return former row numbers, with -1 for the fewest that break their order."""
+    ordered = rows.astype(np.int64)
+    at = np.flatnonzero(ordered >= 0)
+    if np.all(np.diff(ordered[at]) > 0):
+        return ordered
     lowest: list[int] = []  # of the longest ascents so far, by length, the lowest last number
     lengths = []
-    for row in found[at].tolist():
+    for row in ordered[at].tolist():
         place = bisect_left(lowest, row)
         lowest[place : place + 1] = [row]
         lengths.append(place + 1)
     length, above = len(lowest), np.iinfo(np.int64).max
     for place, own in zip(at[::-1].tolist(), reversed(lengths), strict=True):
-        if own == length and found[place] < above:
-            length, above = length - 1, int(found[place])
+        if own == length and ordered[place] < above:
+            length, above = length - 1, int(ordered[place])
         else:
-            found[place] = -1
-    return found
+            ordered[place] = -1
+    return ordered
 
 
 @dataclass(frozen=True)
@@ -51,90 +51,92 @@ class RowEdits:
     origin: Rows  # of each that came the row that went in its place, -1 for one that is new
 
     @classmethod
-    def of(cls, n: int, gone: Rows, before: Rows, origin: Rows | None = None) -> RowEdits:
-        """Return the edits that put rows `before` some of the `n`, which ascend; n is the end."""
+    def from_changes(cls, n: int, gone: Rows, before: Rows, origin: Rows | None = None) -> RowEdits:
+        """Return the edits that insert rows before ascending rows of `n`; n is the end."""
         at = before - np.searchsorted(gone, before) + np.arange(len(before))
         new = np.full(len(at), -1, dtype=np.int64) if origin is None else origin
         return cls(n, gone, at, new)
 
     @property
     def size(self) -> int:
-        """How many rows there are now."""
+        """The number of present rows."""
         return self.n - len(self.gone) + len(self.at)
 
     @cached_property
     def before(self) -> Rows:
         """Before which former row that stayed each row that came stands; n is the end."""
-        return self._stands + np.searchsorted(self._holes, self._stands, side="right")
+        return self._insertion_places + np.searchsorted(
+            self._n_gone_before, self._insertion_places, side="right"
+        )
 
-    def now(self, rows: NDArray[np.integer], *, followed: bool = True) -> Rows:
-        """Return the present number of former rows, -1 for one that went, and for -1.
+    def to_present(self, rows: NDArray[np.integer], *, followed: bool = True) -> Rows:
+        """Return the present number of former rows, or -1 for rows that went.
 
         Where it is `followed`, one that came in place of another has that one's number.
         """
         if len(rows) * _MANY > self.n:
-            numbers = self._all_now if followed else self._kept_now
+            numbers = self._all_present_rows if followed else self._kept_present_rows
             return np.asarray(numbers[rows])  # of which the last one is -1
         gone = np.searchsorted(self.gone, rows)
         kept = rows - gone
-        found = kept + np.searchsorted(self._stands, kept, side="right")
+        present = kept + np.searchsorted(self._insertion_places, kept, side="right")
         went = np.searchsorted(self.gone, rows, side="right") > gone
         if went.any():
-            found[went] = self._successors[gone[went]] if followed else -1
-        found[rows < 0] = -1
-        return found.astype(np.int64, copy=False)
+            present[went] = self._successors[gone[went]] if followed else -1
+        present[rows < 0] = -1
+        return present.astype(np.int64, copy=False)
 
-    def then(self, rows: NDArray[np.integer], *, followed: bool = False) -> Rows:
-        """Return the former number of present rows, -1 for one that came.
+    def to_former(self, rows: NDArray[np.integer], *, followed: bool = False) -> Rows:
+        """Return the former number of present rows, or -1 for rows that came.
 
         Where it is `followed`, one that came in place of another has that one's number.
         """
         came = np.searchsorted(self.at, rows)
         kept = rows - came
-        found = kept + np.searchsorted(self._holes, kept, side="right")
+        former = kept + np.searchsorted(self._n_gone_before, kept, side="right")
         is_new = np.searchsorted(self.at, rows, side="right") > came
         if is_new.any():
-            found[is_new] = self.origin[came[is_new]] if followed else -1
-        return found.astype(np.int64, copy=False)
+            former[is_new] = self.origin[came[is_new]] if followed else -1
+        return former.astype(np.int64, copy=False)
 
-    def edited(self, former: NDArray[Any], came: NDArray[Any]) -> NDArray[Any]:
-        """Return the values of all present rows, from those of the former ones and the new."""
-        found = np.empty((self.size, *former.shape[1:]), dtype=former.dtype)
+    def apply(self, former: NDArray[Any], came: NDArray[Any]) -> NDArray[Any]:
+        """Return the values of all present rows, from former values and new ones."""
+        values = np.empty((self.size, *former.shape[1:]), dtype=former.dtype)
         is_new = np.zeros(self.size, dtype=bool)
         is_new[self.at] = True
-        found[~is_new] = np.delete(former, self.gone, axis=0)
-        found[is_new] = came
-        return found
+        values[~is_new] = np.delete(former, self.gone, axis=0)
+        values[is_new] = came
+        return values
 
     @cached_property
-    def _stands(self) -> Rows:
+    def _insertion_places(self) -> Rows:
         """Before which kept row, counted among these, each row that came stands."""
         return self.at - np.arange(len(self.at))
 
     @cached_property
-    def _holes(self) -> Rows:
-        """How many kept rows there are before each row that went."""
+    def _n_gone_before(self) -> Rows:
+        """The number of kept rows before each row that went."""
         return self.gone - np.arange(len(self.gone))
 
     @cached_property
     def _successors(self) -> Rows:
         """The present number of what came in place of each row that went, -1 for nothing."""
-        found = np.full(len(self.gone), -1, dtype=np.int64)
+        successors = np.full(len(self.gone), -1, dtype=np.int64)
         moved = np.flatnonzero(self.origin >= 0)
-        found[np.searchsorted(self.gone, self.origin[moved])] = self.at[moved]
-        return found
+        successors[np.searchsorted(self.gone, self.origin[moved])] = self.at[moved]
+        return successors
 
     @cached_property
-    def _kept_now(self) -> Rows:
-        """What `now` returns of all former rows and of -1, not followed."""
-        found = np.full(self.n + 1, -1, dtype=np.int64)
+    def _kept_present_rows(self) -> Rows:
+        """The result of `to_present`, not followed, for all former rows and -1."""
+        present = np.full(self.n + 1, -1, dtype=np.int64)
         is_kept = np.ones(self.n + 1, dtype=bool)
         is_kept[self.gone], is_kept[-1] = False, False
-        found[is_kept] = np.delete(np.arange(self.size), self.at)
-        return found
+        present[is_kept] = np.delete(np.arange(self.size), self.at)
+        return present
 
     @cached_property
-    def _all_now(self) -> Rows:
-        found = self._kept_now.copy()
-        found[self.gone] = self._successors
-        return found
+    def _all_present_rows(self) -> Rows:
+        present = self._kept_present_rows.copy()
+        present[self.gone] = self._successors
+        return present

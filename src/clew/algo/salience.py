@@ -54,10 +54,12 @@ def count_ngrams(
     """
     if longest < 1:
         raise InputError(f"n-grams have at least one word, so the longest cannot have {longest}")
-    grams, n_grams = _numbered(words, added, joins, longest)
+    grams, n_grams = _number_ngrams(words, added, joins, longest)
     n_texts = len(begins) - 1
     starts = range(0, max(1, n_texts), _AT_ONCE)
-    parts = [_counted(grams, begins[start : start + _AT_ONCE + 1], n_grams) for start in starts]
+    parts = [
+        _count_by_text(grams, begins[start : start + _AT_ONCE + 1], n_grams) for start in starts
+    ]
     n, columns, first, inside = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     place = first // longest
     ends = np.searchsorted(place, begins)
@@ -65,13 +67,13 @@ def count_ngrams(
     return Ngrams(counts, place, first % longest + 1, inside)
 
 
-def _numbered(
+def _number_ngrams(
     words: NDArray[np.integer],
     added: NDArray[np.integer],
     joins: NDArray[np.bool_],
     longest: int,
 ) -> tuple[NDArray[np.int32], int]:
-    """Return (n, longest) numbers of the n-grams that begin with each word, and how many there are.
+    """Return (n, longest) numbers of the n-grams that begin with each word, and their count.
 
     Column i is for those of i + 1 words; -1 stands where the run ends before.
     """
@@ -83,13 +85,13 @@ def _numbered(
         places = places[places + i < len(words)]
         places = places[joins[places + i]]
         keys = grams[places, i - 1].astype(np.int64) * n_added + added[places + i]
-        found, numbers = np.unique(keys, return_inverse=True)
+        distinct, numbers = np.unique(keys, return_inverse=True)
         grams[places, i] = n_grams + numbers
-        n_grams += len(found)
+        n_grams += len(distinct)
     return grams, n_grams
 
 
-def _counted(
+def _count_by_text(
     grams: NDArray[np.int32], begins: NDArray[np.integer], n_grams: int
 ) -> tuple[NDArray[np.integer], ...]:
     """Return how often each n-gram stands in each of some texts, and its number.
@@ -149,12 +151,12 @@ def entity_rates(
     return csr_array((rates, counts.indices, counts.indptr), shape=counts.shape)
 
 
-def above(rates: csr_array, threshold: float) -> NDArray[np.bool_]:
-    """Say which entries of `rates` are above `threshold` [τ], to six decimals: salient ones."""
+def mark_salient(rates: csr_array, threshold: float) -> NDArray[np.bool_]:
+    """Say which entries of `rates` exceed `threshold` [τ], to six decimals."""
     return np.asarray(np.round(rates.data, DECIMALS) > threshold)
 
 
-def entries(matrix: csr_array, kept: NDArray[np.bool_]) -> csr_array:
-    """Return `matrix` with only the entries that are `kept`, in their order."""
-    ends = np.append(0, np.cumsum(kept))[matrix.indptr]
-    return csr_array((matrix.data[kept], matrix.indices[kept], ends), shape=matrix.shape)
+def keep_entries(matrix: csr_array, is_kept: NDArray[np.bool_]) -> csr_array:
+    """Return `matrix` with only the entries where `is_kept`, in their order."""
+    ends = np.append(0, np.cumsum(is_kept))[matrix.indptr]
+    return csr_array((matrix.data[is_kept], matrix.indices[is_kept], ends), shape=matrix.shape)

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from clew.algo.links import StoredLink
-from clew.algo.nearest import Choices, Choosing, highest_columns
+from clew.algo.nearest import Choices, ChoosingRows, highest_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ _CANDIDATES = 64  # of these rows, for which all terms are counted
 _AT_ONCE = 256  # rows
 
 
-def sharing_most(terms: csr_array, h: int, taken: csr_array, *, exact: bool) -> Choices:
+def find_sharing(terms: csr_array, h: int, taken: csr_array, *, exact: bool) -> Choices:
     """Return the `h` rows of (n, n_terms) `terms` that share most with each, and how many terms.
 
     A term counts once in a row. A row gets none of the columns that the (n, n) `taken` has in it,
@@ -36,14 +36,14 @@ def sharing_most(terms: csr_array, h: int, taken: csr_array, *, exact: bool) -> 
     pairs; else a row looks up its rarest terms, as many as stand in 8,000 rows together, and
     compares itself with the 64 rows that have most of these, so that it takes O(n).
     """
-    none = Choices.none(terms.shape[0], h)
+    none = Choices.empty(terms.shape[0], h)
     if exact:
-        links = StoredLink.of(terms), StoredLink.of(csr_array(terms.T))
-        return renewed_sharing(none, Choosing.all(taken), *links)
-    binary = _ones(csr_array(terms > 0))
+        links = StoredLink.from_matrix(terms), StoredLink.from_matrix(csr_array(terms.T))
+        return update_sharing(none, ChoosingRows.every_row(taken), *links)
+    binary = _binarize(csr_array(terms > 0))
     binary.sort_indices()
     start = 0
-    for columns, shared in _with_candidates(binary, taken):
+    for columns, shared in _iterate_candidates(binary, taken):
         best, most = highest_columns(shared, h)
         rows = slice(start, start + len(shared))
         none.rows[rows] = np.where(most > 0, np.take_along_axis(columns, best, axis=1), -1)
@@ -52,57 +52,57 @@ def sharing_most(terms: csr_array, h: int, taken: csr_array, *, exact: bool) -> 
     return none
 
 
-def renewed_sharing(kept: Choices, asked: Choosing, terms: Link, by_term: Link) -> Choices:
-    """Return what the rows that are asked choose among all by shared terms; others may, new ones.
+def update_sharing(earlier: Choices, choosing: ChoosingRows, terms: Link, by_term: Link) -> Choices:
+    """Return the updated choices by shared terms, as `update_nearest` does by cosine.
 
-    These others keep what they have in `kept` unless a new row shares more. `by_term` is `terms`
+    These others keep what they have in `earlier` unless a new row shares more. `by_term` is `terms`
     from the other side. O(rows times n), and the rows that the terms of these stand in.
     """
-    h, others = kept.rows.shape[1], np.flatnonzero(asked.others())
-    found, pairs = Choices(kept.rows.copy(), kept.scores.copy()), []
-    found.rows[asked.rows], found.scores[asked.rows] = -1, 0
-    least = np.maximum(found.least()[others], 1)
-    for rows in asked.blocks():
-        shared = _shared(terms, by_term, rows)
-        shared[:, ~asked.able] = 0
-        shared[asked.taken[rows].nonzero()] = 0
-        new = np.flatnonzero(asked.new[rows])
+    h, others = earlier.rows.shape[1], np.flatnonzero(choosing.mark_others())
+    choices, pairs = Choices(earlier.rows.copy(), earlier.scores.copy()), []
+    choices.rows[choosing.rows], choices.scores[choosing.rows] = -1, 0
+    least = np.maximum(choices.lowest_scores()[others], 1)
+    for rows in choosing.blocks():
+        shared = _count_shared(terms, by_term, rows)
+        shared[:, ~choosing.able] = 0
+        shared[choosing.taken[rows].nonzero()] = 0
+        new = np.flatnonzero(choosing.new[rows])
         if len(others):
             counts = shared[np.ix_(new, others)]
             j, i = np.nonzero(counts >= least)
             pairs.append((others[i], rows[new[j]], counts[j, i].astype(np.int32)))
         best, most = highest_columns(shared, h)
-        found.rows[rows] = np.where(most > 0, best, -1)
-        found.scores[rows] = np.maximum(most, 0)
+        choices.rows[rows] = np.where(most > 0, best, -1)
+        choices.scores[rows] = np.maximum(most, 0)
     if not pairs:
-        return found
-    return found.with_pairs(*map(np.concatenate, zip(*pairs, strict=True)))
+        return choices
+    return choices.add_pairs(*map(np.concatenate, zip(*pairs, strict=True)))
 
 
-def _shared(terms: Link, by_term: Link, rows: NDArray[np.integer]) -> NDArray[np.float32]:
+def _count_shared(terms: Link, by_term: Link, rows: NDArray[np.integer]) -> NDArray[np.float32]:
     """Return (len(rows), n): how many terms some rows share with each."""
-    own = _ones(terms.rows(rows))
+    own = _binarize(terms.rows(rows))
     some, places = np.unique(own.indices, return_inverse=True)
     own = csr_array((own.data, places, own.indptr), shape=(len(rows), len(some)))
-    found: NDArray[np.float32] = (own @ _ones(by_term.rows(some))).toarray()
-    return found
+    counts: NDArray[np.float32] = (own @ _binarize(by_term.rows(some))).toarray()
+    return counts
 
 
-def _ones(matrix: csr_array) -> csr_array:
+def _binarize(matrix: csr_array) -> csr_array:
     ones = (matrix.data > 0).astype(np.float32)
     return csr_array((ones, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
-def _with_candidates(binary: csr_array, taken: csr_array) -> Counted:
+def _iterate_candidates(binary: csr_array, taken: csr_array) -> Counted:
     """Yield, some rows at a time, (m, 64) columns and the terms that each row shares with them.
 
     Columns ascend; behind them stand zeros that share nothing.
     """
     n = binary.shape[0]
-    rarest, by_term = _rarest(binary), csr_array(binary.T)
+    rarest, by_term = _keep_rarest(binary), csr_array(binary.T)
     for start in range(0, n, _AT_ONCE):
         block = slice(start, min(start + _AT_ONCE, n))
-        rows, columns = _highest(csr_array(rarest[block] @ by_term), _CANDIDATES)
+        rows, columns = _highest_per_row(csr_array(rarest[block] @ by_term), _CANDIDATES)
         shared = binary[start + rows].multiply(binary[columns]).sum(axis=1)
         taken_rows, taken_columns = taken[block].nonzero()
         shared[np.isin(rows * n + columns, taken_rows.astype(np.int64) * n + taken_columns)] = 0
@@ -113,7 +113,7 @@ def _with_candidates(binary: csr_array, taken: csr_array) -> Counted:
         yield table[0].astype(np.intp), table[1]
 
 
-def _rarest(binary: csr_array) -> csr_array:
+def _keep_rarest(binary: csr_array) -> csr_array:
     """Return of each row its rarest terms, as many as stand in `_POSTINGS` rows together."""
     n, n_terms = binary.shape
     rows = np.repeat(np.arange(n), np.diff(binary.indptr))
@@ -125,7 +125,7 @@ def _rarest(binary: csr_array) -> csr_array:
     return csr_array((binary.data[kept], (rows[kept], binary.indices[kept])), shape=binary.shape)
 
 
-def _highest(counts: csr_array, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _highest_per_row(counts: csr_array, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return rows and columns, sorted: the `size` highest of each row, of equal ones the first.
 
     `counts` are small whole numbers, and a row's columns are in no order: to sort them all would

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.algo.coding import products_of
+from clew.algo.coding import multiply_rows
 from clew.algo.topk import DECIMALS, top_k
 
 if TYPE_CHECKING:
@@ -37,41 +37,41 @@ _BLOCK = 16_384  # rows that are compared at once
 
 @dataclass(frozen=True, slots=True)
 class Sketches:
-    """The sketches of n rows, or of those that they were edits ago with those that came."""
+    """The sketches of n rows, or those of an earlier generation with edits."""
 
     codes: Codes  # (d / 64, n)
     came: Codes | None = None  # (d / 64, m), of the rows that came
     edits: RowEdits | None = None
 
     def rows(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the rows whose sketches stand in some places, -1 for one that is gone."""
+        """Return the rows of the sketches in some places, or -1 for rows that are gone."""
         if self.edits is None:
             return places
         former = self.codes.shape[1]
-        found = self.edits.now(np.minimum(places, former - 1), followed=False)
+        present = self.edits.to_present(np.minimum(places, former - 1), followed=False)
         came = places >= former
-        found[came] = self.edits.at[places[came] - former]
-        return found.astype(np.intp, copy=False)
+        present[came] = self.edits.at[places[came] - former]
+        return present.astype(np.intp, copy=False)
 
 
-def sketched(vectors: Vectors) -> Codes:
+def sketch(vectors: Vectors) -> Codes:
     """Return the (d / 64, n) sketches of the (n, d) `vectors`. O(n d)."""
     n, d = vectors.shape
     codes = np.zeros((-(-d // _WORD), n), dtype=np.uint64)
     for start in range(0, n, _BLOCK):
         bits = vectors[start : start + _BLOCK] > 0
-        codes[:, start : start + _BLOCK] = _packed(bits).T
+        codes[:, start : start + _BLOCK] = _pack_bits(bits).T
     return codes
 
 
-def _packed(bits: NDArray[np.bool_]) -> Codes:
+def _pack_bits(bits: NDArray[np.bool_]) -> Codes:
     """Return (n, d) truths as (n, d / 64) numbers."""
     padded = np.zeros((len(bits), -(-bits.shape[1] // _WORD) * _WORD), dtype=bool)
     padded[:, : bits.shape[1]] = bits
     return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64, copy=False)
 
 
-def search(
+def search_sketches(
     sketches: Sketches,
     vectors: Vectors,
     queries: NDArray[np.float32],
@@ -80,65 +80,67 @@ def search(
     only: NDArray[np.bool_] | None = None,
     candidates: int = CANDIDATES,
 ) -> list[Found]:
-    """Return what `search_all` does among the `candidates` of each query, at least `k`.
+    """Return `search_exactly` among the `candidates` of each query, at least `k`.
 
     `sketches` are those of `vectors`, of which no more than the candidates are read.
     """
-    found = []
+    results = []
     for query in queries:
-        places = _nearest(sketches, query, max(k, candidates), only)
+        places = _nearest_places(sketches, query, max(k, candidates), only)
         rows = np.sort(sketches.rows(places))
         rows = rows[rows >= 0]
-        cosines = np.asarray(products_of(vectors, rows, query), dtype=np.float64)
+        cosines = np.asarray(multiply_rows(vectors, rows, query), dtype=np.float64)
         best = top_k(cosines, k)
-        found.append((rows[best], np.round(cosines[best], DECIMALS)))
-    return found
+        results.append((rows[best], np.round(cosines[best], DECIMALS)))
+    return results
 
 
-def near_and_far(
+def sample_near_and_far(
     sketches: Sketches, query: NDArray[np.float32], candidates: int = CANDIDATES
 ) -> NDArray[np.intp]:
     """Return the `candidates` of a query and some that are farthest from it, ascending."""
     distances = _distances(sketches, query)
-    near = _best_of(sketches, query, _least(distances, candidates * _FIRST), candidates)
-    far = _least(np.uint16(len(sketches.codes) * _WORD) - distances, _FARTHEST)
+    near = _rank_by_products(
+        sketches, query, _lowest_places(distances, candidates * _FIRST), candidates
+    )
+    far = _lowest_places(np.uint16(len(sketches.codes) * _WORD) - distances, _FARTHEST)
     rows = np.unique(sketches.rows(np.concatenate([near, far])))
     return rows[rows >= 0]
 
 
-def _nearest(
+def _nearest_places(
     sketches: Sketches, query: NDArray[np.float32], n: int, only: NDArray[np.bool_] | None
 ) -> NDArray[np.intp]:
     """Return the places of the `n` sketches nearest to a query, of those `only` if given."""
     distances = _distances(sketches, query)
     if only is None:
-        return _best_of(sketches, query, _least(distances, n * _FIRST), n)
+        return _rank_by_products(sketches, query, _lowest_places(distances, n * _FIRST), n)
     rows = sketches.rows(np.arange(len(distances)))
     some = np.flatnonzero((rows >= 0) & only[rows])
-    return _best_of(sketches, query, some[_least(distances[some], n * _FIRST)], n)
+    return _rank_by_products(sketches, query, some[_lowest_places(distances[some], n * _FIRST)], n)
 
 
 def _distances(sketches: Sketches, query: NDArray[np.float32]) -> NDArray[np.uint16]:
-    """Return how many bits of each sketch are not those of the query."""
-    [own] = _packed(query[None] > 0)
+    """Return the number of bits in which each sketch differs from the query's."""
+    [own] = _pack_bits(query[None] > 0)
     parts = [sketches.codes] if sketches.came is None else [sketches.codes, sketches.came]
-    return np.concatenate([_differing(part, own) for part in parts])
+    return np.concatenate([_count_differing_bits(part, own) for part in parts])
 
 
-def _differing(codes: Codes, own: NDArray[np.uint64]) -> NDArray[np.uint16]:
+def _count_differing_bits(codes: Codes, own: NDArray[np.uint64]) -> NDArray[np.uint16]:
     n = codes.shape[1]
-    found = np.zeros(n, dtype=np.uint16)
+    n_differing = np.zeros(n, dtype=np.uint16)
     bits, counts = np.empty(_BLOCK, dtype=np.uint64), np.empty(_BLOCK, dtype=np.uint8)
     for start in range(0, n, _BLOCK):
-        sums = found[start : start + _BLOCK]
+        sums = n_differing[start : start + _BLOCK]
         size = len(sums)
         for word, mine in zip(codes, own, strict=True):
             np.bitwise_xor(word[start : start + size], mine, out=bits[:size])
             sums += np.bitwise_count(bits[:size], out=counts[:size])
-    return found
+    return n_differing
 
 
-def _least(distances: NDArray[np.uint16], n: int) -> NDArray[np.intp]:
+def _lowest_places(distances: NDArray[np.uint16], n: int) -> NDArray[np.intp]:
     """Return the places of the `n` least distances, ascending; of equal ones the first."""
     if n >= len(distances):
         return np.arange(len(distances))
@@ -152,28 +154,28 @@ def _least(distances: NDArray[np.uint16], n: int) -> NDArray[np.intp]:
     return places
 
 
-def _best_of(
+def _rank_by_products(
     sketches: Sketches, query: NDArray[np.float32], places: NDArray[np.intp], n: int
 ) -> NDArray[np.intp]:
-    """Return those `n` of some places whose signs have the highest products with the query."""
+    """Return the `n` places whose signs have the highest products with the query."""
     if len(places) <= n:
         return places
     former = sketches.codes.shape[1]
     own = int(np.searchsorted(places, former))
-    scores = [_products(sketches.codes, places[:own], query)]
+    scores = [_sign_products(sketches.codes, places[:own], query)]
     if sketches.came is not None:
-        scores.append(_products(sketches.came, places[own:] - former, query))
+        scores.append(_sign_products(sketches.came, places[own:] - former, query))
     return places[top_k(np.concatenate(scores), n)]
 
 
-def _products(
+def _sign_products(
     codes: Codes, places: NDArray[np.intp], query: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """Return the inner products of signs with a query in 16 levels, times a number, less one."""
     low = float(query.min())
     step = (float(query.max()) - low) / (2**_PLANES - 1) or 1.0
     levels = np.rint((query - low) / step).astype(np.uint8)
-    planes = _packed((levels >> np.arange(_PLANES)[:, None]) & 1 > 0)
+    planes = _pack_bits((levels >> np.arange(_PLANES)[:, None]) & 1 > 0)
     sums = np.zeros((_PLANES + 1, len(places)), dtype=np.uint16)
     for word, of_planes in zip(codes, planes.T, strict=True):
         bits = word[places]
@@ -184,7 +186,7 @@ def _products(
     return np.asarray(weights @ sums.astype(np.float32))
 
 
-def search_all(
+def search_exactly(
     vectors: Vectors,
     queries: NDArray[np.float32],
     k: int,
@@ -196,19 +198,21 @@ def search_all(
     `vectors` are (n, d), of unit length or zero. Where `only`, (n,), is given, other rows are left
     out. Cosines are to six decimals, and of equal ones the first row comes first. O(n d m).
     """
-    found = [(np.empty(0, dtype=np.intp), np.empty(0)) for _ in queries]
+    results = [(np.empty(0, dtype=np.intp), np.empty(0)) for _ in queries]
     for start in range(0, len(vectors), _BLOCK):
         block = vectors[start : start + _BLOCK]
         rows = np.arange(len(block)) if only is None else np.flatnonzero(only[start:][: len(block)])
         near = block if len(rows) == len(block) else block[rows]
         scores = (near @ queries.T).T.astype(np.float64)
-        found = [_best(f, start + rows, s, k) for f, s in zip(found, scores, strict=True)]
-    return [(rows, np.round(cosines, DECIMALS)) for rows, cosines in found]
+        results = [_merge_best(f, start + rows, s, k) for f, s in zip(results, scores, strict=True)]
+    return [(rows, np.round(cosines, DECIMALS)) for rows, cosines in results]
 
 
-def _best(found: Found, rows: NDArray[np.intp], cosines: NDArray[np.float64], k: int) -> Found:
-    """Return the `k` best of those that were found and of later rows, which ascend."""
+def _merge_best(
+    earlier: Found, rows: NDArray[np.intp], cosines: NDArray[np.float64], k: int
+) -> Found:
+    """Return the `k` best of two results; the rows of the second are the later ones."""
     own = top_k(cosines, k)
-    together = np.concatenate([found[0], rows[own]]), np.concatenate([found[1], cosines[own]])
+    together = np.concatenate([earlier[0], rows[own]]), np.concatenate([earlier[1], cosines[own]])
     best = top_k(together[1], k)
     return together[0][best], together[1][best]

@@ -34,7 +34,7 @@ _JOINT = sys.maxsize  # stands for a node of a bridge, after all others
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """What connects the terminals: a tree, or several where not all could be connected."""
+    """A tree that connects the terminals, or several if not all could be connected."""
 
     nodes: tuple[int, ...]  # ascending
     edges: tuple[tuple[int, int], ...]  # the lower node first, ascending
@@ -102,13 +102,13 @@ class _Regions:
     def grow(self, limit: int | None) -> bool:
         """Settle nodes until the tree is certain; return whether `limit` came before."""
         while self.heap:
-            self._connect(self._bound(self.heap[0][0]))
+            self._connect(self._lower_bound(self.heap[0][0]))
             all_connected = len(self.chosen) + 1 == len(self.terminals)
             if (all_connected or 0 in self.open) and self._is_certain():
                 break
             cost, region, node, source = heappop(self.heap)
             if node < 0:
-                self._go_on(source)
+                self._open_more(source)
             elif node not in self.region:
                 if len(self.region) == limit:
                     self._connect(None)
@@ -139,7 +139,7 @@ class _Regions:
         edges = tuple(sorted(price))
         return Tree(tuple(sorted(nodes)), edges, cost, len(self.region), joined, stopped)
 
-    def _bound(self, cost: int) -> int:
+    def _lower_bound(self, cost: int) -> int:
         """Return the least length of a bridge not seen yet, if `cost` is that of the next node."""
         if not self.passages:
             return 2 * cost
@@ -178,13 +178,13 @@ class _Regions:
         if len(nodes) > _BLOCK:
             settled = np.fromiter(self.region, dtype=np.int64, count=len(self.region))
             known = np.isin(nodes, settled, kind="table")
-            self._look(node, nodes[known], prices[known])
+            self._push_edges(node, nodes[known], prices[known])
             self.rests[node] = nodes[~known], prices[~known], _BLOCK
-            self._go_on(node)
+            self._open_more(node)
         else:
-            self._look(node, nodes, prices)
+            self._push_edges(node, nodes, prices)
 
-    def _go_on(self, node: int) -> None:
+    def _open_more(self, node: int) -> None:
         """Take the cheapest of the edges that are left, each time twice as many."""
         nodes, prices, size = self.rests.pop(node)
         if len(nodes) > size:
@@ -195,9 +195,9 @@ class _Regions:
             region = self.region[node]
             heappush(self.heap, (self.cost[node] + last + 1, region, -1, node))
             self.open[region] += 1
-        self._look(node, nodes, prices)
+        self._push_edges(node, nodes, prices)
 
-    def _look(self, node: int, nodes: NDArray[np.intp], prices: NDArray[np.int64]) -> None:
+    def _push_edges(self, node: int, nodes: NDArray[np.intp], prices: NDArray[np.int64]) -> None:
         """Put edges of a settled node into a heap: bridges, and ways to nodes not settled."""
         region, cost, group = self.region[node], self.cost[node], self.group
         for other, price in zip(nodes.tolist(), prices.tolist(), strict=True):

@@ -35,10 +35,10 @@ class Subdivided:
         return (subject,) if subject == target else (subject, target)
 
 
-def subdivided(
+def subdivide(
     n_entities: int, subjects: NDArray[np.int32], objects: NDArray[np.int32]
 ) -> Subdivided:
-    """Return the graph of (n_triples,) subjects and objects, which are entities. O(n log n)."""
+    """Return the graph of (n_triples,) subject and object entities. O(n log n)."""
     triples = np.arange(len(subjects), dtype=np.int32)
     two = subjects != objects
     ends = np.concatenate([subjects, objects[two]])

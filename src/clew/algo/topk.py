@@ -26,6 +26,6 @@ def top_k(scores: NDArray[np.floating], k: int) -> NDArray[np.intp]:
 
 
 def positive_top_k(scores: NDArray[np.floating], k: int) -> NDArray[np.intp]:
-    """Return `top_k`, without rows whose score is not above zero."""
+    """Return `top_k` without rows whose score is zero or less."""
     rows = top_k(scores, k)
     return rows[scores[rows] > 0]

@@ -17,7 +17,7 @@ from clew.api.opened import MADE_FOR, OpenIndex, one_at_a_time
 from clew.asking.pipeline import limit_models
 from clew.display.shown import Shown
 from clew.errors import InputError, NotAnIndex, RecipeMismatch
-from clew.filters import Filter, as_filter, match
+from clew.filters import Filter, match, to_filter
 from clew.index import AddReport, OnProgress, Settings, building, origins
 from clew.index.choose import (
     CORE_SHARE,
@@ -41,9 +41,9 @@ from clew.readers.selection import Selection
 from clew.readers.sources import Source, describe_source, items_of, no_file, paths_of
 from clew.stopping import Stop
 from clew.store import sharded
-from clew.text.patterns import matching
+from clew.text.patterns import match_ids
 from clew.types import Document, Usage
-from clew.workers import open_workers, workers_of
+from clew.workers import open_workers, parse_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -155,7 +155,7 @@ class Adding(OpenIndex):
 
         for each in methods or ():
             retrieval.load(each)
-        workers = workers_of(workers)
+        workers = parse_workers(workers)
         progress = progress or Progress()
         meter = progress.meter = Meter(progress=progress, budget=budget)
         progress.stage = "indexing"
@@ -488,7 +488,7 @@ class Adding(OpenIndex):
         memory = Memory(ledger, llm.name if llm else "")
         if probe:
             if sharded.is_home(self.folder):  # whose ledgers are those of the shards
-                raise NotAnIndex(sharded.why_not_one(self.folder))
+                raise NotAnIndex(sharded.explain_home(self.folder))
             self._make_folder()  # of the ledger
         found = plan.plan(corpus, llm, memory, core=core, n_probes=probe)
         return replace(found, embedding=self._estimate_vectors(documents, chunking))
@@ -512,10 +512,10 @@ class Adding(OpenIndex):
         pattern names no document, and for a filter as `snapshot`.
         """
         named = self._match_ids(patterns) if patterns else sorted(self._open_store().hashes())
-        chosen = as_filter(where)
+        chosen = to_filter(where)
         if chosen is None:
             return named
-        fulfil = set(match.ids(self.snapshot(), chosen))
+        fulfil = set(match.find_ids(self.snapshot(), chosen))
         return [each for each in named if each in fulfil]
 
     def _match_ids(self, patterns: Iterable[str]) -> list[str]:
@@ -523,7 +523,7 @@ class Adding(OpenIndex):
         known = sorted(hashes)
         chosen: dict[str, None] = {}
         for pattern in patterns:
-            found = [pattern] if pattern in hashes else matching(pattern, known)
+            found = [pattern] if pattern in hashes else match_ids(pattern, known)
             if not found:
                 raise InputError(f"no document {pattern!r} in {self.shown}: see 'clew list'")
             chosen.update(dict.fromkeys(found))
@@ -562,7 +562,7 @@ def to_remove(
     Raises InputError where nothing is given, and where nothing is found.
     """
     patterns = [ids] if isinstance(ids, str) else list(ids)
-    if not patterns and as_filter(where) is None:
+    if not patterns and to_filter(where) is None:
         raise InputError("name the documents to remove, by ids, patterns or a filter")
     chosen = named(patterns)
     if not any(chosen):

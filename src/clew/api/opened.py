@@ -18,7 +18,7 @@ from clew import methods as retrieval
 from clew.api.checks import checked
 from clew.display.shown import paragraph, table
 from clew.errors import InputError, StoreError
-from clew.filters import Filter, as_filter, match
+from clew.filters import Filter, match, to_filter
 from clew.generation import open_snapshot
 from clew.index import Settings
 from clew.models import is_checked
@@ -33,8 +33,8 @@ from clew.runtime.private import make_folder
 from clew.snapshot import Snapshot
 from clew.store import opening, paid
 from clew.text.analyze import VERSION as ANALYZER
-from clew.text.counted import counted
-from clew.types import Scalar
+from clew.text.quantities import format_count
+from clew.types import Scalar, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -76,7 +76,7 @@ _INHERITED: list[object] = []
 
 def _after_fork() -> None:
     for opened in list(_OPEN):
-        opened._forked()  # noqa: SLF001 -- of this module
+        opened._reset_after_fork()  # noqa: SLF001 -- of this module
 
 
 if hasattr(os, "register_at_fork"):
@@ -115,7 +115,7 @@ class OpenIndex(Closing):
         self._follower: Follower | None = None
         _OPEN.add(self)
 
-    def _forked(self) -> None:
+    def _reset_after_fork(self) -> None:
         """Begin without files, models and locks: those of the parent are not for this process."""
         _INHERITED.append((self._store, self._snapshot, self._models, self._llms))
         self._store = self._snapshot = self._models = None
@@ -127,7 +127,7 @@ class OpenIndex(Closing):
     @property
     def shown(self) -> str:
         """What messages call the index: its folder, or its address without a password."""
-        return opening.shown(self.folder)
+        return opening.describe_place(self.folder)
 
     def __len__(self) -> int:
         return len(self._open_store().hashes()) if self._exists() else 0
@@ -143,7 +143,7 @@ class OpenIndex(Closing):
 
     def __repr__(self) -> str:
         try:
-            size = f"{counted(len(self), 'document')}" if self._exists() else "not made yet"
+            size = f"{format_count(len(self), 'document')}" if self._exists() else "not made yet"
         except StoreError as error:
             size = f"{type(error).__name__}: {error}"
         return f"<Index {self.shown!r}: {size}>"
@@ -167,7 +167,7 @@ class OpenIndex(Closing):
         InputError for a filter that cannot be read, a field that no document has, and where no
         document fulfils it.
         """
-        chosen = as_filter(where)
+        chosen = to_filter(where)
         with self._lock:
             store = self._open_store()
             if self._snapshot is None or (
@@ -177,7 +177,7 @@ class OpenIndex(Closing):
             snapshot, filtered = self._snapshot, self._filtered
         if chosen is None:
             return snapshot
-        return filtered.get(chosen, lambda: _among(snapshot, chosen))
+        return filtered.get(chosen, lambda: _select_documents(snapshot, chosen))
 
     @checked
     def follow(self, every_s: float = _FOLLOW_S) -> None:
@@ -269,7 +269,7 @@ class OpenIndex(Closing):
 
     @property
     def _ledger(self) -> Ledger:
-        return Ledger(opening.paid_in(self.folder, paid.CALLS))
+        return Ledger(opening.paid_place(self.folder, paid.CALLS))
 
     def _load_llm(self, budget: Budget | None) -> Conversation | None:
         """Return the LLM by itself: a plan needs no other model."""
@@ -343,7 +343,7 @@ class OpenIndex(Closing):
                 with suppress(StoreError):  # the index does not need its ledger
                     self._ledger.bill(cost)
                     if now != before:
-                        paid.note(store, self.folder)
+                        paid.note_files(store, self.folder)
 
     def _finish_write(self, store: Store, meter: Meter) -> None:
         with meter.stage("store"):
@@ -389,20 +389,20 @@ def recorded_models(
     """
     models = given or loading.load_models(
         loading.from_recipe(specs, recipe),
-        cache=opening.paid_in(folder, paid.EMBEDDINGS),
+        cache=opening.paid_place(folder, paid.EMBEDDINGS),
         prices=prices,
     )
     if models.llm is not None:
-        ledger = Ledger(opening.paid_in(folder, paid.CALLS))
+        ledger = Ledger(opening.paid_place(folder, paid.CALLS))
         models = replace(models, llm=recorded(models.llm, ledger, prices=prices))
     if recipe:
         index.check_recipe(recipe, {"analyzer": ANALYZER, "embedder": models.embedder.name})
     return models
 
 
-def _among(snapshot: Snapshot, chosen: Filter) -> Snapshot:
+def _select_documents(snapshot: Snapshot, chosen: Filter) -> Snapshot:
     """Return the snapshot of the documents that fulfil a filter."""
-    rows = match.rows(snapshot, chosen)
+    rows = match.find_rows(snapshot, chosen)
     if not len(rows):
         raise InputError(f"no document fulfils the filter {str(chosen)!r:.200}: see 'clew list'")
     if len(rows) == len(snapshot.document_layer) or snapshot.among is None:

@@ -128,14 +128,14 @@ class Upkeep(OpenIndex):
 
         found = [each for each in self.check() if not each.is_cached]
         files = {each.file for each in found if not each.is_paid}
-        if FILE in files and opening.named_in(self.folder) is None:
+        if FILE in files and opening.read_spec(self.folder) is None:
             self.close()
             self._store = EmbeddedStore.open_damaged(self.folder)
         store, meter = self._open_store(), Meter(budget=budget)
         done = repair.Repaired()
         if not isinstance(store, EmbeddedStore):
             if found:
-                raise InputError(opening.repairs_of(self.folder))
+                raise InputError(opening.explain_repair(self.folder))
             return done
         mended = paid.mend(self.folder, {each.file for each in found if each.is_paid})
         if files:
@@ -148,7 +148,7 @@ class Upkeep(OpenIndex):
             if files and isinstance(store, EmbeddedStore) and FILE not in files:
                 done = repair.repair(store, self.models, meter)
             if mended:
-                paid.miss_no_more(store, self.folder)
+                paid.forget_missing(store, self.folder)
             if files or store.note(recall.NOTE):
                 wanted = Wanted.from_plain(store.note(NOTE))
                 rules = loading.load_extractor(wanted.triples, self.models.tagger)
@@ -166,9 +166,9 @@ class Upkeep(OpenIndex):
         it. Raises InputError for a file that is there, or another ending, and where another store
         keeps the index; NotAnIndex; and StoreError where the archive cannot be written.
         """
-        from clew.store.backup import write
+        from clew.store.backup import write_backup
 
-        return write(self.folder, Path(path))
+        return write_backup(self.folder, Path(path))
 
     def spent(self) -> Usage | None:
         """Return what all writes of the index cost since it was made; None: it is not known.
@@ -208,11 +208,11 @@ def restore(source: str | Path, folder: str | Path) -> Backup:
     Every byte is looked at before the folder is there. Raises InputError for what is no whole
     backup, for a folder that is there and not empty, and for an index that is damaged.
     """
-    from clew.store.backup import unpacked
-    from clew.store.check import damages
+    from clew.store.backup import unpack
+    from clew.store.check import find_damages
 
-    with unpacked(Path(source), Path(folder)) as (place, found):
-        for each in damages(place, index.content_hash):
+    with unpack(Path(source), Path(folder)) as (place, found):
+        for each in find_damages(place, index.content_hash):
             if each.is_paid and not (place / each.file).exists():
                 continue  # as it was when the backup was made
             raise InputError(

@@ -12,10 +12,9 @@ from clew.asking.question import MAX_QUOTES
 from clew.asking.quotes import Quote
 from clew.asking.quotes import quotes as chosen_quotes
 from clew.models import Models, Prompt, Reply
-from clew.prompts import prompt
-from clew.snapshot import Snapshot
+from clew.prompts import fill_prompt
 from clew.steps import reply_to
-from clew.text.answer_line import AnswerText, OnMarks, after_marker, answer_line, is_word
+from clew.text.answer_line import AnswerText, OnMarks, extract_answer, find_answer_line, is_word
 from clew.text.pieces import OnPiece
 from clew.types import Answer, Citation, Context, DirectAnswer, Document, Evidence, Passage
 
@@ -71,7 +70,7 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
     found = _brought_along(question, context, evidence)
     if found is None and models.llm is not None:
         asked = _prompt(question, context, evidence.prompt, max_tokens, support)
-        hear = None if told is None else told.hear
+        hear = None if told is None else told.feed
         reply = reply_to(models.llm, asked, part="answer", on_text=hear)
         found = _by_llm(question, reply, context, evidence, may_refuse=support is not None)
         instead = ": quoted sentences instead" if context.passages else ""
@@ -221,10 +220,10 @@ def _prompt(
     on purpose names another prompt.
     """
     if name != _READING:
-        return prompt(name, question=question, max_tokens=max_tokens)
+        return fill_prompt(name, question=question, max_tokens=max_tokens)
     found = quoted(context, context.text.strip() or "(no passage was found)")
     estimate = "" if support is None else _ESTIMATE.format(support)
-    return prompt(
+    return fill_prompt(
         _READING,
         context=found,
         estimate=estimate,
@@ -240,14 +239,14 @@ def _by_llm(
 
     A prompt without a context asks for neither. None for a reply of no use.
     """
-    text = after_marker(reply.text)
+    text = extract_answer(reply.text)
     if not text or reply.error:
         return None
     if may_refuse and is_word(text, _UNKNOWN):
         return _refused(question, context, evidence)
     if evidence.prompt != _READING:
         return _generated(question, text, (), context, evidence)
-    found = cited(question, answer_line(reply.text), reply.text, context)
+    found = cited(question, find_answer_line(reply.text), reply.text, context)
     for note in found.notes:
         evidence = _noted(evidence, note)
     citations = tuple(_cited(each, evidence) for each in found.ranges)

@@ -16,7 +16,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from clew.text.analyze import fold, is_uncased, term_spans, terms
-from clew.text.answer_line import AROUND, MARKS, NUMBERS, without_marks
+from clew.text.answer_line import AROUND, MARKS, NUMBERS, strip_marks
 from clew.text.normalize import collapse
 from clew.text.sentences import sentence_spans
 
@@ -133,7 +133,7 @@ class Citing:
 
     def found(self, said: str) -> Cited:
         """Return all that is cited of the whole answer, `said` with its citations."""
-        plain, answer = MARKS.sub("", said), without_marks(said)
+        plain, answer = MARKS.sub("", said), strip_marks(said)
         left_off = len(plain) - len(plain.lstrip(AROUND))
         return Cited(
             tuple(

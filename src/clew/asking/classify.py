@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.algo.maxsim import best_matches
-from clew.algo.pool import fitting
+from clew.algo.pool import take_fitting
 from clew.algo.topk import DECIMALS, top_k
 from clew.asking.context import build_context, quoted
 from clew.derived import Derived
 from clew.errors import InputError
 from clew.models import Embedder, Kind, Models, Prompt, Reply, gives_tokens
 from clew.models.maxsim import unit_rows
-from clew.prompts import prompt
-from clew.prompts.quoted import Excerpt, Quoted
-from clew.prompts.quoted import lines as quoted_lines
-from clew.snapshot import Snapshot
+from clew.prompts import fill_prompt
+from clew.prompts.quoted import Excerpt, QuotedBlock
+from clew.prompts.quoted import quote_lines as quoted_lines
 from clew.steps import reply_to
 from clew.text import tokens
 from clew.text.labels import label_key
@@ -305,7 +304,7 @@ def _request(
     left = budget_tokens - tokens.count(cut)
     room = left // 2 if evidence.tables else left
     lines = _lines(rows, known, snapshot, evidence, room)
-    fit = fitting(range(len(lines)), lambda i: tokens.count(lines[i]), room)
+    fit = take_fitting(range(len(lines)), lambda i: tokens.count(lines[i]), room)
     left -= sum(tokens.count(lines[i]) for i in fit)
     notes = []
     if len(cut) < len(text):
@@ -315,7 +314,7 @@ def _request(
         notes.append(f"{n_lost:,} of {len(lines):,} labels did not fit into the LLM's prompt")
     if not fit:
         return None, tuple(notes)
-    request = prompt(
+    request = fill_prompt(
         "classify",
         candidates=quoted_lines([Excerpt("- ", lines[i].removeprefix("- ").strip()) for i in fit]),
         facts=_facts(evidence, left),
@@ -325,7 +324,7 @@ def _request(
     return request, tuple(notes)
 
 
-def _facts(evidence: Evidence, room: int) -> Quoted:
+def _facts(evidence: Evidence, room: int) -> QuotedBlock:
     """Return the rows of the evidence's tables that fit into `room` tokens."""
     if not room:
         return quoted_lines([])

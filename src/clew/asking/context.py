@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import accumulate
 
-from clew.algo.pool import fitting
+from clew.algo.pool import take_fitting
 from clew.errors import InputError
-from clew.prompts.quoted import Excerpt, Quoted
+from clew.prompts.quoted import Excerpt, QuotedBlock
 from clew.runtime import arguments
 from clew.text import blocks, tokens
 from clew.text.imitations import imitates
@@ -38,10 +38,10 @@ def build_context(evidence: Evidence, *, budget_tokens: int = 4_000) -> Context:
     tables = _fitting_tables(evidence.tables, room)
     text = "".join(map(_written, tables))
     left = budget_tokens - tokens.count(text)
-    whole = passages[: len(fitting(range(len(costs)), costs.__getitem__, left))]
+    whole = passages[: len(take_fitting(range(len(costs)), costs.__getitem__, left))]
     if passages and not whole and (cut := _shortened(passages[0], left)).text:
         whole = [cut]
-    text += "".join(blocks.passage(each.number, each.head, each.text) for each in whole)
+    text += "".join(blocks.format_passage(each.number, each.head, each.text) for each in whole)
     return Context(
         tables=tables,
         passages=tuple(whole),
@@ -51,7 +51,7 @@ def build_context(evidence: Evidence, *, budget_tokens: int = 4_000) -> Context:
     )
 
 
-def quoted(context: Context, plain: str) -> Quoted:
+def quoted(context: Context, plain: str) -> QuotedBlock:
     """Return a context as a prompt has it: the `plain` text, or its rows and passages as pieces.
 
     The text may be the beginning of the context's own; the pieces then have no more characters.
@@ -59,14 +59,14 @@ def quoted(context: Context, plain: str) -> Quoted:
     """
     pieces: list[Excerpt] = []
     for table in context.tables:
-        marks = [blocks.table_head(table.name, table.columns), *[""] * (len(table.rows) - 1)]
-        rows = (blocks.row(cells).rstrip() for cells in table.rows)
+        marks = [blocks.format_table_head(table.name, table.columns), *[""] * (len(table.rows) - 1)]
+        rows = (blocks.format_row(cells).rstrip() for cells in table.rows)
         pieces += map(Excerpt, marks, rows)
     passages = [Excerpt(f"[{p.number}] ", f"{p.head}\n{p.text.strip()}") for p in context.passages]
     pieces += sorted(passages, key=lambda passage: imitates(passage.text))
     ends = accumulate(len(piece.line) for piece in pieces)
     whole = [piece for piece, end in zip(pieces, ends, strict=True) if end <= len(plain)]
-    return Quoted(tuple(whole), plain)
+    return QuotedBlock(tuple(whole), plain)
 
 
 def _wanted(hits: Iterable[Hit], budget_tokens: int) -> tuple[list[Passage], list[int]]:
@@ -75,7 +75,7 @@ def _wanted(hits: Iterable[Hit], budget_tokens: int) -> tuple[list[Passage], lis
     costs: list[int] = []
     for number, hit in enumerate(hits, 1):
         passages.append(_passage(hit, number))
-        costs.append(tokens.count(blocks.passage(number, hit.head, hit.text)))
+        costs.append(tokens.count(blocks.format_passage(number, hit.head, hit.text)))
         budget_tokens -= costs[-1]
         if budget_tokens < 0:
             break
@@ -94,13 +94,15 @@ def _fitting_tables(tables: Iterable[Table], limit: int) -> tuple[Table, ...]:
 
 
 def _first_rows(table: Table, limit: int) -> Table:
-    left = limit - blocks.table_tokens(table.name, table.columns)
-    rows = fitting(range(len(table.rows)), lambda row: blocks.row_tokens(table.rows[row]), left)
+    left = limit - blocks.count_table_tokens(table.name, table.columns)
+    rows = take_fitting(
+        range(len(table.rows)), lambda row: blocks.count_row_tokens(table.rows[row]), left
+    )
     return replace(table, rows=table.rows[: len(rows)])
 
 
 def _written(table: Table) -> str:
-    return blocks.table(table.name, table.columns, table.rows)
+    return blocks.format_table(table.name, table.columns, table.rows)
 
 
 def _passage(hit: Hit, number: int) -> Passage:
@@ -122,7 +124,7 @@ def _passage(hit: Hit, number: int) -> Passage:
 
 def _shortened(passage: Passage, limit: int) -> Passage:
     """Return the passage cut so that it fits; its text is empty where not even that does."""
-    head, text = blocks.beginning(passage.head, passage.text, limit)
+    head, text = blocks.truncate_passage(passage.head, passage.text, limit)
     if not head:
         passage = replace(passage, title="", section="", page=None, last_page=None)
     return replace(passage, text=text, end=passage.start + len(text))

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from clew.prompts import prompt
-from clew.prompts.quoted import Excerpt, lines
+from clew.prompts import fill_prompt
+from clew.prompts.quoted import Excerpt, quote_lines
 from clew.steps import named_entities, reply_to, same_names
 from clew.text import tokens
 from clew.text.analyze import terms
-from clew.text.asked import kind_of
 from clew.text.keys import name_key
+from clew.text.questions import question_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -142,11 +142,11 @@ def _by_llm(question: str, turns: Sequence[tuple[str, str]], llm: LLM) -> tuple[
         for asked, said in turns
         for mark, text in (("Question: ", asked), ("Answer: ", said))
     ]
-    asked = prompt(
+    asked = fill_prompt(
         "follow_up",
         schema=_SCHEMA,
         max_tokens=_REPLY_TOKENS,
-        turns=lines(pieces),
+        turns=quote_lines(pieces),
         question=question,
     )
     return _checked(reply_to(llm, asked), question)
@@ -295,7 +295,7 @@ def _is_bound(question: str, start: int, end: int, names: Sequence[_Name]) -> bo
 
 def _prefers_answer(kind: str, asked: str) -> bool:
     """Say whether such a word rather stands for what was answered than for what was asked about."""
-    wanted = kind_of(asked)
+    wanted = question_kind(asked)
     if kind == _PERSON:
         return wanted in {"person", "name"}
     if kind in {_THING, _PLACE}:

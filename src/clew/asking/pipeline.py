@@ -23,7 +23,7 @@ from clew.asking.answer import MAX_ANSWER_TOKENS, OnCitation, locate_citations, 
 from clew.asking.context import build_context
 from clew.asking.method import CONTEXT_TOKENS, build_method, choose_context_tokens
 from clew.errors import InputError
-from clew.filters import as_filter
+from clew.filters import to_filter
 from clew.models.conversation import recorded
 from clew.models.metered import Meter, metered
 from clew.models.remembered import remembered
@@ -65,7 +65,7 @@ def retrieve(question: Question, source: Askable, *, for_answer: bool = False) -
     A method that fills a context by itself fills that of the answer, where there is to be one.
     """
     meter = Meter(budget=question.budget)
-    where = as_filter(question.where)
+    where = to_filter(question.where)
     with meter.stage(source.opening):
         name = source.choose_method() if question.method is None else question.method
     context_tokens = question.context_tokens or choose_context_tokens(name, question.parameters)

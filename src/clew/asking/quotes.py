@@ -25,18 +25,18 @@ from clew.algo.topk import top_k
 from clew.models import gives_tokens
 from clew.models.maxsim import unit_rows
 from clew.text.analyze import term_spans, terms
-from clew.text.asked import (
-    compared_kind,
-    is_yes_no,
-    kind_of,
-    names_a_place,
-    nearness,
-    numbers,
-    refers_back,
-)
 from clew.text.keys import name_key
 from clew.text.names import title_span
 from clew.text.phrases import overlap, query_type
+from clew.text.questions import (
+    comparison_kind,
+    find_numbers,
+    is_yes_no,
+    names_a_place,
+    question_kind,
+    refers_back,
+    score_nearness,
+)
 from clew.text.sentences import sentence_spans
 
 if TYPE_CHECKING:
@@ -184,15 +184,15 @@ class _Read:
         met = [any(overlap(span, word) for word in free) for span in self._reading.spans]
         weights = np.array(met, dtype=np.float64)
         if not self.sides:  # what tells things apart may stand anywhere: "died later, A or B?"
-            weights *= nearness(self._question, self._reading.spans)
+            weights *= score_nearness(self._question, self._reading.spans)
         return min_max(self._reading.own @ weights)
 
     @cached_property
     def _kinds(self) -> NDArray[np.float64]:
         """(n,) whether each sentence itself has something of the kind asked for that is new."""
-        kind, known = kind_of(self._question), set(terms(self._question))
+        kind, known = question_kind(self._question), set(terms(self._question))
         if self.sides:
-            kind = compared_kind(self._question) or kind
+            kind = comparison_kind(self._question) or kind
         found = []
         for sentence, mentions in zip(self._sentences, self._reading.mentions, strict=True):
             before = sentence.own - sentence.start
@@ -200,7 +200,7 @@ class _Read:
             dates = [sentence.text[m.start : m.end] for m in own if m.label == "DATE"]
             names = [sentence.text[m.start : m.end] for m in own if m.label != "DATE"]
             if kind == "number":
-                new = _is_new(numbers(sentence.parts[-1]), known)
+                new = _is_new(find_numbers(sentence.parts[-1]), known)
             elif kind == "date":
                 new = _is_new(dates, known)
             else:

@@ -41,7 +41,7 @@ from clew.cli.render import spent
 from clew.cli.stopping import kept, stoppable, told
 from clew.cli.talk import is_verbose, say
 from clew.errors import BudgetSpent, InputError
-from clew.text.counted import counted
+from clew.text.quantities import format_count
 from clew.types import Skipped, Usage
 
 if TYPE_CHECKING:
@@ -235,8 +235,10 @@ def _make_shards(folder: Path, n: int) -> None:
 
     if not sharded.is_home(folder):
         create(folder, n)
-    elif (there := len(sharded.named_in(folder))) != n:
-        raise InputError(f"{folder} has {counted(there, 'shard')}, not {n}: leave --shards out")
+    elif (there := len(sharded.read_places(folder))) != n:
+        raise InputError(
+            f"{folder} has {format_count(there, 'shard')}, not {n}: leave --shards out"
+        )
 
 
 def _end(added: Added, paths: Sequence[str]) -> None:
@@ -352,8 +354,8 @@ def import_triples(opener: Opener, file: Path, folder: Path, *, as_json: bool) -
     if as_json:
         echo_json({"index": called(folder), **done.to_dict()})
     else:
-        held = f"{counted(layers['triple'], 'triple')} now in {one_line(called(folder))}"
-        say(f"Triples of {counted(done.recorded, 'chunk')} taken over; {held}.")
+        held = f"{format_count(layers['triple'], 'triple')} now in {one_line(called(folder))}"
+        say(f"Triples of {format_count(done.recorded, 'chunk')} taken over; {held}.")
     if done.skipped:
         sys.exit(SKIPPED)
 
@@ -439,7 +441,7 @@ def remove(
         raise click.UsageError("give a DOCUMENT or --where FILTER")
     with open_any(opener, folder) as opened:
         gone = opened.remove(documents, where=joined_filter(filters), dry_run=dry_run)
-    place, n = one_line(called(folder)), counted(len(gone), "document")
+    place, n = one_line(called(folder)), format_count(len(gone), "document")
     if as_json:
         echo_json({"index": called(folder), "removed": [] if dry_run else gone, "matched": gone})
     elif dry_run:
@@ -477,7 +479,7 @@ def warn_skipped(skipped: Sequence[Skipped]) -> None:
     if counts and not is_verbose():
         ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
         kinds = ", ".join(f"{n:,} {one_line(suffix)}" for suffix, n in ordered)
-        files = f"{counted(counts.total(), 'file')} that no reader takes"
+        files = f"{format_count(counts.total(), 'file')} that no reader takes"
         say(f"clew: skipped {files}: {kinds} (--verbose names them)", err=True)
 
 
@@ -500,7 +502,7 @@ def added_lines(added: Added) -> list[str]:
         "skipped": len(report.skipped),
     }
     return [
-        f"{counted(added.n_documents, 'document')}, {counted(added.n_chunks, 'chunk')}",
+        f"{format_count(added.n_documents, 'document')}, {format_count(added.n_chunks, 'chunk')}",
         ", ".join(f"{n:,} {what}" for what, n in done.items()),
         _cost(usage),
         *_extracted_lines(added.extracted),
@@ -526,15 +528,15 @@ def _extracted_lines(done: Done) -> Iterator[str]:
 def _extracted_parts(done: Done, kind: str) -> Iterator[str]:
     n_llm, n_fallback, n_waiting = done.llm[kind], done.fallback[kind], done.waiting[kind]
     if n_llm or n_fallback:
-        yield f"{counted(n_llm, 'chunk')} by the LLM"
+        yield f"{format_count(n_llm, 'chunk')} by the LLM"
     if n_fallback:
         instead = {"units": "sentences", "graph": "co-occurrence"}[kind]
         has = "got none" if kind == "graph" and done.bare else f"fell back to {instead}"
         yield f"{n_fallback:,} {has}, its replies being of no use ('--retry' asks again)"
     if kind == "graph" and done.rules:
-        yield f"{counted(done.rules, 'chunk')} by rules"
+        yield f"{format_count(done.rules, 'chunk')} by rules"
     if n_waiting:
-        yield f"{counted(n_waiting, 'chunk')} waiting"
+        yield f"{format_count(n_waiting, 'chunk')} waiting"
 
 
 def to_ask(*words: str, opened: Index | Shards, folder: Path) -> str:
@@ -577,7 +579,7 @@ def _gone(report: AddReport) -> str:
     n = len(report.gone)
     there = "no longer there or left out" if report.left_out else "no longer there"
     done = "removed" if report.pruned else f"--prune removes {'it' if n == 1 else 'them'}"
-    return f"{counted(n, 'document')} {there}: {done}"
+    return f"{format_count(n, 'document')} {there}: {done}"
 
 
 def _is_new(added: Added) -> bool:
@@ -598,7 +600,7 @@ def _how_to_triples(paths: Sequence[str], folder: Path, files: Mapping[str, Any]
 
 
 def _graph_summary(done: Imported, layers: Mapping[str, int], folder: Path) -> list[str]:
-    held = ", ".join(counted(layers[each], each) for each in ("triple", "entity", "document"))
+    held = ", ".join(format_count(layers[each], each) for each in ("triple", "entity", "document"))
     subjects = {
         "added": done.n_added,
         "changed": done.n_changed,
@@ -610,11 +612,13 @@ def _graph_summary(done: Imported, layers: Mapping[str, int], folder: Path) -> l
         f"  subjects: {', '.join(f'{n:,} {what}' for what, n in subjects.items())}",
     ]
     if done.n_placed:
-        lines.append(f"  {counted(done.n_placed, 'triple')} went to texts of the index")
+        lines.append(f"  {format_count(done.n_placed, 'triple')} went to texts of the index")
     if done.n_unplaced:
-        lines.append(f"  {counted(done.n_unplaced, 'triple')} named texts that the index lacks")
+        lines.append(
+            f"  {format_count(done.n_unplaced, 'triple')} named texts that the index lacks"
+        )
     if done.skipped:
         lines.append(
-            f"  {counted(len(done.skipped), 'problem')} in {one_line(done.skipped[0].source)}"
+            f"  {format_count(len(done.skipped), 'problem')} in {one_line(done.skipped[0].source)}"
         )
     return [*lines, dim(f"  {_cost(done.usage)}")]

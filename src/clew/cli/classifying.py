@@ -31,9 +31,9 @@ from clew.cli.program import SKIPPED
 from clew.cli.progress import questions_asked
 from clew.cli.render import costs, hit
 from clew.errors import InputError
-from clew.text.counted import counted
 from clew.text.labels import label_key
 from clew.text.normalize import title_head
+from clew.text.quantities import format_count
 from clew.types import Document, Skipped, Usage
 
 if TYPE_CHECKING:
@@ -196,9 +196,9 @@ def _summary(
     """Yield a blank line, the metrics, the most frequent notes, and the costs."""
     told = [f"{name.replace('_', ' ')} {value:.3f}" for name, value in scores.items()]
     yield ""
-    yield ", ".join([heading(counted(n, "text")), *told])
+    yield ", ".join([heading(format_count(n, "text")), *told])
     for note, n_texts in notes.most_common(_MOST_NOTES):
-        yield _note(f"{note} ({counted(n_texts, 'text')})")
+        yield _note(f"{note} ({format_count(n_texts, 'text')})")
     yield from and_more(len(notes) - _MOST_NOTES)
     yield from costs(usage)
 

@@ -11,7 +11,7 @@ from clew.cli.building import to_ask
 from clew.cli.options import called, index_option, json_option, open_any
 from clew.cli.plain import echo_json, one_line
 from clew.cli.talk import say
-from clew.text.counted import counted
+from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
     from clew.cli.options import Opener
@@ -35,7 +35,7 @@ def backup(opener: Opener, file: Path, folder: Path, *, as_json: bool) -> None:
     else:
         say(
             f"{one_line(found.path)} has generation {found.generation} with"
-            f" {counted(found.n_documents, 'document')} ({found.n_bytes / 1e6:,.1f} MB)"
+            f" {format_count(found.n_documents, 'document')} ({found.n_bytes / 1e6:,.1f} MB)"
         )
 
 
@@ -53,7 +53,7 @@ def restore(file: Path, folder: Path, *, as_json: bool) -> None:
     else:
         say(
             f"{one_line(called(folder))} is checked and has generation {found.generation} with"
-            f" {counted(found.n_documents, 'document')}"
+            f" {format_count(found.n_documents, 'document')}"
         )
 
 
@@ -77,4 +77,4 @@ def split(opener: Opener, home: Path, shards: int, folder: Path, *, as_json: boo
     else:
         with open_any(opener, folder) as opened:
             asked = to_ask("ask", opened=opened, folder=home)
-        say(f"{one_line(str(home))} has {counted(shards, 'shard')}.\n\n{asked}")
+        say(f"{one_line(str(home))} has {format_count(shards, 'shard')}.\n\n{asked}")

@@ -28,8 +28,8 @@ from clew.cli.options import (
 from clew.cli.plain import aligned, and_more, dim, echo_json, heading, one_line, wrapped
 from clew.cli.talk import say
 from clew.errors import InputError
-from clew.text.counted import counted
 from clew.text.lines import file_place
+from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
     from clew.api import Index
@@ -133,7 +133,9 @@ def export(  # noqa: PLR0913 -- one argument for each option
     if as_json:
         echo_json(exported)
     else:
-        counts = f"{counted(exported.n_nodes, 'node')} and {counted(exported.n_edges, 'edge')}"
+        counts = (
+            f"{format_count(exported.n_nodes, 'node')} and {format_count(exported.n_edges, 'edge')}"
+        )
         joined = exported.edges_are == "sentences"
         instead = ": no triples, so names that stand in one sentence" if joined else ""
         say(f"{one_line(exported.file)} has {counts}{instead}")
@@ -174,7 +176,7 @@ def check(opener: Opener, folder: Path, *, repair: bool, paid: Paid, as_json: bo
 
 
 def _repaired_lines(done: Repaired) -> Iterator[str]:
-    n = counted(len(done.documents), "document")
+    n = format_count(len(done.documents), "document")
     yield f"Repaired: {n} indexed again from the texts that the index holds."
     for name in done.paid:
         yield f"{name} has what could be read of it; the rest is paid for again when it is needed."

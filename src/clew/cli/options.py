@@ -128,7 +128,7 @@ def called(folder: Path) -> str:
     """Return what an index is called in messages: its folder, or its address."""
     from clew.store import opening
 
-    return opening.shown(folder)
+    return opening.describe_place(folder)
 
 
 def index_option(purpose: str = "Folder of the index.", *, into: bool = False) -> Decorator:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-import textwrap
 from collections.abc import Iterator, Sequence
 
 import click
 
+from clew.display.columns import fit, shorten, width_of, wrap
 from clew.display.shown import plain
 from clew.display.visible import visible
 
@@ -27,11 +27,10 @@ def columns() -> int:
 
 def wrapped(text: str, *, first: str = "", rest: str = "", max_lines: int | None = None) -> str:
     """Return `text`, safe to print, in lines behind `first` and `rest`, cut at `max_lines`."""
-    width = max(columns() - max(len(first), len(rest)), 20)
-    lines = textwrap.wrap(
-        one_line(text), width, break_on_hyphens=False, max_lines=max_lines, placeholder=" …"
-    )
-    lines = lines or [""]  # of a text without a word
+    width = max(columns() - max(width_of(first), width_of(rest)), 20)
+    lines = wrap(one_line(text), width)
+    if max_lines is not None and len(lines) > max_lines:
+        lines = [*lines[: max_lines - 1], shorten(lines[max_lines - 1], width, " …")]
     marks = [first, *[rest] * (len(lines) - 1)]
     return "\n".join(mark + line for mark, line in zip(marks, lines, strict=True))
 
@@ -45,12 +44,12 @@ def and_more(n: int, *, indent: str = "  ") -> Iterator[str]:
 def aligned(rows: Sequence[tuple[str, ...]], *, indent: str = "  ") -> str:
     """Return rows of equal length as columns; the last one wraps below itself."""
     shown = [(*map(one_line, cells), last) for *cells, last in rows]
-    widths = [max(map(len, column)) for column in zip(*shown, strict=True)][:-1]
+    widths = [max(map(width_of, column)) for column in zip(*shown, strict=True)][:-1]
     lines = []
     for *cells, last in shown:
-        padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
+        padded = map(fit, cells, widths)
         head = indent + "".join(f"{cell}  " for cell in padded)
-        lines.append(wrapped(last, first=head, rest=" " * len(head)).rstrip())
+        lines.append(wrapped(last, first=head, rest=" " * width_of(head)).rstrip())
     return "\n".join(lines)
 
 

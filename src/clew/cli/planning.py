@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,8 @@ from clew.cli.options import (
     paid_options,
 )
 from clew.cli.plain import dim, echo_json, heading, one_line, wrapped
-from clew.text.counted import counted
+from clew.display.columns import align
+from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
     from clew.types import CostEstimate, EmbeddingEstimate, Plan
@@ -93,10 +94,11 @@ def plan(  # noqa: PLR0913 -- one argument for each group of options
 
 def _lines(found: Plan) -> Iterator[str]:
     counts = {"document": found.n_documents, "chunk": found.n_chunks, "token": found.n_tokens}
-    about = ", ".join(counted(n, what) for what, n in counts.items())
+    about = ", ".join(format_count(n, what) for what, n in counts.items())
     yield f"{heading(one_line(found.model) or 'no LLM named')}: {about}"
     yield ""
-    yield from _table([_head(), *map(_cells, found.estimates)])
+    rows = align([_head(), *map(_cells, found.estimates)], left=2)
+    yield from (f"  {row}".rstrip() for row in rows)
     yield ""
     whole = found.estimates[-1]
     saved = 1 - whole.prompt_tokens / max(whole.unpacked_prompt_tokens, 1)
@@ -140,7 +142,7 @@ def _vectors(found: EmbeddingEstimate) -> str:
     price = "at a price that is not known: give it with --price MODEL=IN,0"
     if found.cost_usd is not None:
         price = f"for ~{found.cost_usd:,.4f} dollars"
-    texts = counted(found.n_texts - found.n_known, "text")
+    texts = format_count(found.n_texts - found.n_known, "text")
     known = f"; {found.n_known:,} others cost nothing" if found.n_known else ""
     return (
         f"Vectors by {one_line(found.model)} of chunks, sentences and names come on top:"
@@ -171,14 +173,3 @@ def _time(seconds: float) -> str:
     if seconds >= _HOUR:
         return f"{seconds / _HOUR:.1f} h"
     return f"{seconds / _MINUTE:.1f} min" if seconds >= _MINUTE else f"{seconds:.0f} s"
-
-
-def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """Yield rows as columns: words to the left, numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [
-            cell.ljust(width) if i < 2 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield "  " + "  ".join(cells).rstrip()

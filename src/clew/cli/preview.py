@@ -8,6 +8,7 @@ from math import fsum, log
 import click
 
 from clew.cli.plain import columns, one_line, wrapped
+from clew.display.columns import width_of
 from clew.text.analyze import term_spans, terms
 from clew.text.sentences import sentence_spans
 
@@ -34,7 +35,8 @@ def preview(text: str, weights: Mapping[str, float], *, indent: str) -> str:
     """
     shown = one_line(text)
     matches = [match for match in term_spans(shown) if match[0] in weights]
-    room = _LINES * (max(columns() - len(indent), 20) - _RAGGED)
+    room = _LINES * (max(columns() - len(indent), 20) - _RAGGED)  # in columns
+    room = room * len(shown) // max(width_of(shown), 1)  # in characters
     start = 0
     if matches and len(shown) > room:
         sentences = _sentences(text)

@@ -14,7 +14,7 @@ import click
 from clew.cli.plain import one_line
 from clew.cli.talk import is_quiet
 from clew.progress import Progress, TimeLeft
-from clew.text.counted import counted
+from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -133,11 +133,11 @@ def told(progress: Progress, left: float | None = None) -> str:
     done, total = _share(progress)
     parts = [progress.shard] if progress.shard else []
     if progress.stage == "extracting":
-        parts.append(f"{done:,.0f} of {counted(int(total or 0), 'chunk')}")
+        parts.append(f"{done:,.0f} of {format_count(int(total or 0), 'chunk')}")
     elif total and progress.stage != "finishing":
         parts += [f"{done / total:.0%}", f"{done / 1e6:.1f} of {total / 1e6:.1f} MB"]
     else:
-        parts.append(counted(progress.documents, "document"))
+        parts.append(format_count(progress.documents, "document"))
     if left is not None:
         parts.append(f"{clock(rounded(left))} left")
     if progress.meter is not None and progress.meter.llm_calls:

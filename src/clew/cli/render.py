@@ -9,8 +9,9 @@ import click
 from clew.cli.plain import and_more, columns, dim, heading, one_line, wrapped
 from clew.cli.preview import preview, rarities
 from clew.cli.talk import is_quiet
-from clew.text.counted import counted
-from clew.text.sections import page_range, titled
+from clew.display.columns import fit, width_of
+from clew.text.quantities import format_count
+from clew.text.sections import join_title, page_range
 from clew.types import (
     Answer,
     Candidate,
@@ -82,7 +83,7 @@ def hit(place: int, found: Hit, weights: Mapping[str, float] | None = None) -> s
     head = f"{place:>3}  {found.score:.3f}  "
     indent = " " * len(head)
     channel = dim(f"({one_line(found.channel)})") + "  " if found.channel else ""
-    above = one_line(titled(found.title, found.section))
+    above = one_line(join_title(found.title, found.section))
     title = f"{heading(above)}\n{indent}" if above else ""
     likely = "" if found.relevance is None else f"relevance {found.relevance:.2f}"
     pages = page_range(found.page, found.last_page)
@@ -102,7 +103,7 @@ def _same(found: Hit) -> Iterator[str]:
 def table(found: Table) -> str:
     """Return the first rows of a table below its name, a line each, with long cells cut."""
     rows = [tuple(map(one_line, row)) for row in (found.columns, *found.rows[:_MOST_ROWS])]
-    widths = _widths([max(map(len, cells)) for cells in zip(*rows, strict=True)])
+    widths = _widths([max(map(width_of, cells)) for cells in zip(*rows, strict=True)])
     lines = ["".join(map(_cell, row, widths)).rstrip() for row in rows]
     below = and_more(len(found.rows) - _MOST_ROWS)
     return "\n".join([heading(one_line(found.name)), *lines, *below])
@@ -173,9 +174,11 @@ def ledger(usage: Usage) -> str:
 
 def spent(usage: Usage) -> str:
     """Return what a run cost in tokens, calls and money."""
-    said = f"{counted(usage.total_tokens, 'token')}, {counted(usage.llm_calls, 'LLM call')}"
+    said = (
+        f"{format_count(usage.total_tokens, 'token')}, {format_count(usage.llm_calls, 'LLM call')}"
+    )
     if usage.embedding_tokens:
-        said += f", {counted(usage.embedding_tokens, 'token')} embedded"
+        said += f", {format_count(usage.embedding_tokens, 'token')} embedded"
     if usage.llm_calls or usage.embedding_tokens:
         said += ", price unknown" if usage.cost_usd is None else f", ${usage.cost_usd:.4f}"
     if usage.recorded_calls:
@@ -248,7 +251,7 @@ def _stop(step: Step, mark: str) -> str:
     if not where:
         return lines
     last = lines.rpartition("\n")[2]
-    fits = layer != "unit" and len(last) + len(where) + 2 <= columns()
+    fits = layer != "unit" and width_of(last) + width_of(where) + 2 <= columns()
     return lines + (f"  {dim(where)}" if fits else f"\n{below}{dim(where)}")
 
 
@@ -277,7 +280,7 @@ def _candidate(found: Candidate, graph: EvidenceGraph, texts: Mapping[str, str])
 
 def _subgraph(found: Subgraph, facts: Sequence[Fact]) -> Iterator[str]:
     counts = ((found.nodes, "node"), (found.edges, "edge"), (found.components, "component"))
-    sizes = ", ".join(counted(len(parts), what) for parts, what in counts)
+    sizes = ", ".join(format_count(len(parts), what) for parts, what in counts)
     yield heading(f"Reasoning subgraph ({sizes})")
     names = {n.id: _shortened(n.id) if n.layer == "chunk" else n.text for n in found.nodes}
     texts = {each.id: each.text for each in facts}
@@ -349,8 +352,9 @@ def _widths(wanted: Sequence[int]) -> list[int]:
 
 
 def _cell(text: str, width: int) -> str:
-    cut = text if len(text) <= width else f"{text[: width - 1]}…"
-    return f"  {cut:<{width}}"
+    if width_of(text) > width:
+        return f"  {fit(text, width - 1)}…"
+    return f"  {fit(text, width)}"
 
 
 def _notes(evidence: Evidence) -> Iterator[str]:

@@ -169,7 +169,7 @@ def named_folders(folders: tuple[str, ...]) -> Mapping[str, Path]:
     """Return the folder of each index by its name."""
     from clew.server.settings import make_name
     from clew.store import opening
-    from clew.store.postgres.address import parse
+    from clew.store.postgres.address import parse_address
 
     if not folders:
         usual = usual_index()
@@ -183,7 +183,7 @@ def named_folders(folders: tuple[str, ...]) -> Mapping[str, Path]:
         given = text.removeprefix(f"{name}=") if is_named else text
         folder = opening.folder_of(given)
         if not is_named:
-            name = make_name(Path(parse(given).index) if is_address else folder)
+            name = name_of(Path(parse_address(given).index) if is_address else folder)
         if name in found:
             raise InputError(f"two indexes would be called {name!r}: name one as NAME=FOLDER")
         found[name] = folder.absolute()

@@ -12,7 +12,7 @@ from clew.cli.program import Interrupted
 from clew.cli.talk import say
 from clew.errors import NotAnIndex
 from clew.stopping import Stop
-from clew.text.counted import counted
+from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -64,4 +64,4 @@ def kept(n_documents: int) -> str:
     if not n_documents:
         return "stopped before a document was whole; the same command begins anew"
     have = "is" if n_documents == 1 else "are"
-    return f"stopped: {counted(n_documents, 'document')} {have} kept; the same command goes on"
+    return f"stopped: {format_count(n_documents, 'document')} {have} kept; the same command goes on"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from types import TracebackType
 from typing import Self
 
 import click
 
 from clew.cli.plain import columns, dim, one_line
+from clew.display.columns import wrap
 from clew.types import Answer
 
 _ANEW = "(that reply is of no use: another one, or quotes)"
@@ -72,6 +72,6 @@ class Writing:
         width = max(columns(), _NARROWEST)
         for word in filter(None, map(one_line, words)):
             line = f"{self._line} {word}" if self._line else word
-            lines = textwrap.wrap(line, width, break_on_hyphens=False)
+            lines = wrap(line, width)
             click.echo("\n".join(lines)[len(self._line) :], nl=False)
             self._line, self._has_printed = lines[-1], True

@@ -21,11 +21,11 @@ from clew.asking.context import quoted
 from clew.errors import InputError
 from clew.evaluate.datasets import DatasetQuestion
 from clew.evaluate.verdicts import Verdict
-from clew.layers.packing import closed, numbered, reply_schema
+from clew.layers.packing import closed_schema, number_texts, reply_schema
 from clew.models import LLM, Embedder, Prompt, Reply
 from clew.models.metered import Meter
-from clew.prompts import prompt
-from clew.prompts.quoted import Excerpt, Quoted, lines
+from clew.prompts import fill_prompt
+from clew.prompts.quoted import Excerpt, QuotedBlock, quote_lines
 from clew.text.normalize import collapse
 from clew.types import Answer
 
@@ -39,8 +39,8 @@ _FEW_TOKENS = 32  # of a verdict, or of a reply without its statements
 _OF_EACH = 16  # tokens more for each statement
 
 _YES_NO = {"type": "string", "enum": ["yes", "no"]}
-_VERDICT = closed({"verdict": {"type": "string", "enum": ["correct", "incorrect"]}})
-_STATEMENTS = closed({"statements": {"type": "array", "items": {"type": "string"}}})
+_VERDICT = closed_schema({"verdict": {"type": "string", "enum": ["correct", "incorrect"]}})
+_STATEMENTS = closed_schema({"statements": {"type": "array", "items": {"type": "string"}}})
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class _Case:
     question: str
     right: tuple[str, ...]
     given: str
-    context: Quoted
+    context: QuotedBlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +138,12 @@ def _first_round(case: _Case, wanted: Collection[str]) -> dict[str, Prompt]:
     """Return the request for a verdict, and those for statements, as far as they are needed."""
     asked: dict[str, Prompt] = {}
     if "judge" in wanted:
-        asked["judge"] = prompt(
+        asked["judge"] = fill_prompt(
             "judge_verdict",
             schema=_VERDICT,
             max_tokens=_FEW_TOKENS,
             question=case.question,
-            right=lines([Excerpt("- ", text) for text in case.right], none=""),
+            right=quote_lines([Excerpt("- ", text) for text in case.right], none=""),
             answer=case.given,
         )
     if "correctness" in wanted or ("faithfulness" in wanted and case.context.plain):
@@ -154,7 +154,7 @@ def _first_round(case: _Case, wanted: Collection[str]) -> dict[str, Prompt]:
 
 
 def _statements_prompt(question: str, answer: str) -> Prompt:
-    return prompt(
+    return fill_prompt(
         "judge_statements",
         schema=_STATEMENTS,
         max_tokens=_STATEMENTS_TOKENS,
@@ -171,16 +171,16 @@ def _second_round(
     if "correctness" in wanted and stated.given and stated.right:
         given, right = len(stated.given), len(stated.right)
         both = {"answer": reply_schema(given, _YES_NO), "right": reply_schema(right, _YES_NO)}
-        asked["correctness"] = prompt(
+        asked["correctness"] = fill_prompt(
             "judge_correctness",
-            schema=closed(both),
+            schema=closed_schema(both),
             max_tokens=_reply_tokens(given + right),
             question=case.question,
             given=_listed(stated.given),
             right=_listed(stated.right),
         )
     if "answer coverage" in wanted and stated.right:
-        asked["answer coverage"] = prompt(
+        asked["answer coverage"] = fill_prompt(
             "judge_coverage",
             schema=reply_schema(len(stated.right), _YES_NO),
             max_tokens=_reply_tokens(len(stated.right)),
@@ -189,7 +189,7 @@ def _second_round(
             answer=case.given,
         )
     if "faithfulness" in wanted and stated.given and case.context.plain:
-        asked["faithfulness"] = prompt(
+        asked["faithfulness"] = fill_prompt(
             "judge_faithfulness",
             schema=reply_schema(len(stated.given), _YES_NO),
             max_tokens=_reply_tokens(len(stated.given)),
@@ -203,8 +203,8 @@ def _reply_tokens(n_statements: int) -> int:
     return _FEW_TOKENS + _OF_EACH * n_statements
 
 
-def _listed(statements: Sequence[str]) -> Quoted:
-    return lines(numbered(statements))
+def _listed(statements: Sequence[str]) -> QuotedBlock:
+    return quote_lines(number_texts(statements))
 
 
 # -- what the replies come to ---------------------------------------------------------------------

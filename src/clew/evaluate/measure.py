@@ -250,7 +250,7 @@ def _head(
             "reranker": models.reranker.name,
             **named,
         },
-        prompts=prompts.versions() if named else {},
+        prompts=prompts.prompt_versions() if named else {},
         versions=_versions(),
         index={
             "recipe": dict(snapshot.recipe),

@@ -1,4 +1,4 @@
-"""Which documents a question is asked of, by their metadata.
+"""Filters choose the documents that a question is asked of, by their metadata.
 
 A filter is written as a text, `date >= 2024 and tags has 'fram'`, or made of `field`; both are the
 same objects. docs/guides/filters.md has the grammar.
@@ -8,11 +8,11 @@ from clew.errors import InputError
 from clew.filters.expressions import Filter, field
 from clew.filters.grammar import parse
 
-__all__ = ["Filter", "as_filter", "field", "parse"]
+__all__ = ["Filter", "field", "parse", "to_filter"]
 
 
-def as_filter(where: str | Filter | None) -> Filter | None:
-    """Return a filter that is given as such, as a text, or as none: an empty text is none."""
+def to_filter(where: str | Filter | None) -> Filter | None:
+    """Return a filter from a filter, a text or None; an empty text is None."""
     if isinstance(where, str):
         return parse(where) if where.strip() else None
     if where is None or isinstance(where, Filter):

@@ -25,10 +25,10 @@ class Filter:
     __slots__ = ()
 
     def __and__(self, other: Filter) -> Filter:
-        return _together(AllOf, self, _checked(other))
+        return _combine(AllOf, self, _check_operand(other))
 
     def __or__(self, other: Filter) -> Filter:
-        return _together(AnyOf, self, _checked(other))
+        return _combine(AnyOf, self, _check_operand(other))
 
     def __invert__(self) -> Filter:
         return self.part if isinstance(self, Not) else Not(self)
@@ -39,7 +39,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Filter):
-    """One field beside one value, or beside several for `in`."""
+    """The comparison of a field with one value, or with several for `in`."""
 
     field: str
     operator: str  # =, !=, <, <=, >, >=, has, like or in
@@ -47,8 +47,8 @@ class Comparison(Filter):
 
     def __str__(self) -> str:
         if isinstance(self.value, tuple):
-            return f"{named(self.field)} in ({', '.join(map(_written, self.value))})"
-        return f"{named(self.field)} {self.operator} {_written(self.value)}"
+            return f"{quote_name(self.field)} in ({', '.join(map(_format_value, self.value))})"
+        return f"{quote_name(self.field)} {self.operator} {_format_value(self.value)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +82,12 @@ class Not(Filter):
         return f"not {self.part}" if single else f"not ({self.part})"
 
 
-def _together(kind: type[AllOf | AnyOf], one: Filter, other: Filter) -> Filter:
+def _combine(kind: type[AllOf | AnyOf], one: Filter, other: Filter) -> Filter:
     parts = [p.parts if isinstance(p, kind) else (p,) for p in (one, other)]
     return kind((*parts[0], *parts[1]))
 
 
-def _checked(other: object) -> Filter:
+def _check_operand(other: object) -> Filter:
     if isinstance(other, Filter):
         return other
     raise InputError(f"a filter is joined with another filter, not with {other!r:.80}")
@@ -107,42 +107,42 @@ class field:  # noqa: N801 -- read as a function: field("date") >= 2024
     def __repr__(self) -> str:
         return f"field({self._name!r})"
 
-    def _compared(self, operator: str, value: object) -> Comparison:
-        return Comparison(self._name, operator, literal(value))
+    def _compare(self, operator: str, value: object) -> Comparison:
+        return Comparison(self._name, operator, to_literal(value))
 
     def __eq__(self, value: object) -> Comparison:  # type: ignore[override]
-        return self._compared("=", value)
+        return self._compare("=", value)
 
     def __ne__(self, value: object) -> Comparison:  # type: ignore[override]
-        return self._compared("!=", value)
+        return self._compare("!=", value)
 
     def __lt__(self, value: object) -> Comparison:
-        return self._compared("<", value)
+        return self._compare("<", value)
 
     def __le__(self, value: object) -> Comparison:
-        return self._compared("<=", value)
+        return self._compare("<=", value)
 
     def __gt__(self, value: object) -> Comparison:
-        return self._compared(">", value)
+        return self._compare(">", value)
 
     def __ge__(self, value: object) -> Comparison:
-        return self._compared(">=", value)
+        return self._compare(">=", value)
 
     def has(self, value: object) -> Comparison:
         """Hold where a list has the value, or a text contains it."""
-        return self._compared("has", value)
+        return self._compare("has", value)
 
     def like(self, pattern: str) -> Comparison:
         """Hold where a text is like the pattern: `*` is any characters, `?` one, in any case."""
-        return self._compared("like", pattern)
+        return self._compare("like", pattern)
 
     def one_of(self, values: Iterable[object]) -> Comparison:
         """Hold where it equals one of the values."""
-        return Comparison(self._name, "in", tuple(map(literal, values)))
+        return Comparison(self._name, "in", tuple(map(to_literal, values)))
 
 
-def literal(value: object) -> Scalar:
-    """Return what a field is compared with. Raises InputError for what it cannot be."""
+def to_literal(value: object) -> Scalar:
+    """Return the value that a field is compared with. Raises InputError for other types."""
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, float) and not math.isfinite(value):
@@ -151,19 +151,19 @@ def literal(value: object) -> Scalar:
         return value
     item = getattr(value, "item", None)  # a scalar of NumPy
     if item is not None:
-        return literal(item())
+        return to_literal(item())
     raise InputError(
         f"a field is compared with a text, a number, a date or None, not {value!r:.80}"
     )
 
 
-def named(name: str) -> str:
+def quote_name(name: str) -> str:
     """Return a field's name as a filter has it, in backticks where it is no single word."""
     bare = _BARE.fullmatch(name) and name.lower() not in KEYWORDS
     return name if bare else "`" + name.replace("`", "``") + "`"
 
 
-def _written(value: Scalar) -> str:
+def _format_value(value: Scalar) -> str:
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from clew.errors import InputError
-from clew.filters.expressions import KEYWORDS, Comparison, Filter, literal
-from clew.text.periods import period
+from clew.filters.expressions import KEYWORDS, Comparison, Filter, to_literal
+from clew.text.periods import parse_period
 from clew.types import Scalar
 
 _MAX_TEXT, _MAX_DEPTH, _MAX_DIGITS = 10_000, 50, 100
@@ -47,9 +47,9 @@ def parse(text: str) -> Filter:
     if len(text) > _MAX_TEXT:
         raise InputError(f"a filter has at most {_MAX_TEXT:,} characters, not {len(text):,}")
     parser = _Parser(text, _tokens(text))
-    found = parser.alternatives()
+    parsed = parser.alternatives()
     parser.expect_end()
-    return found
+    return parsed
 
 
 def _tokens(text: str) -> list[_Token]:
@@ -59,7 +59,7 @@ def _tokens(text: str) -> list[_Token]:
         match = _TOKEN.match(text, place)
         if match is None:
             place += len(text[place:]) - len(text[place:].lstrip())
-            raise _wrong(text, place, "cannot be read")
+            raise _syntax_error(text, place, "cannot be read")
         kind = match.lastgroup
         assert kind is not None  # noqa: S101 -- every alternative is a group
         tokens.append(_token(text, kind, match[kind], match.start(kind)))
@@ -67,26 +67,26 @@ def _tokens(text: str) -> list[_Token]:
     return tokens
 
 
-def _token(text: str, kind: str, found: str, place: int) -> _Token:
+def _token(text: str, kind: str, written: str, place: int) -> _Token:
     if kind in _UNQUOTED:
-        return _UNQUOTED[kind](found, place)
-    if kind == "date" and period(found) is None:
-        raise _wrong(text, place, "which is no date")
+        return _UNQUOTED[kind](written, place)
+    if kind == "date" and parse_period(written) is None:
+        raise _syntax_error(text, place, "which is no date")
     if kind in {"text", "date"}:
-        return _Token("value", found.replace("''", "'"), place)
-    return _Token(kind, "=" if found == "==" else found, place)
+        return _Token("value", written.replace("''", "'"), place)
+    return _Token(kind, "=" if written == "==" else written, place)
 
 
-def _word(found: str, place: int) -> _Token:
-    word = found.lower()
+def _word(text: str, place: int) -> _Token:
+    word = text.lower()
     if word in _CONSTANTS:
         return _Token("value", _CONSTANTS[word], place)
-    return _Token("keyword", word, place) if word in KEYWORDS else _Token("name", found, place)
+    return _Token("keyword", word, place) if word in KEYWORDS else _Token("name", text, place)
 
 
-def _number(found: str, place: int) -> _Token:
-    is_whole = found.lstrip("+-").isdecimal() and len(found) <= _MAX_DIGITS
-    return _Token("value", int(found) if is_whole else literal(float(found)), place)
+def _number(digits: str, place: int) -> _Token:
+    is_whole = digits.lstrip("+-").isdecimal() and len(digits) <= _MAX_DIGITS
+    return _Token("value", int(digits) if is_whole else to_literal(float(digits)), place)
 
 
 _UNQUOTED: Mapping[str, Callable[[str, int], _Token]] = {
@@ -105,87 +105,87 @@ class _Parser:
         self._at = self._depth = 0
 
     def alternatives(self) -> Filter:
-        found = self._conjunction()
-        while self._took("keyword", "or"):
-            found |= self._conjunction()
-        return found
+        parsed = self._conjunction()
+        while self._accept("keyword", "or"):
+            parsed |= self._conjunction()
+        return parsed
 
     def _conjunction(self) -> Filter:
-        found = self._negation()
-        while self._took("keyword", "and"):
-            found &= self._negation()
-        return found
+        parsed = self._negation()
+        while self._accept("keyword", "and"):
+            parsed &= self._negation()
+        return parsed
 
     def _negation(self) -> Filter:
         negated = False
-        while self._took("keyword", "not"):
+        while self._accept("keyword", "not"):
             negated = not negated
-        found = self._operand()
-        return ~found if negated else found
+        parsed = self._operand()
+        return ~parsed if negated else parsed
 
     def _operand(self) -> Filter:
-        if not self._took("mark", "("):
+        if not self._accept("mark", "("):
             return self._comparison()
         self._depth += 1
         if self._depth > _MAX_DEPTH:
-            raise self._wrong("is nested too deeply")
-        found = self.alternatives()
-        if not self._took("mark", ")"):
-            raise self._wrong("where ')' is expected")
+            raise self._error("is nested too deeply")
+        parsed = self.alternatives()
+        if not self._accept("mark", ")"):
+            raise self._error("where ')' is expected")
         self._depth -= 1
-        return found
+        return parsed
 
     def _comparison(self) -> Filter:
         name = self._token
         if name.kind != "name":
-            raise self._wrong("where the name of a field is expected")
+            raise self._error("where the name of a field is expected")
         self._at += 1
-        negated = self._took("keyword", "not")  # as in "not in"
+        negated = self._accept("keyword", "not")  # as in "not in"
         operator = self._token.value
         is_operator = self._token.kind in {"mark", "keyword"} and operator in _OPERATORS
         if not is_operator or (negated and operator not in _WORDS):
-            raise self._wrong(f"where {'in, has or like' if negated else _EXPECTED} is expected")
+            raise self._error(f"where {'in, has or like' if negated else _EXPECTED} is expected")
         self._at += 1
         value = self._values() if operator == "in" else self._value()
-        found = Comparison(str(name.value), str(operator), value)
-        return ~found if negated else found
+        comparison = Comparison(str(name.value), str(operator), value)
+        return ~comparison if negated else comparison
 
     def _values(self) -> tuple[Scalar, ...]:
-        if not self._took("mark", "("):
-            raise self._wrong("where '(' is expected")
+        if not self._accept("mark", "("):
+            raise self._error("where '(' is expected")
         values = [self._value()]
-        while self._took("mark", ","):
+        while self._accept("mark", ","):
             values.append(self._value())
-        if not self._took("mark", ")"):
-            raise self._wrong("where ',' or ')' is expected")
+        if not self._accept("mark", ")"):
+            raise self._error("where ',' or ')' is expected")
         return tuple(values)
 
     def _value(self) -> Scalar:
         token = self._token
         if token.kind != "value":
             hint = f": write '{token.value}' for a text" if token.kind == "name" else ""
-            raise self._wrong(f"where a value is expected{hint}")
+            raise self._error(f"where a value is expected{hint}")
         self._at += 1
         return token.value
 
     def expect_end(self) -> None:
         if self._token.kind != "end":
-            raise self._wrong("where 'and', 'or' or the end is expected")
+            raise self._error("where 'and', 'or' or the end is expected")
 
     @property
     def _token(self) -> _Token:
         return self._tokens[self._at]
 
-    def _took(self, kind: str, value: str) -> bool:
-        found = self._token.kind == kind and self._token.value == value
-        self._at += found
-        return found
+    def _accept(self, kind: str, value: str) -> bool:
+        is_next = self._token.kind == kind and self._token.value == value
+        self._at += is_next
+        return is_next
 
-    def _wrong(self, what: str) -> InputError:
-        return _wrong(self._text, self._token.place, what)
+    def _error(self, what: str) -> InputError:
+        return _syntax_error(self._text, self._token.place, what)
 
 
-def _wrong(text: str, place: int, what: str) -> InputError:
+def _syntax_error(text: str, place: int, what: str) -> InputError:
     rest = " ".join(text[place:].split())
     if not rest:
         return InputError(f"the filter {text!r:.200} ends {what}")

@@ -13,28 +13,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.algo.links import Column, StoredLink, as_arrays, as_link, column
-from clew.algo.narrow import narrowed, widened
+from clew.algo.links import Column, StoredLink, link_from_arrays, link_to_arrays, open_column
+from clew.algo.narrow import narrow, widen
 from clew.generation.lookups import (
-    Occurring,
+    OccurrenceTable,
+    build_lookups,
     is_common,
     is_useful,
-    lookups,
     triple_keys,
     unit_codes,
 )
 from clew.generation.postings import Postings, Ranges
 from clew.generation.rows import (
     Live,
-    first_of_equal,
+    build_link,
+    first_occurrences,
     follow,
-    link,
     live_rows,
     number_entities,
-    places,
+    place_by_row,
     renumber,
-    small,
-    taken,
+    small_type,
+    take,
 )
 from clew.runtime.once import Lazily, reading
 from clew.store import schema
@@ -60,7 +60,7 @@ _ENTITY_COLUMNS = (
 
 @dataclass(frozen=True)
 class Assembly:
-    """Small arrays that say what is where; vectors stay in the segments until they are asked for.
+    """The rows and links of a generation as small arrays; vectors stay in the segments.
 
     `stored` maps a row of this generation's layers to the row in the store. A unit is a stored
     sentence ("unit.sentence") or a stored statement ("unit.statement"), and -1 in the other's
@@ -83,38 +83,42 @@ class Assembly:
         return len(self.stored[layer]) if known is None else known
 
     def stored_rows(self, layer: str, rows: Rows) -> Rows:
-        """Return the stored rows of some rows of a layer; no others are read."""
+        """Return the stored rows of some rows of a layer; only these are read."""
         return self._column("stored", self.stored, layer)[rows]
 
     def values(self, name: str, rows: Rows) -> NDArray[Any]:
-        """Return some rows of a column; no others are read."""
-        return widened(self._column("column", self.columns, name)[rows])
+        """Return some rows of a column; only these are read."""
+        return widen(self._column("column", self.columns, name)[rows])
 
     def value(self, name: str, row: int) -> int:
         """Return one row of a column."""
-        return self._column("column", self.columns, name).one(row)
+        return self._column("column", self.columns, name).get(row)
 
     def _column(self, kind: str, table: Table, name: str) -> Column:
         key = f"{kind}.{name}"
         if key not in self._read:
-            made = Column.of(table[name]) if self.arrays is None else column(self.arrays, key)
-            self._read[key] = made
+            column = (
+                Column.from_array(table[name])
+                if self.arrays is None
+                else open_column(self.arrays, key)
+            )
+            self._read[key] = column
         return self._read[key]
 
     def places(self, layer: str, stored: Rows) -> Rows:
         """Return the row of each stored row of a layer, -1 where it has none."""
-        found = np.full(len(stored), -1, dtype=np.int64)
+        rows = np.full(len(stored), -1, dtype=np.int64)
         places = self._places(layer)
         known = stored < len(places)
-        found[known] = places[stored[known]]
-        return found
+        rows[known] = places[stored[known]]
+        return rows
 
     def _places(self, layer: str) -> NDArray[np.integer] | Column:
         if f"{layer}.rows" in self.lookups:
             return self._column("lookup", self.lookups, f"{layer}.rows")
         if layer not in self._made:
             rows = self.stored[layer]
-            self._made[layer] = places(rows, int(rows.max(initial=-1)) + 1)
+            self._made[layer] = place_by_row(rows, int(rows.max(initial=-1)) + 1)
         return self._made[layer]
 
 
@@ -123,50 +127,50 @@ def to_arrays(assembly: Assembly) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {
         f"stored.{layer}": rows for layer, rows in assembly.stored.items()
     }
-    arrays |= {f"column.{name}": narrowed(column) for name, column in assembly.columns.items()}
-    arrays |= {f"lookup.{name}": found for name, found in assembly.lookups.items()}
+    arrays |= {f"column.{name}": narrow(column) for name, column in assembly.columns.items()}
+    arrays |= {f"lookup.{name}": array for name, array in assembly.lookups.items()}
     sizes = [len(rows) for _, rows in sorted(assembly.stored.items())]
     arrays["sizes"] = np.asarray(sizes, dtype=np.int64)
-    for (a, b), found in assembly.links.items():
-        parts = as_arrays(found.whole)
+    for (a, b), link in assembly.links.items():
+        parts = link_to_arrays(link.whole)
         arrays |= {f"link.{a}-{b}.{name}": part for name, part in parts.items()}
     return arrays
 
 
 def from_arrays(arrays: Table) -> Assembly:
-    """Return the assembly that `to_arrays` gave arrays of; each is read when it is asked for."""
-    found = {}
+    """Return the assembly that `to_arrays` stored; each array is read on access."""
+    links = {}
     for name in arrays:
         if name.startswith("link.") and name.endswith(".indptr"):
             prefix = name.removesuffix("indptr")
             a, _, b = prefix.removeprefix("link.").removesuffix(".").partition("-")
-            found[a, b] = partial(as_link, arrays, prefix)
-    stored = under(arrays, "stored.")
+            links[a, b] = partial(link_from_arrays, arrays, prefix)
+    stored = select_prefix(arrays, "stored.")
     sizes = dict(zip(sorted(stored), arrays["sizes"].tolist(), strict=True))
-    columns, lookups = under(arrays, "column."), under(arrays, "lookup.")
-    return Assembly(stored, columns, Lazily(found), sizes, lookups, arrays)
+    columns, lookups = select_prefix(arrays, "column."), select_prefix(arrays, "lookup.")
+    return Assembly(stored, columns, Lazily(links), sizes, lookups, arrays)
 
 
-def under(arrays: Table, prefix: str) -> Table:
+def select_prefix(arrays: Table, prefix: str) -> Table:
     """Return the arrays whose names have a prefix, by the rest of their names."""
-    read = reading(arrays, [name for name in arrays if name.startswith(prefix)])
-    return Lazily({name.removeprefix(prefix): _widely(one) for name, one in read.items()})
+    selected = reading(arrays, [name for name in arrays if name.startswith(prefix)])
+    return Lazily({name.removeprefix(prefix): _widen_reader(one) for name, one in selected.items()})
 
 
-def _widely(read: Callable[[], NDArray[Any]]) -> Callable[[], NDArray[Any]]:
-    """Return what reads a column as it was; as a mapped one it cannot be changed by mistake."""
+def _widen_reader(read_narrow: Callable[[], NDArray[Any]]) -> Callable[[], NDArray[Any]]:
+    """Return a function that reads a column in its full type, read-only as a mapped one is."""
 
     def wide() -> NDArray[Any]:
-        found = widened(read())
-        found.flags.writeable = False
-        return found
+        wide_column = widen(read_narrow())
+        wide_column.flags.writeable = False
+        return wide_column
 
     return wide
 
 
 @dataclass(frozen=True, slots=True)
-class WholeCounts:
-    """What an index has of which the documents are a part, by stored rows."""
+class IndexCounts:
+    """The counts of a whole index, by stored rows, where an assembly holds a part of it."""
 
     n_chunks: int
     written: NDArray[np.int64]  # (2, n_terms) how often terms are written, and in lower case
@@ -181,7 +185,7 @@ def assemble(
     halved: bool = False,
     editable: bool = False,
     n_extractions: int | None = None,
-    whole: WholeCounts | None = None,
+    whole: IndexCounts | None = None,
 ) -> Assembly:
     """Return the generation of live `documents`, stored rows in the order of their ids.
 
@@ -191,20 +195,22 @@ def assemble(
     the documents are a part of it.
     O(rows log rows); the vectors are not touched.
     """
-    table = schema.table(segments)
-    target = _targets(table, documents, aliases or {})
+    table = schema.open_columns(segments)
+    target = _alias_targets(table, documents, aliases or {})
     live = live_rows(table, documents, _LAYERS, n_extractions=n_extractions)
     units = _units(table, live)
     common = _common_terms(table, live, whole)
-    mentions, named = _named(_mentions(table, units), units, common, len(live.rows["chunk"]), whole)
+    mentions, named = _keep_naming(
+        _mentions(table, units), units, common, len(live.rows["chunk"]), whole
+    )
     written = table["description.entity"][live.rows["description"]]
     described, described_chunk = target[written], live.chunks_of("description")
-    entities = taken(target, mentions["entity"])
+    entities = take(target, mentions["entity"])
     mentions["own"] = mentions["entity"] == entities
     titles = table["document.title_entity"][documents].astype(np.int64)
     entity_rows, numbers, titles = number_entities(
         np.concatenate([entities, described]),
-        np.concatenate([taken(units.chunk, mentions["unit"]), described_chunk]),
+        np.concatenate([take(units.chunk, mentions["unit"]), described_chunk]),
         live.above["chunk"],
         np.where(titles >= 0, target[titles], -1),
     )
@@ -217,10 +223,10 @@ def assemble(
     columns |= _mention_columns(table, mentions)
     columns |= _description_columns(table, live, described)
     columns |= _entity_columns(columns, len(entity_rows), titles)
-    columns["entity.mention"] = _first(mentions["entity"], mentions["own"], len(entity_rows))
-    columns["entity.description"] = _first(described, own_descriptions, len(entity_rows))
+    columns["entity.mention"] = _first_places(mentions["entity"], mentions["own"], len(entity_rows))
+    columns["entity.description"] = _first_places(described, own_descriptions, len(entity_rows))
     columns["document.title_entity"] = titles.astype(np.int32)
-    term_rows, terms = renumber(_counted(table, live, "term"))
+    term_rows, terms = renumber(_live_counts(table, live, "term"))
     columns["term.common"] = common[term_rows]
     triple_rows, triple_columns, occurrences = _triples(table, live, target, entity_rows)
     columns |= triple_columns
@@ -228,16 +234,16 @@ def assemble(
     n_chunks, n_entities = len(live.rows["chunk"]), len(entity_rows)
     titled = np.flatnonzero(titles >= 0)
     matrices = {
-        ("chunk", "unit"): link(units.pairs[0], units.pairs[1], n_chunks, len(units.chunk)),
-        ("unit", "entity"): link(
+        ("chunk", "unit"): build_link(units.pairs[0], units.pairs[1], n_chunks, len(units.chunk)),
+        ("unit", "entity"): build_link(
             mentions["unit"], mentions["entity"], len(units.chunk), n_entities
         ),
-        ("document", "entity"): link(titled, titles[titled], len(documents), n_entities),
-        ("chunk", "term"): link(
-            live.above["count"], terms, n_chunks, len(term_rows), _counted(table, live, "n")
+        ("document", "entity"): build_link(titled, titles[titled], len(documents), n_entities),
+        ("chunk", "term"): build_link(
+            live.above["count"], terms, n_chunks, len(term_rows), _live_counts(table, live, "n")
         ),
-        ("entity", "chunk"): link(described, described_chunk, n_entities, n_chunks),
-        ("triple", "chunk"): link(
+        ("entity", "chunk"): build_link(described, described_chunk, n_entities, n_chunks),
+        ("triple", "chunk"): build_link(
             columns["occurrence.triple"],
             columns["occurrence.chunk"],
             len(triple_rows),
@@ -245,7 +251,7 @@ def assemble(
             columns["occurrence.strength"],
         ),
     }
-    links = {pair: StoredLink.of(matrix) for pair, matrix in matrices.items()}
+    links = {pair: StoredLink.from_matrix(matrix) for pair, matrix in matrices.items()}
     del mentions, matrices
     stored = {
         "document": documents,
@@ -259,14 +265,14 @@ def assemble(
         "profile": live.rows["profile"],
         "occurrence": occurrences,
     }
-    found: Columns = {}
+    all_lookups: Columns = {}
     if editable and not aliases:
-        found = lookups(table, live, columns, stored, terms, named)
-        for name, each in _occurring(table, live, units, stored, columns).items():
-            found |= each.by_key(name)
+        all_lookups = build_lookups(table, live, columns, stored, terms, named)
+        for name, each in _collect_occurrences(table, live, units, stored, columns).items():
+            all_lookups |= each.to_lookups(name)
     if not halved:
         del live.rows["count"], live.above["count"], terms
-    postings = Postings.of(table, live, term_rows)
+    postings = Postings.from_table(table, live, term_rows)
     parts = [Assembly(stored, columns, links), _sentences(table, live, units, postings)]
     if halved:
         parts.append(_subchunks(table, live, postings, terms))
@@ -278,25 +284,25 @@ def assemble(
         },
         columns={name: column for part in parts for name, column in part.columns.items()},
         links={pair: one for part in parts for pair, one in part.links.items()},
-        lookups=found,
+        lookups=all_lookups,
     )
 
 
-def _occurring(
+def _collect_occurrences(
     table: Table, live: Live, units: _Units, stored: Mapping[str, Rows], columns: Columns
-) -> dict[str, Occurring]:
-    """Return all occurrences of what is a distinct row of several equal ones."""
+) -> dict[str, OccurrenceTable]:
+    """Return all occurrences of units, sentences and triples, of which equal ones are one row."""
     occurrences = stored["occurrence"]
     ends = (table[f"triple.{name}"][occurrences] for name in ("subject", "relation_key", "object"))
-    found = {
-        "unit": Occurring(units.keys, units.pairs[0], units.codes),
-        "triple": Occurring(triple_keys(*ends), columns["occurrence.chunk"], occurrences),
+    tables = {
+        "unit": OccurrenceTable(units.keys, units.pairs[0], units.codes),
+        "triple": OccurrenceTable(triple_keys(*ends), columns["occurrence.chunk"], occurrences),
     }
     if units.made:
         rows = live.rows["sentence"]
         keys = table["sentence.key"][rows].astype(np.uint64)
-        found["sentence"] = Occurring(keys, live.above["sentence"], rows)
-    return found
+        tables["sentence"] = OccurrenceTable(keys, live.above["sentence"], rows)
+    return tables
 
 
 _LAYERS = (
@@ -305,14 +311,14 @@ _LAYERS = (
 )  # fmt: skip
 
 
-def _targets(table: Table, documents: Rows, aliases: Mapping[int, int]) -> Rows:
+def _alias_targets(table: Table, documents: Rows, aliases: Mapping[int, int]) -> Rows:
     """Return for each stored entity the one it stands for, which is mostly itself.
 
     An alias for an entity that no live text has stands for itself.
     """
     sizes = (int(table[name].max(initial=-1)) for name in _ENTITY_COLUMNS)
     n_stored = max(*sizes, *aliases, *aliases.values(), 0) + 2
-    target = np.arange(n_stored, dtype=small(n_stored))
+    target = np.arange(n_stored, dtype=small_type(n_stored))
     if aliases:
         present = _entities_of(table, documents)
         pairs = {a: b for a, b in aliases.items() if b in present}
@@ -322,7 +328,7 @@ def _targets(table: Table, documents: Rows, aliases: Mapping[int, int]) -> Rows:
 
 def entities_of(segments: Sequence[Segment], documents: Rows) -> set[int]:
     """Return the stored entities that live `documents`, or what was extracted of them, have."""
-    return _entities_of(schema.table(segments), documents)
+    return _entities_of(schema.open_columns(segments), documents)
 
 
 def _entities_of(table: Table, documents: Rows) -> set[int]:
@@ -363,7 +369,7 @@ def _units(table: Table, live: Live) -> _Units:
         ]
     )
     keys = keys[order]
-    first, groups = first_of_equal(keys)
+    first, groups = first_occurrences(keys)
     chosen = order[first]
     none = np.full(max(len(sentences), len(statements)), -1, dtype=np.int64)
     place = _places_in_group(live.above["statement"])
@@ -383,7 +389,7 @@ def _units(table: Table, live: Live) -> _Units:
 
 
 def _sources(table: Table, live: Live, kind: str) -> NDArray[np.uint8]:
-    """Return what made each live chunk's extraction of a kind, 0 where there is none."""
+    """Return the source of each live chunk's extraction of a kind, or 0."""
     rows = live.rows["extraction"]
     mine = table["extraction.kind"][rows] == KINDS.index(kind)
     made_by = np.zeros(len(live.rows["chunk"]), dtype=np.uint8)
@@ -415,34 +421,37 @@ def _mentions(table: Table, units: _Units) -> Columns:
         parents = table[schema.parent_column(layer)]
         rows, position = follow(parents, owners[own], n_above)
         names = ("entity", "label", "term")
-        parts.append({name: taken(table[f"{layer}.{name}"], rows) for name in names})
-        parts[-1] |= {"unit": taken(own.astype(small(len(owners))), position), "row": first + rows}
+        parts.append({name: take(table[f"{layer}.{name}"], rows) for name in names})
+        parts[-1] |= {
+            "unit": take(own.astype(small_type(len(owners))), position),
+            "row": first + rows,
+        }
         first += len(parents)
-    together = {name: _end_to_end([part.pop(name) for part in parts]) for name in [*parts[0]]}
+    together = {name: _concatenate([part.pop(name) for part in parts]) for name in [*parts[0]]}
     if np.any(together["unit"][1:] < together["unit"][:-1]):
         order = np.argsort(together["unit"], kind="stable")
         together = {name: column[order] for name, column in together.items()}
     return together
 
 
-def _end_to_end(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def _concatenate(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Return arrays as one, without a copy where only one has anything."""
     some = [part for part in parts if len(part)]
     return some[0] if len(some) == 1 else np.concatenate(parts)
 
 
-def _written(table: Table, mentions: Columns, name: str) -> NDArray[Any]:
+def _take_stored(table: Table, mentions: Columns, name: str) -> NDArray[Any]:
     """Return a column of mentions by their rows in the store."""
     columns = (table[f"{layer}.{name}"] for layer in ("mention", "statement_mention"))
-    return taken(_end_to_end([*columns]), mentions["row"])
+    return take(_concatenate([*columns]), mentions["row"])
 
 
-def _named(
+def _keep_naming(
     mentions: Columns,
     units: _Units,
     common: NDArray[np.bool_],
     n_chunks: int,
-    whole: WholeCounts | None,
+    whole: IndexCounts | None,
 ) -> tuple[Columns, dict[int, int]]:
     """Return the mentions that name something, as the whole index sees it.
 
@@ -466,22 +475,22 @@ def _named(
 def _statistical_terms(mentions: Columns, units: _Units) -> dict[int, int]:
     """Return in how many chunks each entity is that some mention has as a statistical term."""
     entities = mentions["entity"]
-    found = np.unique(entities[mentions["label"] == TERM]).astype(np.int64)
-    if not len(found):
+    term_entities = np.unique(entities[mentions["label"] == TERM]).astype(np.int64)
+    if not len(term_entities):
         return {}
-    some = np.isin(entities, found)
+    some = np.isin(entities, term_entities)
     chunks = units.chunk[mentions["unit"][some]]
     pairs = np.unique(np.stack([entities[some].astype(np.int64), chunks]), axis=1)
-    df = np.bincount(np.searchsorted(found, pairs[0]), minlength=len(found))
-    return dict(zip(found.tolist(), df.tolist(), strict=True))
+    df = np.bincount(np.searchsorted(term_entities, pairs[0]), minlength=len(term_entities))
+    return dict(zip(term_entities.tolist(), df.tolist(), strict=True))
 
 
-def _counted(table: Table, live: Live, name: str) -> NDArray[Any]:
+def _live_counts(table: Table, live: Live, name: str) -> NDArray[Any]:
     """Return a column of the live counts."""
-    return taken(table[f"count.{name}"], live.rows["count"])
+    return take(table[f"count.{name}"], live.rows["count"])
 
 
-def _common_terms(table: Table, live: Live, whole: WholeCounts | None) -> NDArray[np.bool_]:
+def _common_terms(table: Table, live: Live, whole: IndexCounts | None) -> NDArray[np.bool_]:
     """Say which stored terms are mostly written in lower case."""
     if whole is not None:
         return is_common(*whole.written)
@@ -509,30 +518,30 @@ def _sentences(table: Table, live: Live, units: _Units, postings: Postings) -> A
     Only the terms where the units are these sentences.
     """
     if not units.made:
-        ranges = Ranges.of(table, "sentence", units.sentence, units.chunk)
+        ranges = Ranges.from_table(table, "sentence", units.sentence, units.chunk)
         return Assembly(
-            {}, {}, {("sentence", "term"): StoredLink.of(postings.sentence_terms(ranges))}
+            {}, {}, {("sentence", "term"): StoredLink.from_matrix(postings.sentence_terms(ranges))}
         )
-    first, _ = first_of_equal(table["sentence.key"][live.rows["sentence"]])
+    first, _ = first_occurrences(table["sentence.key"][live.rows["sentence"]])
     rows, chunk = live.rows["sentence"][first], live.above["sentence"][first]
-    ranges = Ranges.of(table, "sentence", rows, chunk)
+    ranges = Ranges.from_table(table, "sentence", rows, chunk)
     return Assembly(
         {"sentence": rows},
         ranges.columns("sentence"),
-        {("sentence", "term"): StoredLink.of(postings.sentence_terms(ranges))},
+        {("sentence", "term"): StoredLink.from_matrix(postings.sentence_terms(ranges))},
     )
 
 
 def _subchunks(table: Table, live: Live, postings: Postings, terms: Rows) -> Assembly:
-    """Return the parts of chunks with their terms; `terms` are those that the counts are of."""
+    """Return the sub-chunks with their terms; `terms` are the stored rows of the counts."""
     rows = live.rows["subchunk"]
-    ranges = Ranges.of(table, "subchunk", rows, live.above["subchunk"])
+    ranges = Ranges.from_table(table, "subchunk", rows, live.above["subchunk"])
     n_tokens = {"subchunk.n_tokens": table["subchunk.n_tokens"][rows]}
-    found = postings.subchunk_terms(ranges, live.above["count"], terms)
+    subchunk_terms = postings.subchunk_terms(ranges, live.above["count"], terms)
     return Assembly(
         {"subchunk": rows},
         ranges.columns("subchunk") | n_tokens,
-        {("subchunk", "term"): StoredLink.of(found)},
+        {("subchunk", "term"): StoredLink.from_matrix(subchunk_terms)},
     )
 
 
@@ -575,12 +584,12 @@ def _mention_columns(table: Table, mentions: Columns) -> Columns:
     columns = {
         f"mention.{name}": mentions[name].astype(kind, copy=False) for name, kind in types.items()
     }
-    written = {f"mention.{n}": _written(table, mentions, n) for n in ("start", "end")}
+    written = {f"mention.{n}": _take_stored(table, mentions, n) for n in ("start", "end")}
     return columns | {name: column.astype(np.int32, copy=False) for name, column in written.items()}
 
 
 def _description_columns(table: Table, live: Live, entities: Rows) -> Columns:
-    """Return the columns of descriptions, and of the profiles that some of them have."""
+    """Return the columns of descriptions, and of profiles: descriptions with a text."""
     entity = entities.astype(np.int32)
     chunk = live.chunks_of("description").astype(np.int32)
     profiled = live.above["profile"]
@@ -595,7 +604,7 @@ def _description_columns(table: Table, live: Live, entities: Rows) -> Columns:
 
 
 def _entity_columns(columns: Columns, n_entities: int, titles: Rows) -> Columns:
-    """Return what is known of each entity.
+    """Return the columns of the entities.
 
     It is linkable where a text or a title names it with anything but a date, or an imported graph
     has it, and extracted where some extraction has it.
@@ -619,7 +628,7 @@ def _entity_columns(columns: Columns, n_entities: int, titles: Rows) -> Columns:
     }
 
 
-def _first(values: NDArray[Any], own: NDArray[np.bool_], size: int) -> NDArray[np.int32]:
+def _first_places(values: NDArray[Any], own: NDArray[np.bool_], size: int) -> NDArray[np.int32]:
     """Return where each of `size` values first stands, under its own name if it does, else -1."""
     first = np.full(size, -1, dtype=np.int32)
     for rows in (np.arange(len(values)), np.flatnonzero(own)):
@@ -637,14 +646,14 @@ def _triples(table: Table, live: Live, target: Rows, entities: Rows) -> tuple[Ro
     ends were merged into one entity says nothing.
     """
     rows, chunk = live.rows["triple"], live.chunks_of("triple")
-    numbers = places(entities, len(target))
+    numbers = place_by_row(entities, len(target))
     subjects, objects = (
         numbers[target[table[f"triple.{end}"][rows]]] for end in ("subject", "object")
     )
     two = subjects != objects
     rows, chunk, subjects, objects = rows[two], chunk[two], subjects[two], objects[two]
     keys = triple_keys(subjects, table["triple.relation_key"][rows], objects)
-    first, groups = first_of_equal(keys)
+    first, groups = first_occurrences(keys)
     strength = table["triple.strength"][rows].astype(np.float32)
     columns: Columns = {
         "triple.subject": subjects[first].astype(np.int32),

@@ -12,8 +12,8 @@ from weakref import ref
 
 import numpy as np
 
-from clew.algo.links import ranges
-from clew.derived import Earlier
+from clew.algo.links import open_ranges
+from clew.derived import EarlierArrays
 from clew.errors import DamagedIndex
 
 if TYPE_CHECKING:
@@ -31,37 +31,37 @@ _INPUT = "input."  # before the name of a layer: the stored rows that the arrays
 _NUMBERING = "input"  # which numbering these rows are of
 
 
-class Sound(Mapping[str, "NDArray[Any]"]):
-    """Cached arrays that are read when they are asked for.
+class VerifiedArrays(Mapping[str, "NDArray[Any]"]):
+    """Cached arrays that are read and verified on access.
 
     Where one turns out to be damaged all are computed again, and cached in place of those.
     """
 
-    def __init__(self, found: Arrays, again: Callable[[], Arrays]) -> None:
-        self._found = found
-        self._again = again
+    def __init__(self, arrays: Arrays, recompute: Callable[[], Arrays]) -> None:
+        self._found = arrays
+        self._again = recompute
         self._lock = threading.Lock()
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         return self._read(lambda found: found[name])
 
-    def reach(self, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
-        """Return an array of which no more than the rows from `starts` to `stops` may be sound."""
-        return self._read(lambda found: ranges(found, name)(starts, stops))
+    def verify_ranges(self, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
+        """Return an array of which only the rows from `starts` to `stops` are verified."""
+        return self._read(lambda found: open_ranges(found, name)(starts, stops))
 
-    def _read(self, wanted: Callable[[Arrays], NDArray[Any]]) -> NDArray[Any]:
-        found = self._found
+    def _read(self, read: Callable[[Arrays], NDArray[Any]]) -> NDArray[Any]:
+        arrays = self._found
         try:
-            return wanted(found)
+            return read(arrays)
         except DamagedIndex as error:
             with self._lock:
-                if self._found is found:
+                if self._found is arrays:
                     _log.warning(
                         "what is cached is computed again, since a file of it is damaged (%s)",
                         error,
                     )
                     self._found = self._again()
-            return wanted(self._found)
+            return read(self._found)
 
     def __contains__(self, name: object) -> bool:
         return name in self._found
@@ -74,8 +74,8 @@ class Sound(Mapping[str, "NDArray[Any]"]):
 
 
 @dataclass(frozen=True, slots=True)
-class Recall:
-    """Gives the cached arrays of one generation, and caches what it has to compute.
+class ArrayLoader:
+    """Loads the cached arrays of one generation, or computes and caches them.
 
     Those of some documents alone are computed from what is cached of all, and not cached.
     """
@@ -87,40 +87,44 @@ class Recall:
 
     def __call__(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
         if not self.whole:
-            return self._computed(snapshot, what, given)
-        return _Own(self._found(snapshot, what, given) or self._cached(snapshot, what, given))
+            return self._compute(snapshot, what, given)
+        return _ComputedArrays(
+            self._load(snapshot, what, given) or self._compute_and_cache(snapshot, what, given)
+        )
 
-    def _found(
+    def _load(
         self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]
     ) -> Arrays | None:
-        found = self.cache.load(what.name, self.view.generation)
-        if found is None:
+        arrays = self.cache.load(what.name, self.view.generation)
+        if arrays is None:
             return None
-        return Sound(found, partial(self._again, ref(snapshot), what, given))
+        return VerifiedArrays(arrays, partial(self._recompute, ref(snapshot), what, given))
 
-    def _again(
+    def _recompute(
         self, snapshot: ref[Snapshot], what: CachedArrays, given: Mapping[str, Any]
     ) -> Arrays:
-        """Compute damaged arrays again. They do not keep open what they were computed from."""
+        """Compute damaged arrays again, without keeping their snapshot open."""
         alive = snapshot()
         if alive is None:
             raise DamagedIndex(f"what is cached as {what.name!r} is damaged: open the index again")
-        return self._cached(alive, what, given)
+        return self._compute_and_cache(alive, what, given)
 
-    def _cached(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
-        """Compute arrays and cache them, with what they are of.
+    def _compute_and_cache(
+        self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]
+    ) -> Arrays:
+        """Compute arrays and cache them with their input rows.
 
         They are those of the cache then, if it has them: memory is for what is asked for.
         """
-        arrays = {**self._computed(snapshot, what, given), **self.inputs(what)}
+        arrays = {**self._compute(snapshot, what, given), **self.inputs(what)}
         self.cache.save(what.name, self.view.generation, arrays)
-        return self._found(snapshot, what, given) or arrays
+        return self._load(snapshot, what, given) or arrays
 
-    def _computed(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
-        found = self.cache.newest(what.name)
-        if found is None:
+    def _compute(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
+        arrays = self.cache.newest(what.name)
+        if arrays is None:
             return what.compute(snapshot, **given)
-        earlier = self._earlier(what, found)
+        earlier = self._open_earlier(what, arrays)
         if what.update is not None:
             return what.update(snapshot, earlier, **given)
         if earlier.unchanged.issuperset(what.inputs):
@@ -128,16 +132,16 @@ class Recall:
         return what.compute(snapshot, **given)
 
     def inputs(self, what: CachedArrays) -> Arrays:
-        """Return what is cached beside arrays: what they are of."""
+        """Return the input rows that are cached beside arrays."""
         rows = {f"{_INPUT}{name}": self._rows(name) for name in what.inputs}
         return {**rows, _NUMBERING: np.array([self.view.numbering])}
 
-    def _earlier(self, what: CachedArrays, found: Arrays) -> Earlier:
-        """Return what was cached, with the row that each row of its inputs was then."""
-        same_numbers = int(found[_NUMBERING][0]) == self.view.numbering
+    def _open_earlier(self, what: CachedArrays, arrays: Arrays) -> EarlierArrays:
+        """Return the cached arrays, with the former row of each row of their inputs."""
+        same_numbers = int(arrays[_NUMBERING][0]) == self.view.numbering
         rows, unchanged = {}, set()
         for name in what.inputs:
-            now, then = self._rows(name), found[f"{_INPUT}{name}"]
+            now, then = self._rows(name), arrays[f"{_INPUT}{name}"]
             if not same_numbers:
                 rows[name] = np.full(len(now), -1, dtype=np.int64)
                 continue
@@ -146,7 +150,7 @@ class Recall:
             rows[name] = place[now]
             if np.array_equal(now, then):
                 unchanged.add(name)
-        return Earlier(_Own(found), rows, frozenset(unchanged))
+        return EarlierArrays(_ComputedArrays(arrays), rows, frozenset(unchanged))
 
     def _rows(self, layer: str) -> NDArray[np.int64]:
         """Return the stored rows of a layer; sentences are the units where no LLM made any."""
@@ -155,18 +159,18 @@ class Recall:
         return self.stored[layer]
 
 
-class _Own(Mapping[str, "NDArray[Any]"]):
-    """Arrays as they were computed, without what they are of."""
+class _ComputedArrays(Mapping[str, "NDArray[Any]"]):
+    """Computed arrays without the input rows that are cached beside them."""
 
-    def __init__(self, found: Arrays) -> None:
-        self._found = found
-        self._names = [n for n in found if n != _NUMBERING and not n.startswith(_INPUT)]
+    def __init__(self, arrays: Arrays) -> None:
+        self._found = arrays
+        self._names = [n for n in arrays if n != _NUMBERING and not n.startswith(_INPUT)]
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         return self._found[name]
 
-    def reach(self, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
-        return ranges(self._found, name)(starts, stops)
+    def verify_ranges(self, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
+        return open_ranges(self._found, name)(starts, stops)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

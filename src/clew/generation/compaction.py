@@ -1,4 +1,4 @@
-"""Rewrite what is live as one segment: what a fresh build of the same documents would store.
+"""Rewrite the live rows as one segment, equal to a fresh build of the same documents.
 
 Dead rows go, rows come in the order of their documents' ids, and entities and terms are numbered
 by first occurrence, so the bytes do not depend on how the index came about.
@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.algo.narrow import narrow_type, narrowed
-from clew.generation.rows import live_rows, number_entities, places, renumber
-from clew.snapshot.batch import REFERENCES
+from clew.algo.narrow import narrow, narrow_type
+from clew.generation.rows import live_rows, number_entities, place_by_row, renumber
 from clew.store import Compacted, schema
 from clew.store.segments import Blocks, let_go
 from clew.types import DATE
@@ -35,26 +34,26 @@ _LET_GO = 16 * _BLOCK_ROWS  # after so many rows those that were read take no me
 _AT_ONCE = 2**20  # numbers
 
 
-def compacted(
+def compact_segments(
     segments: Sequence[Segment], documents: Rows, recipe: Mapping[str, Scalar]
 ) -> Compacted:
     """Return the live `documents` (stored rows in id order) of `segments` as one segment.
 
     Vectors that are not coded as the `recipe` says, as of an index of format 6, are so then.
     """
-    table = schema.table(segments)
+    table = schema.open_columns(segments)
     live = live_rows(table, documents)
     entities, titles = _entities(table, live)
     doubtful = table["statement_mention.term"][live.rows["statement_mention"]]
     counted = table["count.term"][live.rows["count"]]
     terms, _ = renumber(np.concatenate([counted, doubtful[doubtful >= 0]]))
     new = {"entity": _numbers(table, "entity", entities), "term": _numbers(table, "term", terms)}
-    arrays: Arrays = {"document.title_entity": narrowed(titles.astype(np.int32))}
+    arrays: Arrays = {"document.title_entity": narrow(titles.astype(np.int32))}
     for layer in schema.TABLES:
         arrays |= _columns(segments, table, live, layer, new)
-        arrays |= _wide(segments, layer, live.rows[layer], recipe)
-    nameable = _nameable(table, live, new["entity"], titles)
-    named = _names(segments, entities, nameable, recipe)
+        arrays |= _wide_arrays(segments, layer, live.rows[layer], recipe)
+    nameable = _find_nameable(table, live, new["entity"], titles)
+    named = _name_vectors(segments, entities, nameable, recipe)
     rows = np.asarray(named.get("name.entity", ())).tolist()
     return Compacted(arrays | named, documents, live.rows["chunk"], entities, terms, rows)
 
@@ -74,7 +73,7 @@ def _entities(table: Table, live: Live) -> tuple[Rows, Rows]:
 def _numbers(table: Table, layer: str, rows: Rows) -> Rows:
     """Return the new number of each stored entity or term; the last place stands for -1."""
     used = [int(table[name].max(initial=-1)) for name in table if REFERENCES.get(name) == layer]
-    return places(rows, max(used) + 2)
+    return place_by_row(rows, max(used) + 2)
 
 
 def _columns(
@@ -82,22 +81,22 @@ def _columns(
 ) -> Arrays:
     """Return a layer's live columns of numbers, referring to rows by their new numbers."""
     arrays: Arrays = {}
-    for name in schema.numbers(layer):
+    for name in schema.number_columns(layer):
         if not any(name in segment for segment in segments):
             continue
         if name == schema.parent_column(layer):
-            arrays[name] = narrowed(live.above[layer].astype(np.int32))
+            arrays[name] = narrow(live.above[layer].astype(np.int32))
             continue
         target = REFERENCES.get(name)
         numbers = None if target is None else new[target]
         shape = (len(live.rows[layer]),)
         read = partial(_values, table, name, live.rows[layer], numbers)
-        arrays[name] = Blocks(shape, _dtype(read()), read())
+        arrays[name] = Blocks(shape, _common_dtype(read()), read())
     return arrays
 
 
-def _dtype(pieces: Iterator[NDArray[Any]]) -> np.dtype[Any]:
-    """Return the type that a column is kept in, of which some rows after others are looked at."""
+def _common_dtype(pieces: Iterator[NDArray[Any]]) -> np.dtype[Any]:
+    """Return the type that holds all pieces of a column."""
     low, high, dtype = 0, 0, np.dtype(np.int32)
     for piece in pieces:
         dtype = piece.dtype
@@ -106,32 +105,32 @@ def _dtype(pieces: Iterator[NDArray[Any]]) -> np.dtype[Any]:
 
 
 def _values(table: Table, name: str, rows: Rows, numbers: Rows | None) -> Iterator[NDArray[Any]]:
-    """Yield some rows of a column, by other numbers if these are given: read when it is written."""
+    """Yield some rows of a column in pieces, renumbered by `numbers` if given."""
     column = table[name]
     for start in range(0, max(len(rows), 1), _AT_ONCE):
-        found = column[rows[start : start + _AT_ONCE]]
-        yield found if numbers is None else numbers[found].astype(np.int32)
+        values = column[rows[start : start + _AT_ONCE]]
+        yield values if numbers is None else numbers[values].astype(np.int32)
 
 
-def _wide(
+def _wide_arrays(
     segments: Sequence[Segment], layer: str, rows: Rows, recipe: Mapping[str, Scalar]
 ) -> Arrays:
-    """Return a layer's live vectors, and the arrays of which each row has a range."""
+    """Return a layer's live vectors and ragged arrays."""
     arrays: Arrays = {}
     name = f"{layer}.vectors"
     if schema.TABLES[layer].vectors and any(name in segment for segment in segments):
-        arrays[name] = _gathered(segments, name, rows, recipe)
+        arrays[name] = _gather(segments, name, rows, recipe)
     for count, wide in schema.TABLES[layer].ragged.items():
         if any(wide in segment for segment in segments):
-            lengths = schema.concatenated(segments, f"{layer}.{count}").astype(np.int64)
-            arrays[f"{layer}.{count}"] = narrowed(lengths[rows].astype(np.int32))
+            lengths = schema.concatenate_column(segments, f"{layer}.{count}").astype(np.int64)
+            arrays[f"{layer}.{count}"] = narrow(lengths[rows].astype(np.int32))
             ends = np.cumsum(lengths)
             ranges = np.stack([ends[rows] - lengths[rows], ends[rows]], axis=1)
             arrays[wide] = _ranges(segments, wide, ranges, recipe)
     return arrays
 
 
-def _nameable(table: Table, live: Live, new: Rows, titles: Rows) -> Rows:
+def _find_nameable(table: Table, live: Live, new: Rows, titles: Rows) -> Rows:
     """Return the new numbers of the entities that have a name vector: see `named` in `layers`."""
     named = np.zeros(len(new), dtype=bool)
     for layer in ("mention", "statement_mention"):
@@ -143,7 +142,7 @@ def _nameable(table: Table, live: Live, new: Rows, titles: Rows) -> Rows:
     return np.flatnonzero(named)
 
 
-def _names(
+def _name_vectors(
     segments: Sequence[Segment], entities: Rows, wanted: Rows, recipe: Mapping[str, Scalar]
 ) -> Arrays:
     """Return the name vectors of those of `entities` (stored rows) that are `wanted`."""
@@ -155,12 +154,12 @@ def _names(
     place[owner] = np.arange(len(owner))
     named = wanted[place[entities[wanted]] >= 0]
     return {
-        "name.entity": narrowed(named.astype(np.int32)),
-        "name.vectors": _gathered(parts, "name.vectors", place[entities[named]], recipe),
+        "name.entity": narrow(named.astype(np.int32)),
+        "name.vectors": _gather(parts, "name.vectors", place[entities[named]], recipe),
     }
 
 
-def _gathered(
+def _gather(
     segments: Sequence[Segment], name: str, rows: Rows, recipe: Mapping[str, Scalar]
 ) -> Blocks:
     """Return `rows` of an array of the segments put end to end."""
@@ -175,7 +174,7 @@ def _ranges(
 ) -> Blocks:
     """Return row ranges of the segments' arrays put end to end; none crosses a segment's end."""
     parts = [segment for segment in segments if name in segment]
-    code = partial(schema.in_codes, name, recipe=recipe)
+    code = partial(schema.encode_array, name, recipe=recipe)
     empty, n = code(parts[0][name][:0]), int((ranges[:, 1] - ranges[:, 0]).sum())
     return Blocks((n, *empty.shape[1:]), empty.dtype, _pieces(parts, name, ranges, code))
 
@@ -192,15 +191,15 @@ def _pieces(
     starts = ends - [len(part) for part in parts]
     for begin in range(0, len(ranges), _BLOCK_ROWS):
         block = slice(begin, begin + _BLOCK_ROWS)
-        runs = _runs(ranges[block], owners[block])
+        runs = _join_ranges(ranges[block], owners[block])
         pieces = [code(parts[owner][a - starts[owner] : b - starts[owner]]) for owner, a, b in runs]
         yield np.concatenate(pieces or [code(parts[0][:0])])
         for segment in segments if begin % _LET_GO == 0 else ():
             let_go(segment, name)
 
 
-def _runs(ranges: NDArray[np.int64], owners: Rows) -> list[list[int]]:
-    """Return the owner, begin and end of what is left of ranges when neighbours are one."""
+def _join_ranges(ranges: NDArray[np.int64], owners: Rows) -> list[list[int]]:
+    """Return the owner, begin and end of ranges, with adjacent ranges joined."""
     some = ranges[:, 0] < ranges[:, 1]
     (begins, ends), owners = ranges[some].T, owners[some]
     apart = (begins[1:] != ends[:-1]) | (owners[1:] != owners[:-1])

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.generation.rows import Live, newest_of
-from clew.snapshot.batch import REFERENCES, Batch, Cut
+from clew.generation.rows import Live, find_newest
 from clew.store import schema
 from clew.store.columns import StoredColumns
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cutter:
-    """What cuts a generation; what it looks things up by is made once."""
+    """Cuts chunks out of a generation; its lookups are made once."""
 
     view: View
     assembly: Assembly
@@ -47,10 +46,10 @@ class Cutter:
         live = Live({"document": documents, "chunk": stored}, {"chunk": owners})
         for layer in schema.TABLES:
             if layer != "chunk":
-                live.rows[layer], live.above[layer] = self._below(live, layer)
+                live.rows[layer], live.above[layer] = self._rows_below(live, layer)
         columns = self._columns(live)
         keys = {name: self._renumber(columns, name) for name in ("entity", "term")}
-        columns |= self._names(keys["entity"])
+        columns |= self._name_columns(keys["entity"])
         entities, terms = (self.view.keys(name, keys[name].tolist()) for name in keys)
         return Cut(
             batch=Batch(
@@ -71,17 +70,17 @@ class Cutter:
     def _take(self, name: str, rows: Rows) -> NDArray[Any]:
         return self._stored.take(name, rows)
 
-    def _below(self, live: Live, layer: str) -> tuple[Rows, Rows]:
-        """Return the rows of a layer below live ones, and the place of what each is below."""
+    def _rows_below(self, live: Live, layer: str) -> tuple[Rows, Rows]:
+        """Return the rows of a layer below live rows, and the place of each one's parent."""
         above = live.rows[schema.TABLES[layer].above]
         if layer != "extraction":
-            return self._stored.below(layer, above)
+            return self._stored.rows_below(layer, above)
         order, sorted_chunks = self._extractions  # which are not in the order of the chunks
         firsts, lasts = (np.searchsorted(sorted_chunks, above, side) for side in ("left", "right"))
         owners = np.repeat(np.arange(len(above)), lasts - firsts)
         ranges = [order[a:b] for a, b in zip(firsts.tolist(), lasts.tolist(), strict=True)]
         rows = np.concatenate([np.zeros(0, np.int64), *ranges])
-        newest = newest_of(owners, self._take("extraction.kind", rows))
+        newest = find_newest(owners, self._take("extraction.kind", rows))
         return rows[newest], owners[newest]
 
     @cached_property
@@ -98,18 +97,18 @@ class Cutter:
         for layer, table in schema.TABLES.items():
             rows = live.rows[layer]
             parent = schema.parent_column(layer)
-            for name in schema.numbers(layer):
+            for name in schema.number_columns(layer):
                 if self._has(name):
                     is_parent = name == parent
                     columns[name] = live.above[layer] if is_parent else self._take(name, rows)
             name = f"{layer}.vectors"
             if table.vectors and self._has(name):
-                columns[name] = self._wide(name, rows, rows + 1)
+                columns[name] = self._read_ranges(name, rows, rows + 1)
             for count, wide in table.ragged.items():
                 if self._has(wide):
                     columns[f"{layer}.{count}"] = self._take(f"{layer}.{count}", rows)
                     ends = self._ends(f"{layer}.{count}")
-                    columns[wide] = self._wide(wide, ends[rows], ends[rows + 1])
+                    columns[wide] = self._read_ranges(wide, ends[rows], ends[rows + 1])
         return {
             name: column.astype(np.int32) if REFERENCES.get(name) else column
             for name, column in columns.items()
@@ -118,8 +117,8 @@ class Cutter:
     def _has(self, name: str) -> bool:
         return any(name in segment for segment in self.view.segments)
 
-    def _wide(self, name: str, starts: Rows, stops: Rows) -> NDArray[Any]:
-        code = partial(schema.in_codes, name, recipe=self.view.recipe)
+    def _read_ranges(self, name: str, starts: Rows, stops: Rows) -> NDArray[Any]:
+        code = partial(schema.encode_array, name, recipe=self.view.recipe)
         return self._stored.ranges(name, starts, stops, code)
 
     def _ends(self, count: str) -> Rows:
@@ -134,19 +133,19 @@ class Cutter:
         return {}
 
     def _renumber(self, columns: Columns, layer: str) -> Rows:
-        """Let columns that point to a layer of keys do so by places; return the stored rows."""
+        """Replace stored rows of a layer of keys by places in columns; return the stored rows."""
         names = [name for name in columns if REFERENCES.get(name) == layer]
         rows = np.unique(np.concatenate([columns[name] for name in names]))
         rows = rows[rows >= 0].astype(np.int64)
         for name in names:
-            found = columns[name]
-            place = np.searchsorted(rows, found).astype(np.int32)
-            columns[name] = np.where(found >= 0, place, -1).astype(np.int32)
+            numbers = columns[name]
+            place = np.searchsorted(rows, numbers).astype(np.int32)
+            columns[name] = np.where(numbers >= 0, place, -1).astype(np.int32)
         return rows
 
-    def _names(self, entities: Rows) -> Columns:
-        """Return the vectors of entities' names, of those that have one."""
-        owners, place = self._named
+    def _name_columns(self, entities: Rows) -> Columns:
+        """Return the name vectors of the entities that have one."""
+        owners, place = self._name_rows
         at = np.minimum(np.searchsorted(owners, entities), max(len(owners) - 1, 0))
         named = np.flatnonzero(owners[at] == entities) if len(owners) else np.zeros(0, np.int64)
         if not len(owners):
@@ -154,38 +153,38 @@ class Cutter:
         rows = place[at[named]]
         return {
             "name.entity": named.astype(np.int32),
-            "name.vectors": self._wide("name.vectors", rows, rows + 1),
+            "name.vectors": self._read_ranges("name.vectors", rows, rows + 1),
         }
 
     @cached_property
-    def _named(self) -> tuple[Rows, Rows]:
+    def _name_rows(self) -> tuple[Rows, Rows]:
         """The stored entities that have a name vector, ascending, and the row of each vector."""
-        found = self._stored.tail("name.entity", 0).astype(np.int64)
-        last = len(found) - 1 - np.unique(found[::-1], return_index=True)[1]
-        return found[last], last
+        entities = self._stored.tail("name.entity", 0).astype(np.int64)
+        last = len(entities) - 1 - np.unique(entities[::-1], return_index=True)[1]
+        return entities[last], last
 
     def _documents(self, columns: Columns, rows: Rows) -> list[Document]:
         owners = columns["chunk.document"]
         ranges = np.stack([columns["chunk.start"], columns["chunk.end"]], axis=1)
         bounds = np.searchsorted(owners, np.arange(len(rows) + 1)).tolist()
-        found = self.view.documents(rows.tolist())
+        documents = self.view.documents(rows.tolist())
         return [
-            replace(document, text=only(document.text, ranges[a:b].tolist()))
-            for document, a, b in zip(found, bounds, bounds[1:], strict=False)
+            replace(document, text=mask_outside(document.text, ranges[a:b].tolist()))
+            for document, a, b in zip(documents, bounds, bounds[1:], strict=False)
         ]
 
-    def written(self) -> NDArray[np.int64]:
+    def count_written(self) -> NDArray[np.int64]:
         """Return (2, n_terms): how often the texts have each term, and how often in lower case."""
-        found = np.zeros((2, self.assembly.size("term")), dtype=np.int64)
-        rows, _ = self._stored.below("count", np.sort(self.assembly.stored["chunk"]))
+        counts = np.zeros((2, self.assembly.size("term")), dtype=np.int64)
+        rows, _ = self._stored.rows_below("count", np.sort(self.assembly.stored["chunk"]))
         terms = self.assembly.places("term", self._take("count.term", rows).astype(np.int64))
-        for total, name in zip(found, ("n", "n_lower"), strict=True):
+        for total, name in zip(counts, ("n", "n_lower"), strict=True):
             np.add.at(total, terms, self._take(f"count.{name}", rows))
-        return found
+        return counts
 
 
-def only(text: str, ranges: list[list[int]]) -> str:
-    """Return a text up to the last of some ascending ranges, with spaces for what is in none."""
+def mask_outside(text: str, ranges: list[list[int]]) -> str:
+    """Return a text up to the end of its last range, with spaces outside the ranges."""
     parts, end = [], 0
     for start, stop in ranges:
         parts.append(" " * (start - end))

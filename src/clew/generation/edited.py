@@ -1,4 +1,4 @@
-"""A generation as an earlier one with edits: what is asked for is put together when it is."""
+"""A generation as its base with edits; rows are put together on access."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.algo.ascending import find
-from clew.algo.edited_links import EditedLink, FreshRows, TurnedEdits
-from clew.algo.links import as_link
+from clew.algo.ascending import match_sorted
+from clew.algo.edited_links import EditedLink, FreshRows, TransposedEdits
+from clew.algo.links import link_from_arrays
 from clew.algo.row_edits import RowEdits
 from clew.generation.assemble import Assembly
 from clew.runtime.once import Lazily
@@ -53,50 +53,54 @@ _UNITS = ("unit.sentence", "unit.statement", "sentence")  # the last where they 
 class EditedAssembly(Assembly):
     """A generation that edits give."""
 
-    of: Edited
+    of: GenerationEdits
 
     def stored_rows(self, layer: str, rows: Rows) -> Rows:
         former = partial(self.of.base.stored_rows, layer)
-        return self._some(layer, f"came.stored.{layer}", rows, former)
+        return self._gather_rows(layer, f"came.stored.{layer}", rows, former)
 
     def values(self, name: str, rows: Rows) -> NDArray[Any]:
         def former(rows: Rows) -> NDArray[Any]:
-            found = self.of.base.values(name, rows)
+            base_values = self.of.base.values(name, rows)
             owners = _ROWS_OF.get(name)
-            return found if owners is None else self.of.rows(owners).now(found).astype(found.dtype)
+            return (
+                base_values
+                if owners is None
+                else self.of.rows(owners).to_present(base_values).astype(base_values.dtype)
+            )
 
-        return self._some(name.partition(".")[0], f"came.{name}", rows, former)
+        return self._gather_rows(name.partition(".")[0], f"came.{name}", rows, former)
 
     def value(self, name: str, row: int) -> int:
         return int(self.values(name, np.array([row]))[0])
 
-    def _some(
+    def _gather_rows(
         self, layer: str, came: str, rows: Rows, former: Callable[[Rows], NDArray[Any]]
     ) -> NDArray[Any]:
-        """Return some present rows, by those of before and those that came."""
+        """Return the values of some present rows, from the base and from the rows that came."""
         if came not in self.of.arrays:
             return former(rows)
         edits = self.of.rows(layer)
-        then = edits.then(rows)
+        then = edits.to_former(rows)
         old, new = then >= 0, then < 0
         kept = former(then[old])
-        found = np.empty(len(rows), dtype=kept.dtype)
-        found[old] = kept
-        found[new] = self.of.arrays[came][np.searchsorted(edits.at, rows[new])]
-        return found
+        values = np.empty(len(rows), dtype=kept.dtype)
+        values[old] = kept
+        values[new] = self.of.arrays[came][np.searchsorted(edits.at, rows[new])]
+        return values
 
     def places(self, layer: str, stored: Rows) -> Rows:
         edits = self.of.rows(layer)
-        found = edits.now(self.of.base.places(layer, stored), followed=False)
+        rows = edits.to_present(self.of.base.places(layer, stored), followed=False)
         came = self.of.arrays[f"came.stored.{layer}"]
         order = np.argsort(came)
-        new, place = find(came[order], stored)
-        found[new] = edits.at[order[place]]
-        return found
+        new, place = match_sorted(came[order], stored)
+        rows[new] = edits.at[order[place]]
+        return rows
 
 
 @dataclass(frozen=True)
-class Edited:
+class GenerationEdits:
     """The edits of a generation, from the arrays of `find_edits`."""
 
     base: Assembly
@@ -124,30 +128,30 @@ class Edited:
     @cached_property
     def assembly(self) -> Assembly:
         """The generation."""
-        stored = {name: partial(self._stored, name) for name in self.base.stored}
+        stored = {name: partial(self._stored_rows, name) for name in self.base.stored}
         columns = {name: partial(self._column, name) for name in self.base.columns}
         links = {pair: partial(self._link, pair) for pair in self.base.links}
         sizes = {name: self.rows(name).size for name in self.base.stored}
         return EditedAssembly(Lazily(stored), Lazily(columns), Lazily(links), sizes, of=self)
 
-    def _stored(self, name: str) -> NDArray[Any]:
-        return self.rows(name).edited(self.base.stored[name], self.arrays[f"came.stored.{name}"])
+    def _stored_rows(self, name: str) -> NDArray[Any]:
+        return self.rows(name).apply(self.base.stored[name], self.arrays[f"came.stored.{name}"])
 
     def _column(self, name: str) -> NDArray[Any]:
         former = self.base.columns[name]
         if name in _ROWS_OF:
-            former = self._rows[_ROWS_OF[name]].now(former).astype(former.dtype)
-        return self._rows[name.partition(".")[0]].edited(former, self.arrays[f"came.{name}"])
+            former = self._rows[_ROWS_OF[name]].to_present(former).astype(former.dtype)
+        return self._rows[name.partition(".")[0]].apply(former, self.arrays[f"came.{name}"])
 
     def _link(self, pair: tuple[str, str]) -> Link:
         a, b = pair
         prefix = f"link.{a}-{b}."
-        entries = as_link(self.arrays, prefix).whole
+        entries = link_from_arrays(self.arrays, prefix).whole
         fresh = FreshRows(self.arrays[f"{prefix}rows"], entries)
         return EditedLink(self.base.links[pair], self.rows(a), self.rows(b), fresh)
 
-    def turned(self, stored: Link, a: str, b: str) -> TurnedEdits:
+    def transpose(self, stored: Link, a: str, b: str) -> TransposedEdits:
         """Return the present link from b to a, from that of the base."""
         edited = self.assembly.links[a, b]
         assert isinstance(edited, EditedLink)  # noqa: S101 -- as all of them are
-        return TurnedEdits(stored, edited)
+        return TransposedEdits(stored, edited)

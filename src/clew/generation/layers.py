@@ -1,4 +1,4 @@
-"""The layers of one generation, read from segments and rows when they are asked for."""
+"""The layers of one generation, read from segments and rows on access."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from clew.algo import coding
 from clew.errors import MissingLayer
-from clew.generation.assemble import under
+from clew.generation.assemble import select_prefix
 from clew.generation.rows import SomeRows
 from clew.generation.vectors import StoredVectors
 from clew.runtime.once import Lazily, Once, reading
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from clew.algo.coding import Vectors
     from clew.generation.assemble import Assembly
-    from clew.generation.cached import Recall
+    from clew.generation.cached import ArrayLoader
     from clew.generation.rows import Rows
     from clew.store import View
     from clew.store.schema import Segment
@@ -54,7 +54,9 @@ class Parts:
     @cached_property
     def aliases(self) -> Mapping[str, str]:
         """Which entity key stands for which other one."""
-        return resolved(self.view.aliases()) if self.some_aliases is None else self.some_aliases
+        return (
+            resolve_aliases(self.view.aliases()) if self.some_aliases is None else self.some_aliases
+        )
 
     @property
     def dimension(self) -> int:
@@ -64,13 +66,13 @@ class Parts:
         return dimension
 
     def columns(self, layer: str) -> Mapping[str, NDArray[Any]]:
-        """Return the columns of one layer by their short names, each read when it is asked for."""
+        """Return the columns of one layer by their short names; each is read on access."""
         if layer not in self._columns:
-            found = under(self.assembly.columns, f"{layer}.")
+            columns = select_prefix(self.assembly.columns, f"{layer}.")
             if layer == "chunk":
                 number = partial(self.assembly.stored.__getitem__, "chunk")
-                found = Lazily({**reading(found, found), "number": number})
-            self._columns[layer] = found
+                columns = Lazily({**reading(columns, columns), "number": number})
+            self._columns[layer] = columns
         return self._columns[layer]
 
     def value(self, name: str, row: int) -> int:
@@ -89,7 +91,7 @@ class Parts:
         return self.view.documents([self.stored_row("document", row)])[0]
 
     def document_rows(self, ids: Sequence[str]) -> list[int]:
-        """Return the row of each document id, -1 where there is none."""
+        """Return the row of each document id, or -1."""
         stored = self.view.rows("document", list(dict.fromkeys(ids)))
         places = self.assembly.places("document", np.fromiter(stored.values(), np.int64))
         rows = dict(zip(stored, places.tolist(), strict=True))
@@ -109,7 +111,7 @@ class Parts:
 
     def vectors(self, arrays: Sequence[StoredColumn], rows: Rows | SomeRows) -> StoredVectors:
         """Return the vectors in `rows` of arrays end to end, zero for -1."""
-        bits = schema.bits(arrays[0].name, self.view.recipe)
+        bits = schema.vector_bits(arrays[0].name, self.view.recipe)
         return StoredVectors(arrays, rows, dimension=self.dimension, bits=bits)
 
     def gather(self, name: str, rows: Rows | SomeRows) -> StoredVectors:
@@ -118,26 +120,28 @@ class Parts:
 
     def tokens(self, layer: str, row: int) -> NDArray[np.float32]:
         """Return the stored token vectors of a stored chunk or statement."""
-        found = self.ragged(layer, "n_stored")
-        array = found.row(row)
+        ragged = self.open_ragged(layer, "n_stored")
+        array = ragged.row(row)
         if array is None:
             raise MissingLayer("this index was built without token vectors")
         if array.dtype == np.int8:  # of an index of format 6
             return np.asarray(array / np.float32(schema.LENGTH), dtype=np.float32)
-        usual = schema.bits(found.name, self.view.recipe)
-        bits = coding.bits_of(array.shape[1], self.dimension, usual)
-        return coding.decoded(array, self.dimension, bits)
+        usual = schema.vector_bits(ragged.name, self.view.recipe)
+        bits = coding.infer_bits(array.shape[1], self.dimension, usual)
+        return coding.decode(array, self.dimension, bits)
 
     def text(self, layer: str, count: str, row: int) -> str:
         """Return a text that is kept with a stored row; `count` names the column of its length."""
-        array = self.ragged(layer, count).row(row)
+        array = self.open_ragged(layer, count).row(row)
         return "" if array is None else array.tobytes().decode()
 
-    def ragged(self, layer: str, count: str) -> Ragged:
-        """Return the array of which each stored row of a layer has a range."""
+    def open_ragged(self, layer: str, count: str) -> Ragged:
+        """Return the ragged array of a layer: each stored row has a range of it."""
         name = f"{layer}.{count}"
         if name not in self._ragged:
-            self._ragged[name] = Ragged.of(self.view.segments, name, TABLES[layer].ragged[count])
+            self._ragged[name] = Ragged.from_segments(
+                self.view.segments, name, TABLES[layer].ragged[count]
+            )
         return self._ragged[name]
 
 
@@ -150,7 +154,7 @@ class Ragged:
     ends: Rows  # the stored row behind each segment's last one
 
     @classmethod
-    def of(cls, segments: Sequence[Segment], count: str, wide: str) -> Ragged:
+    def from_segments(cls, segments: Sequence[Segment], count: str, wide: str) -> Ragged:
         """Return the array `wide`, cut by the lengths in `count`."""
         parts = []
         for segment in segments:
@@ -160,7 +164,7 @@ class Ragged:
         return cls(wide, parts, np.cumsum([len(begins) - 1 for _, begins in parts], dtype=np.int64))
 
     def row(self, stored: int) -> NDArray[Any] | None:
-        """Return the range of a stored row, None where no segment has such an array."""
+        """Return the range of a stored row, or None if no segment has such an array."""
         i = int(np.searchsorted(self.ends, stored, side="right"))
         if i >= len(self.parts):
             return None
@@ -173,7 +177,7 @@ class Ragged:
 
 
 class _StoredLayer:
-    """What every layer has: a size, columns, and vectors that are read once."""
+    """The common part of layers: a size, columns, and vectors that are opened once."""
 
     def __init__(self, parts: Parts, name: str, size: int) -> None:
         self._parts = parts
@@ -246,18 +250,18 @@ class _Ranges(_StoredLayer):
         start, _, end = place.partition("-")
         if document < 0 or not (start.isdecimal() and end.isdecimal()):
             return -1
-        first, last = _range(self._parts.columns("chunk")["document"], document, document + 1)
+        first, last = _group_range(self._parts.columns("chunk")["document"], document, document + 1)
         if "chunk" in self._columns:
-            first, last = _range(self._columns["chunk"], first, last)
+            first, last = _group_range(self._columns["chunk"], first, last)
         rows = slice(first, last)
         same = (self._columns["start"][rows] == int(start)) & (
             self._columns["end"][rows] == int(end)
         )
-        found = np.flatnonzero(same & self._are_ranges(rows))
-        return first + int(found[0]) if len(found) else -1
+        matches = np.flatnonzero(same & self._are_ranges(rows))
+        return first + int(matches[0]) if len(matches) else -1
 
     def _are_ranges(self, rows: slice) -> NDArray[np.bool_] | bool:  # noqa: ARG002 -- of all kinds
-        """Say which of some rows their range alone names."""
+        """Say which of some rows are named by their range alone."""
         return True
 
     def _document(self, row: int) -> Document:
@@ -308,11 +312,11 @@ class _Units(_Ranges):
         if not mark:
             return super()._find(range_id)
         [chunk] = _Chunks(self._parts, "chunk", 0).rows([f"{document_id}:{place}"])
-        made = ~self._are_ranges(slice(None)) & (self._columns["chunk"] == chunk)
-        found = np.flatnonzero(
-            made & (self._columns["place"] == (int(number) if number.isdecimal() else -1))
+        is_statement = ~self._are_ranges(slice(None)) & (self._columns["chunk"] == chunk)
+        matches = np.flatnonzero(
+            is_statement & (self._columns["place"] == (int(number) if number.isdecimal() else -1))
         )
-        return int(found[0]) if len(found) else -1
+        return int(matches[0]) if len(matches) else -1
 
     def _vectors(self) -> Vectors:
         stored = self._parts.assembly.stored_rows
@@ -429,7 +433,7 @@ class _Triples(_StoredLayer):
         return [self._find(triple_id) for triple_id in ids]
 
     def _find(self, triple_id: str) -> int:
-        """Return the first row of an id, whose keys may have the mark in them that joins them."""
+        """Return the first row of an id; its keys may contain the mark that joins them."""
         words = triple_id.split("|")
         order, begins = self._by_subject
         for i, j in combinations(range(1, len(words)), 2):
@@ -437,15 +441,15 @@ class _Triples(_StoredLayer):
             if subject >= 0:
                 rows = order[begins[subject] : begins[subject + 1]]
                 rows = rows[self._columns["object"][rows] == target]
-                for row, found in zip(rows.tolist(), self.ids(rows), strict=True):
-                    if found == triple_id:
+                for row, triple in zip(rows.tolist(), self.ids(rows), strict=True):
+                    if triple == triple_id:
                         return int(row)
         return -1
 
     @cached_property
     def _by_subject(self) -> tuple[Rows, Rows]:
         """The rows of all triples, subject after subject, and where each subject's begin."""
-        return _grouped(self._columns["subject"], len(self._parts.assembly.stored["entity"]))
+        return _group_rows(self._columns["subject"], len(self._parts.assembly.stored["entity"]))
 
     def relations(self, rows: Sequence[int]) -> list[str]:
         return [self._relation(int(row)) for row in rows]
@@ -456,13 +460,13 @@ class _Triples(_StoredLayer):
         if chunks is not None:
             rows = rows[np.isin(self._parts.columns("occurrence")["chunk"][rows], [*chunks])]
         stored = self._parts.assembly.stored["occurrence"][rows]
-        found = (self._parts.text("triple", "n_description", int(each)) for each in stored)
-        return list(dict.fromkeys(text for text in found if text))
+        texts = (self._parts.text("triple", "n_description", int(each)) for each in stored)
+        return list(dict.fromkeys(text for text in texts if text))
 
     @cached_property
     def _occurrences(self) -> tuple[Rows, Rows]:
         """The rows of all occurrences, triple after triple, and where each triple's begin."""
-        return _grouped(self._parts.columns("occurrence")["triple"], len(self))
+        return _group_rows(self._parts.columns("occurrence")["triple"], len(self))
 
     def _words(self, row: int) -> tuple[str, str, str]:
         ends = (int(self._columns[end][row]) for end in ("subject", "object"))
@@ -515,7 +519,7 @@ class _Profiles(_Descriptions):
         return self._parts.gather("profile.vectors", self._parts.assembly.stored["profile"])
 
 
-def build(parts: Parts, recall: Recall | None) -> Snapshot:
+def build_snapshot(parts: Parts, recall: ArrayLoader | None) -> Snapshot:
     """Return the snapshot of an assembled generation."""
     size = parts.assembly.size
     documents = _Documents(parts, "document", size("document"))
@@ -565,7 +569,7 @@ def _sentences(parts: Parts, units: _Units) -> _Ranges:
     return _SameRanges(units, "sentence", Lazily(reading(units.columns, ("chunk", "start", "end"))))
 
 
-def resolved(aliases: Mapping[str, str]) -> dict[str, str]:
+def resolve_aliases(aliases: Mapping[str, str]) -> dict[str, str]:
     """Return for each alias the last of the names that it leads to, once round a circle at most."""
     last = {}
     for key in aliases:
@@ -576,14 +580,14 @@ def resolved(aliases: Mapping[str, str]) -> dict[str, str]:
     return last
 
 
-def _range(owners: NDArray[Any], first: int, last: int) -> tuple[int, int]:
+def _group_range(owners: NDArray[Any], first: int, last: int) -> tuple[int, int]:
     """Return where in ascending owners those from one to before another stand."""
     bounds = np.array([first, last], dtype=owners.dtype)  # of another type all were copied
     begin, end = np.searchsorted(owners, bounds).tolist()
     return begin, end
 
 
-def _grouped(owners: NDArray[Any], n_owners: int) -> tuple[Rows, Rows]:
+def _group_rows(owners: NDArray[Any], n_owners: int) -> tuple[Rows, Rows]:
     """Return the rows in the order of their owners, and where those of each owner begin."""
     order = np.argsort(owners, kind="stable")
     return order, np.searchsorted(owners[order], np.arange(n_owners + 1))

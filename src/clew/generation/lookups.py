@@ -1,4 +1,4 @@
-"""What finds the rows of a generation by what they are made from, so that it can be edited."""
+"""Lookups that find the rows of a generation by their sources, so that it can be edited."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.generation.rows import firsts, places
+from clew.generation.rows import first_places, place_by_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -42,10 +42,10 @@ def unit_codes(sentences: NDArray[Any], statements: NDArray[Any]) -> Rows:
 
     They ascend where units of one chunk do.
     """
-    found = sentences.astype(np.int64)
+    codes = sentences.astype(np.int64)
     is_statement = np.flatnonzero(statements >= 0)
-    found[is_statement] = FIRST_STATEMENT + statements[is_statement]
-    return found
+    codes[is_statement] = FIRST_STATEMENT + statements[is_statement]
+    return codes
 
 
 def triple_keys(subjects: NDArray[Any], relations: NDArray[Any], objects: NDArray[Any]) -> Keys:
@@ -61,15 +61,15 @@ def triple_keys(subjects: NDArray[Any], relations: NDArray[Any], objects: NDArra
 
 
 @dataclass(frozen=True, slots=True)
-class Occurring:
+class OccurrenceTable:
     """The occurrences of units, sentences or triples, in order: what equal ones have in common."""
 
     keys: Keys
     chunks: Rows
     codes: Rows  # by which those of one chunk ascend
 
-    def by_key(self, name: str) -> dict[str, NDArray[Any]]:
-        """Return them as lookups, those of one key together."""
+    def to_lookups(self, name: str) -> dict[str, NDArray[Any]]:
+        """Return the occurrences as lookups, grouped by key."""
         order = np.argsort(self.keys, kind="stable")
         codes = self.codes[order]
         small = np.int32 if codes.max(initial=0) < FIRST_STATEMENT else np.int64
@@ -80,7 +80,7 @@ class Occurring:
         }
 
 
-def lookups(
+def build_lookups(
     table: Table,
     live: Live,
     columns: Mapping[str, NDArray[Any]],
@@ -88,15 +88,15 @@ def lookups(
     terms: Rows,
     named: Mapping[int, int],
 ) -> dict[str, NDArray[Any]]:
-    """Return lookups of a generation, without those by key; docs/format.md says what each is.
+    """Return the lookups of a generation; docs/format.md describes each.
 
     `terms` are the generation's rows of the terms that the live counts are of. `named` says in how
     many chunks the stored entities are that are words of scripts without capitals.
     """
-    first = firsts(terms, len(stored["term"]))
+    first = first_places(terms, len(stored["term"]))
     counts = live.rows["count"]
     n, n_lower = (
-        _sums(terms, table[f"count.{name}"], counts, len(first)) for name in ("n", "n_lower")
+        _sum_groups(terms, table[f"count.{name}"], counts, len(first)) for name in ("n", "n_lower")
     )
     sizes = [len(table["document.title_entity"]), len(table["extraction.chunk"])]
     place, row = _entity_firsts(columns, len(stored["entity"]))
@@ -116,16 +116,16 @@ def lookups(
 
 
 def _rows_of(stored: Rows) -> NDArray[np.int32]:
-    return places(stored, int(stored.max(initial=-1)) + 1).astype(np.int32)
+    return place_by_row(stored, int(stored.max(initial=-1)) + 1).astype(np.int32)
 
 
-def _sums(groups: Rows, values: NDArray[Any], rows: Rows, size: int) -> NDArray[np.int64]:
-    """Return the sum of the values in some rows for each of `size` groups."""
-    found = np.zeros(size, dtype=np.int64)
+def _sum_groups(groups: Rows, values: NDArray[Any], rows: Rows, size: int) -> NDArray[np.int64]:
+    """Return the sum of values in `rows` for each of `size` groups."""
+    sums = np.zeros(size, dtype=np.int64)
     for start in range(0, len(rows), _AT_ONCE):
         some = slice(start, start + _AT_ONCE)
-        np.add.at(found, groups[some], values[rows[some]])
-    return found
+        np.add.at(sums, groups[some], values[rows[some]])
+    return sums
 
 
 _AT_ONCE = 2**20  # values
@@ -139,7 +139,7 @@ def _entity_firsts(
     0 for its title, 1 for a mention and 2 for a description, in the row of this.
     """
     place, row = np.full(n, np.iinfo(np.int32).max), np.zeros(n, dtype=np.int32)
-    for how, (owners, documents) in enumerate(_naming(columns)):
+    for how, (owners, documents) in enumerate(_iterate_naming(columns)):
         first = np.full(n, -1, dtype=np.int64)
         there = np.flatnonzero(owners >= 0)[::-1]
         first[owners[there]] = there
@@ -151,7 +151,9 @@ def _entity_firsts(
     return place.astype(np.int32), row
 
 
-def _naming(columns: Mapping[str, NDArray[Any]]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+def _iterate_naming(
+    columns: Mapping[str, NDArray[Any]],
+) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
     """Yield the entities and documents of titles, mentions and descriptions."""
     titles, documents = columns["document.title_entity"], columns["chunk.document"]
     yield titles, np.arange(len(titles))

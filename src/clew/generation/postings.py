@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from clew.algo.links import expanded
-from clew.generation.rows import follow, index_type, link, places, small, taken
+from clew.algo.links import expand_ranges
+from clew.generation.rows import build_link, follow, index_type, place_by_row, small_type, take
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,12 +28,14 @@ class Ranges:
     end: NDArray[Any]
 
     @classmethod
-    def of(cls, table: Mapping[str, NDArray[Any]], layer: str, rows: Rows, chunk: Rows) -> Ranges:
+    def from_table(
+        cls, table: Mapping[str, NDArray[Any]], layer: str, rows: Rows, chunk: Rows
+    ) -> Ranges:
         """Return the ranges of stored `rows` of a layer, which lie in these chunks."""
         return cls(chunk, table[f"{layer}.start"][rows], table[f"{layer}.end"][rows])
 
     def part(self, begin: int, end: int) -> Ranges:
-        """Return some of them."""
+        """Return a part of the ranges."""
         return Ranges(self.chunk[begin:end], self.start[begin:end], self.end[begin:end])
 
     def columns(self, layer: str) -> dict[str, NDArray[Any]]:
@@ -52,14 +54,14 @@ class Postings:
     n_terms: int
 
     @classmethod
-    def of(cls, table: Mapping[str, NDArray[Any]], live: Live, terms: Rows) -> Postings:
+    def from_table(cls, table: Mapping[str, NDArray[Any]], live: Live, terms: Rows) -> Postings:
         """Return those of live chunks; `terms` are the stored rows of the generation's terms."""
         n_chunks = len(table["chunk.document"])
         rows, chunk = follow(table["posting.chunk"], live.rows["chunk"], n_chunks)
-        numbers = places(terms, int(terms.max(initial=-1)) + 1).astype(small(len(terms)))
-        term = taken(table["posting.term"], rows)
-        term = taken(numbers, term)
-        return cls(chunk, term, taken(table["posting.start"], rows), len(terms))
+        numbers = place_by_row(terms, int(terms.max(initial=-1)) + 1).astype(small_type(len(terms)))
+        term = take(table["posting.term"], rows)
+        term = take(numbers, term)
+        return cls(chunk, term, take(table["posting.start"], rows), len(terms))
 
     def sentence_terms(self, sentences: Ranges) -> csr_array:
         """Return the link from sentences to the terms that stand in them, of weight 1."""
@@ -69,7 +71,7 @@ class Postings:
         indices = np.empty(len(self.term), dtype=indptr.dtype)
         for begin in range(0, n, _AT_ONCE):
             some = sentences.part(begin, begin + _AT_ONCE)
-            block = link(*self._inside(some), len(some.chunk), self.n_terms)
+            block = build_link(*self._locate(some), len(some.chunk), self.n_terms)
             if size + block.nnz > len(indices):  # where sentences overlap, as chunks may
                 indices = np.resize(indices, 2 * (size + block.nnz))
             indptr[begin + 1 : begin + 1 + len(some.chunk)] = size + block.indptr[1:]
@@ -91,13 +93,13 @@ class Postings:
         titled = ~np.isin(keys, own_keys)
         firsts = np.searchsorted(subchunks.chunk, chunks[titled])
         lasts = np.searchsorted(subchunks.chunk, chunks[titled], side="right")
-        pairs, below = expanded(firsts, lasts)
-        inside, own_terms = self._inside(subchunks)
+        pairs, below = expand_ranges(firsts, lasts)
+        inside, own_terms = self._locate(subchunks)
         rows = np.concatenate([inside, below])
-        found = np.concatenate([own_terms, terms[titled][pairs]])
-        return link(rows, found, len(subchunks.chunk), self.n_terms, np.ones(len(rows)))
+        term_rows = np.concatenate([own_terms, terms[titled][pairs]])
+        return build_link(rows, term_rows, len(subchunks.chunk), self.n_terms, np.ones(len(rows)))
 
-    def _inside(self, ranges: Ranges) -> tuple[Rows, NDArray[np.integer]]:
+    def _locate(self, ranges: Ranges) -> tuple[Rows, NDArray[np.integer]]:
         """Return the place of a range and the term, of each posting that starts in the range."""
         if not len(ranges.chunk):
             return ranges.chunk, ranges.chunk
@@ -107,7 +109,7 @@ class Postings:
         chunk = ranges.chunk.astype(np.int64)
         firsts = np.searchsorted(ascending, chunk * _FAR + ranges.start)
         lasts = np.searchsorted(ascending, chunk * _FAR + ranges.end)
-        rows, postings = expanded(firsts, lasts)
+        rows, postings = expand_ranges(firsts, lasts)
         return rows, self.term[first:last][postings]
 
 

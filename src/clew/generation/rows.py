@@ -1,4 +1,4 @@
-"""Follow stored rows from the live documents downwards; number and link what is found."""
+"""Follow stored rows from the live documents downwards; number and link them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Live:
 
 @dataclass(frozen=True, slots=True)
 class SomeRows:
-    """The stored rows of a layer's, as an array of which those that are asked for are read."""
+    """An array of a layer's stored rows, of which only the rows in use are read."""
 
     size: int
     read: Callable[[Rows], Rows]
@@ -48,8 +48,8 @@ class SomeRows:
         chosen = np.asarray(rows)
         if chosen.dtype == bool:
             return self.read(np.flatnonzero(chosen))
-        found = self.read(chosen.reshape(-1).astype(np.int64))
-        return found if chosen.ndim else found[0]
+        stored_rows = self.read(chosen.reshape(-1).astype(np.int64))
+        return stored_rows if chosen.ndim else stored_rows[0]
 
 
 def live_rows(
@@ -73,7 +73,7 @@ def live_rows(
             if n_extractions is not None:
                 known = rows < n_extractions
                 rows, places = rows[known], places[known]
-            newest = newest_of(places, table["extraction.kind"][rows])
+            newest = find_newest(places, table["extraction.kind"][rows])
             rows, places = rows[newest], places[newest]
         live.rows[layer], live.above[layer] = rows, places
     return live
@@ -92,10 +92,10 @@ def follow(parent: NDArray[Any], parents: Rows, n_stored: int) -> tuple[Rows, Ro
     `parent` holds the stored parent of each row. The second array holds each returned row's
     parent as a position in `parents`.
     """
-    place = np.full(n_stored, -1, dtype=small(n_stored))
+    place = np.full(n_stored, -1, dtype=small_type(n_stored))
     place[parents] = np.arange(len(parents))
-    position = taken(place, parent)
-    rows = np.flatnonzero(position >= 0).astype(small(len(parent)))
+    position = take(place, parent)
+    rows = np.flatnonzero(position >= 0).astype(small_type(len(parent)))
     if len(rows) < len(position):
         position = position[rows]
     if np.any(position[1:] < position[:-1]):
@@ -104,7 +104,7 @@ def follow(parent: NDArray[Any], parents: Rows, n_stored: int) -> tuple[Rows, Ro
     return rows, position
 
 
-def small(n: int) -> type[np.signedinteger[Any]]:
+def small_type(n: int) -> type[np.signedinteger[Any]]:
     """Return the type that numbers up to `n`, and sums of two, are kept in: there are many."""
     return np.int32 if n < 2**30 else np.int64
 
@@ -112,22 +112,22 @@ def small(n: int) -> type[np.signedinteger[Any]]:
 _AT_ONCE = 2**18  # places: NumPy makes larger numbers of them
 
 
-def taken(values: NDArray[Any], places: NDArray[Any]) -> NDArray[Any]:
+def take(values: NDArray[Any], places: NDArray[Any]) -> NDArray[Any]:
     """Return values[places], without a copy of all places."""
-    found = np.empty(len(places), dtype=values.dtype)
+    taken = np.empty(len(places), dtype=values.dtype)
     for start in range(0, len(places), _AT_ONCE):
-        found[start : start + _AT_ONCE] = values[places[start : start + _AT_ONCE]]
-    return found
+        taken[start : start + _AT_ONCE] = values[places[start : start + _AT_ONCE]]
+    return taken
 
 
-def newest_of(chunks: Rows, kinds: NDArray[Any]) -> Rows:
+def find_newest(chunks: Rows, kinds: NDArray[Any]) -> Rows:
     """Return which extractions, oldest first, are the last of a chunk and a kind, ascending."""
     keys = chunks.astype(np.int64) * 256 + kinds
     _, first = np.unique(keys[::-1], return_index=True)
     return np.sort(len(keys) - 1 - first)
 
 
-def first_of_equal(keys: NDArray[Any]) -> tuple[Rows, Rows]:
+def first_occurrences(keys: NDArray[Any]) -> tuple[Rows, Rows]:
     """Return where each distinct key first stands, in that order, and each row's group."""
     if (
         keys.dtype.kind == "i"
@@ -135,7 +135,7 @@ def first_of_equal(keys: NDArray[Any]) -> tuple[Rows, Rows]:
         and keys.min() >= 0
         and keys.max() <= _DENSE * len(keys)
     ):
-        return _first_of_rows(keys)
+        return _first_occurrences_of_small(keys)
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(len(order), dtype=np.int64)
@@ -143,30 +143,30 @@ def first_of_equal(keys: NDArray[Any]) -> tuple[Rows, Rows]:
     return first[order].astype(np.int64), rank[inverse]
 
 
-def _first_of_rows(rows: Rows) -> tuple[Rows, Rows]:
+def _first_occurrences_of_small(rows: Rows) -> tuple[Rows, Rows]:
     """Do so for numbers that are not much above how many there are, without sorting them."""
     n = len(rows)
-    found = firsts(rows, int(rows.max()) + 1)
+    places = first_places(rows, int(rows.max()) + 1)
     is_first = np.zeros(n, dtype=bool)
-    is_first[found[found < n]] = True
+    is_first[places[places < n]] = True
     first = np.flatnonzero(is_first)
-    found[rows[first]] = np.arange(len(first))
-    return first, taken(found, rows)
+    places[rows[first]] = np.arange(len(first))
+    return first, take(places, rows)
 
 
-def firsts(rows: NDArray[Any], size: int) -> Rows:
+def first_places(rows: NDArray[Any], size: int) -> Rows:
     """Return where each of `size` numbers first stands in `rows`, how many these are if nowhere."""
     n = len(rows)
-    found = np.full(size, n, dtype=small(n))
+    places = np.full(size, n, dtype=small_type(n))
     for start in range(0, n, _AT_ONCE)[::-1]:  # of equal numbers the last one written stays
         some = rows[start : start + _AT_ONCE][::-1]
-        found[some] = np.arange(start + len(some) - 1, start - 1, -1)
-    return found
+        places[some] = np.arange(start + len(some) - 1, start - 1, -1)
+    return places
 
 
 def renumber(values: NDArray[Any]) -> tuple[Rows, Rows]:
     """Return the distinct `values` by first occurrence, and each value's place among them."""
-    first, groups = first_of_equal(values)
+    first, groups = first_occurrences(values)
     return values[first].astype(np.int64), groups
 
 
@@ -178,14 +178,14 @@ def number_entities(
     `chunks` holds the chunk of each occurrence. Occurrences in one document count in the order
     given. Returns the stored row of each entity, and both inputs in the new numbers.
     """
-    kind = small(2 * len(titles) + 1)
+    kind = small_type(2 * len(titles) + 1)
     titled = np.flatnonzero(titles >= 0).astype(kind)
-    place = taken(chunk_document, chunks).astype(kind, copy=False)
+    place = take(chunk_document, chunks).astype(kind, copy=False)
     place = np.concatenate([2 * titled, 2 * place + 1])
     order = np.argsort(place, kind="stable")
     del place
     values = np.concatenate([titles[titled].astype(entities.dtype), entities])
-    rows, groups = renumber(taken(values, order))
+    rows, groups = renumber(take(values, order))
     numbers = np.empty(len(values), dtype=groups.dtype)
     del values
     numbers[order] = groups
@@ -194,11 +194,11 @@ def number_entities(
     return rows, numbers[len(titled) :], new_titles
 
 
-def places(rows: Rows, size: int) -> Rows:
+def place_by_row(rows: Rows, size: int) -> Rows:
     """Return the place of each of `size` stored rows in `rows`, -1 for one that is not there."""
-    found = np.full(size, -1, dtype=np.int64)
-    found[rows] = np.arange(len(rows))
-    return found
+    places = np.full(size, -1, dtype=np.int64)
+    places[rows] = np.arange(len(rows))
+    return places
 
 
 def index_type(n: int) -> type[np.signedinteger[Any]]:
@@ -206,7 +206,7 @@ def index_type(n: int) -> type[np.signedinteger[Any]]:
     return np.int32 if n < 2**31 else np.int64
 
 
-def link(
+def build_link(
     a: NDArray[Any],
     b: NDArray[Any],
     n_a: int,

@@ -1,4 +1,4 @@
-"""The stored vectors of a layer's rows, of which those that are asked for are read."""
+"""The stored vectors of a layer's rows, of which only the rows in use are read."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class StoredVectors:
         blocks = [stored_rows[i : i + _BLOCK] for i in range(0, max(n, 1), _BLOCK)]
         if not self._width:
             return np.concatenate([self._read(stored) @ other for stored in blocks])
-        multiply = partial(self._of_blocks, other=np.asarray(other, dtype=np.float32))
+        multiply = partial(self._multiply_blocks, other=np.asarray(other, dtype=np.float32))
         if n <= _MANY:
             return np.concatenate(multiply(blocks))
         n_threads = min(_MOST_THREADS, os.cpu_count() or 1)
@@ -79,13 +79,15 @@ class StoredVectors:
         shares = [blocks[i : i + size] for i in range(0, len(blocks), size)]
         with ThreadPoolExecutor(n_threads) as pool:
             return np.concatenate(
-                [found for share in pool.map(multiply, shares) for found in share]
+                [product for share in pool.map(multiply, shares) for product in share]
             )
 
-    def _of_blocks(self, blocks: Sequence[Rows], other: NDArray[np.float32]) -> list[NDArray[Any]]:
-        bits = coding.bits_of(self._width, self._dimension, self._bits)
-        room = coding.room(min(len(blocks[0]), _BLOCK), self._dimension, bits)
-        return [coding.products(self._codes(each), other, bits, room) for each in blocks]
+    def _multiply_blocks(
+        self, blocks: Sequence[Rows], other: NDArray[np.float32]
+    ) -> list[NDArray[Any]]:
+        bits = coding.infer_bits(self._width, self._dimension, self._bits)
+        room = coding.decoding_buffer(min(len(blocks[0]), _BLOCK), self._dimension, bits)
+        return [coding.multiply_codes(self._codes(each), other, bits, room) for each in blocks]
 
     def __array__(  # as NumPy calls it
         self,
@@ -100,34 +102,34 @@ class StoredVectors:
     def _read(self, stored: Rows) -> NDArray[np.float32]:
         """Return the vectors in stored rows, zero for -1."""
         if self._width:
-            return self._decoded(self._codes(stored))
-        return self._gathered(stored, self._dimension, np.dtype(np.float32))
+            return self._decode(self._codes(stored))
+        return self._gather(stored, self._dimension, np.dtype(np.float32))
 
     def _codes(self, stored: Rows) -> NDArray[np.uint8]:
-        return self._gathered(stored, self._width, np.dtype("u1"))
+        return self._gather(stored, self._width, np.dtype("u1"))
 
-    def _gathered(self, stored: Rows, width: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    def _gather(self, stored: Rows, width: int, dtype: np.dtype[Any]) -> NDArray[Any]:
         """Return the rows of the arrays, coded or not as `dtype` has them; zero for -1."""
         if len(stored) and _are_neighbours(stored):
             i = int(np.searchsorted(self._ends, stored[0], side="right"))
             if stored[-1] < self._ends[i]:  # nothing need be copied
                 begin = int(self._ends[i]) - len(self._parts[i])
-                found = self._parts[i].part(int(stored[0]) - begin, int(stored[-1]) + 1 - begin)
-                return found if dtype == np.uint8 else self._decoded(found)
+                gathered = self._parts[i].part(int(stored[0]) - begin, int(stored[-1]) + 1 - begin)
+                return gathered if dtype == np.uint8 else self._decode(gathered)
         out = np.zeros((len(stored), width), dtype=dtype)
         owner = np.where(stored < 0, -1, np.searchsorted(self._ends, stored, side="right"))
         for i, part in enumerate(self._parts):
             mine = np.flatnonzero(owner == i)
             if len(mine):
                 rows = part.take(stored[mine] - (self._ends[i] - len(part)))
-                out[mine] = rows if dtype == np.uint8 else self._decoded(rows)
+                out[mine] = rows if dtype == np.uint8 else self._decode(rows)
         return out
 
-    def _decoded(self, rows: NDArray[Any]) -> NDArray[np.float32]:
+    def _decode(self, rows: NDArray[Any]) -> NDArray[np.float32]:
         if rows.dtype != np.uint8:
             return rows
-        bits = coding.bits_of(rows.shape[1], self._dimension, self._bits)
-        return coding.decoded(rows, self._dimension, bits)
+        bits = coding.infer_bits(rows.shape[1], self._dimension, self._bits)
+        return coding.decode(rows, self._dimension, bits)
 
 
 def _are_neighbours(rows: Rows) -> bool:

@@ -262,7 +262,7 @@ def finish(
     question that asks for them.
     """
     if compact is None:
-        compact = generation.wasted(store) > _COMPACT_ABOVE
+        compact = generation.wasted_share(store) > _COMPACT_ABOVE
     if compact:
         generation.compact(store)
     there = () if compact else store.cache.names()
@@ -270,7 +270,7 @@ def finish(
         wanted = cached if len(snapshot.layer("chunk")) else ()
         for each in (each for each in wanted if each.worth(snapshot)):
             with suppress(MissingExtra, MissingLayer, ModelError, RecipeMismatch):
-                if each.edited and snapshot.former_arrays(each) is not None:
+                if each.edited and snapshot.base_arrays(each) is not None:
                     continue
                 if each.lazy and each.name in there:
                     continue

@@ -82,15 +82,15 @@ def rows_of(
     """Return the rows of some documents, without the vectors of names."""
     models = metered(models, meter)
     with meter.stage("chunk"):
-        cut = chunks.cut(documents, chunking(recipe))
+        cut = chunks.cut_chunks(documents, chunking(recipe))
         columns = chunks.chunk_columns(cut) | chunks.sentence_columns(cut)
         columns |= chunks.subchunk_columns(cut)
         counted, found_terms = terms.count_columns(cut)
     with meter.stage("entities"):
         mentioned, keys = entities.mention_columns(cut, models.tagger, found_terms)
-        nameable = frozenset(entities.nameable(mentioned, len(keys)))
+        nameable = frozenset(entities.find_nameable(mentioned, len(keys)))
     with meter.stage("vectors"):
-        embedder, code = models.embedder, partial(schema.in_codes, recipe=recipe)
+        embedder, code = models.embedder, partial(schema.encode_array, recipe=recipe)
         if recipe["vectors"] == LATE and gives_tokens(embedder):
             embedded = vectors.late_columns(cut, embedder, code)
         else:
@@ -104,7 +104,7 @@ def build(documents: Sequence[Document], store: Store, models: Models, meter: Me
     unnamed = [i for i in store.unnamed(rows.entities) if i in rows.nameable]
     with meter.stage("vectors"):
         embedder = metered(models, meter).embedder
-        found = vectors.embedded_names([rows.entities[i] for i in unnamed], embedder)
+        found = vectors.embed_names([rows.entities[i] for i in unnamed], embedder)
     return _batch(documents, rows, unnamed, found)
 
 

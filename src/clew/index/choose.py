@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypedDict, get_args, overl
 import numpy as np
 
 from clew import steps
-from clew.algo.knn import core_of, core_size
+from clew.algo.knn import choose_core, core_size
 from clew.derived import Derived
 from clew.errors import InputError
 from clew.layers.graph_extraction import graph_prompt, read_graph
-from clew.layers.packing import packs_of, parts
-from clew.layers.relations import LEAST, Terms, read_relations, relations_prompt
+from clew.layers.packing import pack_texts, split_reply
+from clew.layers.relations import LEAST, TermSettings, read_relations, relations_prompt
 from clew.layers.salient import LONGEST, THRESHOLD
-from clew.layers.selection import Value, chosen, chunk_values
+from clew.layers.selection import Value, chunk_values, select_chunks
 from clew.layers.units import read_units, units_prompt
 from clew.models.ledger import Request
 from clew.runtime import arguments
@@ -107,14 +107,14 @@ class Wanted:
             raise InputError(f"a core is by {' or '.join(CORE_BY)}, not by {self.core_by!r}")
         if self.entities not in ENTITIES:
             raise InputError(f"entities are {' or '.join(ENTITIES)}, not {self.entities!r}")
-        Terms(self.entity_threshold, self.entity_words)  # which knows its own limits
+        TermSettings(self.entity_threshold, self.entity_words)  # which knows its own limits
 
     @property
-    def terms(self) -> Terms | None:
+    def terms(self) -> TermSettings | None:
         """What the entities are that an LLM relates; None where it names its own."""
         if self.entities == "llm":
             return None
-        return Terms(float(self.entity_threshold), self.entity_words)
+        return TermSettings(float(self.entity_threshold), self.entity_words)
 
     def of_llm(self, kind: str) -> tuple[Scalar, ...]:
         """Return which chunks an LLM is to read for a kind: share, choice, seed; () for none.
@@ -265,7 +265,7 @@ def _worthy(snapshot: Snapshot, wanted: Wanted, among: NDArray[np.intp]) -> NDAr
             [texts[row] for row in rows.tolist()], layer.vectors[rows], wanted.value
         )
     n_tokens, places = layer.columns["n_tokens"][rows], np.searchsorted(rows, among)
-    return rows[chosen(n_tokens, places, wanted.units, values, wanted.seed)]
+    return rows[select_chunks(n_tokens, places, wanted.units, values, wanted.seed)]
 
 
 def _core(
@@ -277,7 +277,7 @@ def _core(
     if quota in (0, len(among)):
         return among[:quota]
     ranks = steps.chunk_ranks(snapshot)[among] if wanted.core_by == "pagerank" else None
-    return among[core_of(len(among), quota, ranks, wanted.seed)]
+    return among[choose_core(len(among), quota, ranks, wanted.seed)]
 
 
 def packed(
@@ -294,7 +294,7 @@ def packed(
     groups = [
         part[pack]
         for part in (asked, free)
-        for pack in packs_of([texts[row] for row in part], n_tokens[part].tolist())
+        for pack in pack_texts([texts[row] for row in part], n_tokens[part].tolist())
     ]
     first = max(store.work(kind).values(), default=LEFT) + 1
     return {int(stored[row]): number for number, group in enumerate(groups, first) for row in group}
@@ -367,7 +367,7 @@ class Memory:
     again: bool = False  # what came to nothing is to be asked for again
     # The terms of each text among which relations are asked for; None where an LLM names entities.
     listed: Mapping[str, Sequence[str]] | None = None
-    terms: Terms | None = None  # what these are
+    terms: TermSettings | None = None  # what these are
 
     def known(self, kind: str, texts: Sequence[str]) -> NDArray[np.bool_]:
         """Say of which texts something is kept."""
@@ -389,7 +389,7 @@ class Memory:
 
         Of a text that it gave nothing of use that is NOTHING, and the prompt is one to ask again.
         """
-        given = zip(texts, parts(reply.data, len(texts)), strict=True)
+        given = zip(texts, split_reply(reply.data, len(texts)), strict=True)
         made = [self._made(kind, part, text) for text, part in given]
         if self.ledger is not None:
             self.ledger.keep({self._key(kind, t): m for t, m in zip(texts, made, strict=True)})

@@ -33,11 +33,11 @@ from clew.index.choose import (
     titled_texts,
     waiting,
 )
-from clew.layers.extractions import Extracted, graph_batch, statement_batch
+from clew.layers.document_extractions import split_extraction
+from clew.layers.extractions import ChunkExtraction, build_graph_batch, build_statement_batch
 from clew.layers.graph_extraction import graph_prompt, read_graph
-from clew.layers.recorded import placed
-from clew.layers.relations import Terms, read_relations, relations_prompt, statistical_terms
-from clew.layers.salient import hints
+from clew.layers.relations import TermSettings, read_relations, relations_prompt, statistical_terms
+from clew.layers.salient import find_hints
 from clew.layers.units import read_units, units_prompt
 from clew.models import LLM, Extractor, Models, Prompt, Reply, is_recorded
 from clew.models.extractors.cooccurrence import Cooccurrence
@@ -176,11 +176,11 @@ def _settle(corpus: ExtractionCorpus, wanted: Wanted) -> None:
             f"this index has an LLM's triples of {_worded(corpus.terms)}, not of "
             f"{_worded(wanted.terms)}: use the former, or index into a new folder"
         )
-    none = dict.fromkeys(Terms().recipe())
-    corpus.store.settle(none if wanted.terms is None else wanted.terms.recipe())
+    none = dict.fromkeys(TermSettings().to_recipe())
+    corpus.store.settle(none if wanted.terms is None else wanted.terms.to_recipe())
 
 
-def _worded(terms: Terms | None) -> str:
+def _worded(terms: TermSettings | None) -> str:
     if terms is None:
         return "entities that it named"
     most = f"at most {terms.longest} words"
@@ -244,18 +244,18 @@ class ExtractionCorpus:
     @cached_property
     def hints(self) -> list[list[str]]:
         """The salient terms of each chunk, as it spells them."""
-        return hints(self.texts)
+        return find_hints(self.texts)
 
     @property
-    def terms(self) -> Terms | None:
+    def terms(self) -> TermSettings | None:
         """What the entities are that an LLM relates; None where it names its own."""
-        return Terms.of_recipe(self.store.recipe)
+        return TermSettings.from_recipe(self.store.recipe)
 
     @cached_property
     def listed(self) -> dict[str, list[str]]:
         """The statistical entities of each text, by the text; texts of graphs have none."""
         texts = [self.texts[row] for row in np.flatnonzero(self.snapshot.are_texts()).tolist()]
-        return dict(zip(texts, statistical_terms(texts, self.terms or Terms()), strict=True))
+        return dict(zip(texts, statistical_terms(texts, self.terms or TermSettings()), strict=True))
 
     def remembered(self, memory: Memory) -> Memory:
         """Return a memory of what is asked about this corpus."""
@@ -305,7 +305,7 @@ class Task(Protocol):
         """Return what a chunk has without the LLM."""
         ...
 
-    def batch(self, extracted: Sequence[Extracted[Any]], models: Models) -> Batch: ...
+    def batch(self, extracted: Sequence[ChunkExtraction[Any]], models: Models) -> Batch: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,9 +324,9 @@ class UnitsTask:
     def fallback(self, row: int) -> tuple[str, ...]:  # noqa: ARG002 -- its sentences are there
         return ()
 
-    def batch(self, extracted: Sequence[Extracted[tuple[str, ...]]], models: Models) -> Batch:
+    def batch(self, extracted: Sequence[ChunkExtraction[tuple[str, ...]]], models: Models) -> Batch:
         unnamed = self.corpus.store.unnamed
-        return statement_batch(extracted, models, unnamed, late=self.corpus.late)
+        return build_statement_batch(extracted, models, unnamed, late=self.corpus.late)
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,8 +348,8 @@ class GraphTask:
     def fallback(self, row: int) -> Extraction:
         return Cooccurrence(self.models.tagger).extract([self.corpus.texts[row]])[0]
 
-    def batch(self, extracted: Sequence[Extracted[Extraction]], models: Models) -> Batch:
-        return graph_batch(extracted, models, self.corpus.store.unnamed)
+    def batch(self, extracted: Sequence[ChunkExtraction[Extraction]], models: Models) -> Batch:
+        return build_graph_batch(extracted, models, self.corpus.store.unnamed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,8 +370,8 @@ class RelationsTask:
         terms = self.corpus.listed[self.corpus.texts[row]]
         return Extraction(entities=tuple(Described(name=term) for term in terms), triples=())
 
-    def batch(self, extracted: Sequence[Extracted[Extraction]], models: Models) -> Batch:
-        return graph_batch(extracted, models, self.corpus.store.unnamed)
+    def batch(self, extracted: Sequence[ChunkExtraction[Extraction]], models: Models) -> Batch:
+        return build_graph_batch(extracted, models, self.corpus.store.unnamed)
 
 
 def task_of(corpus: ExtractionCorpus, models: Models, kind: str) -> Task:
@@ -467,11 +467,11 @@ def completed(
 
 def _extracted(
     corpus: ExtractionCorpus, task: Task, row: int, part: object, done: Done
-) -> Extracted[Any]:
+) -> ChunkExtraction[Any]:
     made = None if part is NOTHING else task.read(part, row)
     source = "llm" if made else "fallback"
     (done.llm if made else done.fallback)[task.kind] += 1
-    return Extracted(int(corpus.stored[row]), source, made or task.fallback(row))
+    return ChunkExtraction(int(corpus.stored[row]), source, made or task.fallback(row))
 
 
 # -- without one ----------------------------------------------------------------------------------
@@ -500,8 +500,10 @@ def extract_by_rules(
 def _commit_graph(
     corpus: ExtractionCorpus, models: Models, source: str, found: Mapping[int, Extraction]
 ) -> None:
-    extracted = [Extracted(int(corpus.stored[row]), source, each) for row, each in found.items()]
-    corpus.store.commit(graph_batch(extracted, models, corpus.store.unnamed), ())
+    extracted = [
+        ChunkExtraction(int(corpus.stored[row]), source, each) for row, each in found.items()
+    ]
+    corpus.store.commit(build_graph_batch(extracted, models, corpus.store.unnamed), ())
 
 
 def import_triples(
@@ -519,7 +521,7 @@ def import_triples(
         for block in _blocks(by_document):
             found: dict[int, Extraction] = {}
             for rows, extraction in block:
-                pieces = placed(extraction, [corpus.texts[row] for row in rows])
+                pieces = split_extraction(extraction, [corpus.texts[row] for row in rows])
                 found |= dict(zip(rows, pieces, strict=True))
             _commit_graph(corpus, models, "recorded", found)
             done.recorded += len(found)

@@ -21,9 +21,9 @@ from clew.errors import InputError, UnreadableSource
 from clew.index import check_recipe, model_recipe
 from clew.index.building import LATE, chunking
 from clew.index.extract import ExtractionCorpus
-from clew.layers.extractions import Extracted, graph_batch
-from clew.layers.imported import Statements, imported_batch
-from clew.layers.recorded import placed
+from clew.layers.document_extractions import split_extraction
+from clew.layers.extractions import ChunkExtraction, build_graph_batch
+from clew.layers.imported import Statements, build_imported_batch
 from clew.limits import LIMITS, ReadingLimits
 from clew.models import Models, gives_tokens
 from clew.models.metered import Meter, metered
@@ -119,7 +119,7 @@ def import_graph(
     named = read.stated.documents()
     n_named = sum(named.values()) - named.pop("", 0)
     texts = [i for i in named if i in known and not known[i].startswith(IMPORTED_MARK)]
-    graph = read.stated.graph(without=texts)
+    graph = read.stated.to_graph(without=texts)
     ids = graph.ids(read.file.id)
     _check_ids(ids, read.file, known)
     _place(store, read.stated, texts, models)
@@ -212,7 +212,7 @@ def _hash(subject: Subject) -> str:
 
 def _commit(store: Store, graph: SubjectGraph, subjects: Sequence[Subject], models: Models) -> None:
     recipe = store.recipe
-    batch = imported_batch(
+    batch = build_imported_batch(
         graph,
         subjects,
         chunking(recipe),
@@ -231,23 +231,23 @@ def _place(store: Store, stated: Statements, ids: Sequence[str], models: Models)
     if not ids:
         return
     with closing(ExtractionCorpus(store)) as corpus:
-        waiting: list[Extracted[Extraction]] = []
-        for document_id, extraction in stated.by_document(ids):
+        waiting: list[ChunkExtraction[Extraction]] = []
+        for document_id, extraction in stated.iterate_documents(ids):
             waiting += _placed(corpus, document_id, extraction)
             if len(waiting) >= _CHUNKS_AT_ONCE:
-                store.commit(graph_batch(waiting, models, store.unnamed), ())
+                store.commit(build_graph_batch(waiting, models, store.unnamed), ())
                 waiting = []
         if waiting:
-            store.commit(graph_batch(waiting, models, store.unnamed), ())
+            store.commit(build_graph_batch(waiting, models, store.unnamed), ())
 
 
 def _placed(
     corpus: ExtractionCorpus, document_id: str, extraction: Extraction
-) -> Iterator[Extracted[Extraction]]:
+) -> Iterator[ChunkExtraction[Extraction]]:
     """Yield the part of a document's extraction that belongs to each of its chunks."""
     owners = corpus.snapshot.layer("chunk").columns["document"]
     [row] = corpus.snapshot.layer("document").rows([document_id])
     chunks = range(*np.searchsorted(owners, [row, row + 1]).tolist())
-    parts = placed(extraction, corpus.snapshot.titled_texts(chunks))
+    parts = split_extraction(extraction, corpus.snapshot.titled_texts(chunks))
     for chunk, part in zip(chunks, parts, strict=True):
-        yield Extracted(int(corpus.stored[chunk]), "recorded", part)
+        yield ChunkExtraction(int(corpus.stored[chunk]), "recorded", part)

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew import index, steps
-from clew.algo.knn import core_of, core_size
+from clew.algo.knn import choose_core, core_size
+from clew.display.shown import Shown
 from clew.errors import InputError
 from clew.index.choose import (
     CORE_SHARE,
@@ -27,9 +28,9 @@ from clew.index.choose import (
 )
 from clew.index.extract import completed
 from clew.layers import chunks, entities, graph_extraction, relations, terms, units, vectors
-from clew.layers.packing import packs_of
-from clew.layers.salient import hints
-from clew.layers.selection import chosen, chunk_values
+from clew.layers.packing import pack_texts
+from clew.layers.salient import find_hints
+from clew.layers.selection import chunk_values, select_chunks
 from clew.models import is_priced
 from clew.models.conversation import Conversation
 from clew.models.prices import cost_usd
@@ -61,28 +62,30 @@ class PlanCorpus:
     texts: Sequence[str]
     n_tokens: NDArray[np.integer]  # (n,), without titles
     ranks: NDArray[np.float64] | None = None  # (n,) PageRank, 1 in the mean, where it is known
-    terms: relations.Terms | None = None  # whose relations are asked for; None: an LLM names them
+    terms: relations.TermSettings | None = (
+        None  # whose relations are asked for; None: an LLM names them
+    )
 
     @cached_property
     def hints(self) -> list[list[str]]:
         """The salient terms of each chunk, as it spells them."""
-        return hints(self.texts)
+        return find_hints(self.texts)
 
     @cached_property
     def listed(self) -> dict[str, list[str]]:
         """The statistical entities of each text, by the text."""
-        terms = self.terms or relations.Terms()
+        terms = self.terms or relations.TermSettings()
         return dict(zip(self.texts, relations.statistical_terms(self.texts, terms), strict=True))
 
 
 def corpus(
-    documents: Sequence[Document], chunking: Chunking, terms: relations.Terms | None = None
+    documents: Sequence[Document], chunking: Chunking, terms: relations.TermSettings | None = None
 ) -> PlanCorpus:
     """Return the chunks of documents as models would read them.
 
     Triples are planned for among the statistical entities that `terms` makes, where it is given.
     """
-    cut = chunks.cut(documents, chunking)
+    cut = chunks.cut_chunks(documents, chunking)
     n_tokens = np.asarray([window.n_tokens for window in cut.windows], dtype=np.int64)
     texts = [text for text, _ in cut.titled_texts()]
     return PlanCorpus(len(documents), texts, n_tokens, terms=terms)
@@ -104,11 +107,11 @@ def embedding(
     texts: list[str] = []
     named: dict[str, None] = {}
     for batch in index.batches((document, "") for document in documents):
-        cut = chunks.cut([document for document, _ in batch], chunking)
-        texts += itertools.chain.from_iterable(vectors.separate_texts(cut).values())
+        cut = chunks.cut_chunks([document for document, _ in batch], chunking)
+        texts += itertools.chain.from_iterable(vectors.texts_by_column(cut).values())
         _, found_terms = terms.count_columns(cut)
         mentioned, keys = entities.mention_columns(cut, models.tagger, found_terms)
-        named |= dict.fromkeys(keys[i] for i in entities.nameable(mentioned, len(keys)))
+        named |= dict.fromkeys(keys[i] for i in entities.find_nameable(mentioned, len(keys)))
     keys = list(named)
     texts += [keys[i] for i in store.unnamed(keys)] if store else keys
     unpaid = embedder.unpaid(texts, kind="document")
@@ -167,7 +170,9 @@ def plan(
     reckoner = _Reckoner(corpus, llm, memory)
     everything = np.arange(len(corpus.texts))
     values = chunk_values(corpus.texts, np.zeros((0, 0), np.float32), "bleu")
-    settings = [(share, chosen(corpus.n_tokens, everything, share, values)) for share in shares]
+    settings = [
+        (share, select_chunks(corpus.n_tokens, everything, share, values)) for share in shares
+    ]
     of_units = [
         reckoner.estimate(f"units, α = {share:g}", {"units": share}, ("clue",), UNITS, rows)
         for share, rows in settings
@@ -177,7 +182,7 @@ def plan(
         {**by_llm, "core": core},
         readers,
         GRAPH,
-        core_of(len(everything), core_size(len(everything), core), corpus.ranks),
+        choose_core(len(everything), core_size(len(everything), core), corpus.ranks),
     )
     all_triples = reckoner.estimate(
         "triples of all chunks", {**by_llm, "core": 1.0}, readers, GRAPH, everything
@@ -280,7 +285,7 @@ class _Reckoner:
         new, _ = to_ask(rows, self._corpus.texts, self._known[kind][rows])
         texts = [self._corpus.texts[row] for row in new]
         sizes = self._corpus.n_tokens[new].tolist()
-        return [tuple(new[pack].tolist()) for pack in packs_of(texts, sizes)]
+        return [tuple(new[pack].tolist()) for pack in pack_texts(texts, sizes)]
 
     def prompt(self, kind: str, rows: Sequence[int]) -> Prompt:
         """Return the prompt for some chunks."""

@@ -59,7 +59,7 @@ def repair(store: EmbeddedStore, models: Models, meter: Meter) -> Repaired:
     if not found.is_damaged:
         return Repaired()
     hashes = store.hashes()
-    with closing(store.view_of(found.segments)) as view:
+    with closing(store.open_view(found.segments)) as view:
         ids = {row: name for name, row in view.live_documents()}
         imported = {row for row in ids if hashes[ids[row]].startswith(IMPORTED_MARK)}
         gone = imported & {*found.documents.tolist(), *_unextracted(found)}
@@ -125,13 +125,13 @@ def _rewrite(store: EmbeddedStore, models: Models) -> None:
     """Write all that is live as one segment, with the names that were lost embedded again."""
     found = store.stand_ins()
     segments: list[Segment] = list(found.segments)
-    with closing(store.view_of(segments)) as view:
+    with closing(store.open_view(segments)) as view:
         if len(found.unnamed):
             keys = view.keys("entity", found.unnamed.tolist())
             vectors = models.embedder.embed(keys, kind="document")
             segments.append({"name.entity": found.unnamed, "name.vectors": vectors})
         live = np.asarray([row for _, row in view.live_documents()], dtype=np.int64)
-        compacted = compaction.compacted(segments, live, store.recipe)
+        compacted = compaction.compact_segments(segments, live, store.recipe)
     store.rewrite(compacted)
 
 
@@ -142,7 +142,7 @@ def rebuild(folder: Path, store: EmbeddedStore, models: Models, meter: Meter) ->
     """
     index.check_recipe(store.recipe, index.model_recipe(models))
     store.lock()
-    salvaged = store.salvaged(index.content_hash)
+    salvaged = store.salvage(index.content_hash)
     imported = [i.id for i, content in salvaged.documents if content.startswith(IMPORTED_MARK)]
     texts = [each for each in salvaged.documents if not each[1].startswith(IMPORTED_MARK)]
     place = folder / "repaired"

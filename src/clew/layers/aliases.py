@@ -1,4 +1,4 @@
-"""Which entity keys may name one thing: safe rules to merge by, and proposals for people to judge.
+"""Find entity keys that may name one thing: safe merges by rules, and proposals to judge.
 
 Similar spellings are found by an exact similarity join over trigrams of characters with prefix
 filtering (Bayardo, Ma, Srikant 2007, "Scaling up all pairs similarity search"): common trigrams
@@ -89,14 +89,14 @@ def rule_merges(keys: Sequence[str]) -> list[tuple[int, int]]:
     rows = {key: row for row, key in enumerate(keys)}
     pairs: set[tuple[int, int]] = set()
     for key, row in rows.items():
-        for plain in _plainer(key, rows):
+        for plain in _simplify(key, rows):
             other = rows.get(plain, row)
             if other != row:
                 pairs.add((min(row, other), max(row, other)))
     return sorted(pairs)
 
 
-def _plainer(key: str, rows: dict[str, int]) -> Iterator[str]:
+def _simplify(key: str, rows: dict[str, int]) -> Iterator[str]:
     """Yield the forms of a key that one rule gives."""
     words = key.split()
     if len(words) > 1 and words[0] == "the" and not (len(words) == 2 and words[1] in STOP_WORDS):
@@ -110,7 +110,7 @@ def _plainer(key: str, rows: dict[str, int]) -> Iterator[str]:
             yield name
 
 
-def propose(
+def propose_merges(
     keys: Sequence[str],
     vectors: NDArray[np.floating] | None = None,
     *,
@@ -129,12 +129,12 @@ def propose(
     roots = [int(merged[row]) for row in range(len(keys))]
     marks = _marks(keys)
     best: dict[tuple[int, int], tuple[float, str]] = {}
-    for found in (
-        _spelled_alike(keys, marks, vectors, limits),
-        _initials(keys, roots),
-        _shorter_forms(keys, roots, marks),
+    for proposals in (
+        _propose_spellings(keys, marks, vectors, limits),
+        _propose_initials(keys, roots),
+        _propose_short_forms(keys, roots, marks),
     ):
-        for a, b, score, reason in found:
+        for a, b, score, reason in proposals:
             pair = min(a, b), max(a, b)
             if roots[a] != roots[b]:
                 best[pair] = max(best.get(pair, (0.0, "")), (round(score, DECIMALS), reason))
@@ -171,7 +171,7 @@ def _distinction(word: str) -> str:
     return word if word in _TELLING_APART else ""
 
 
-def _spelled_alike(
+def _propose_spellings(
     keys: Sequence[str],
     marks: NDArray[np.int32],
     vectors: NDArray[np.floating] | None,
@@ -200,13 +200,13 @@ def _differ_in_spelling(a: str, b: str) -> bool:
     added only those of a plural count: "norwegians" may be "norwegian", but no "icelander" is
     "iceland".
     """
-    left = _left(a, b)
+    left = _unshared_words(a, b)
     left_a, left_b = sorted(map("".join, left), key=_plainness)
     if not left_a or len(left[0]) != len(left[1]):
         return left_a == left_b
     if left_b.startswith(left_a):
         return left_b.removeprefix(left_a) in {"s", "es"}
-    if _is_of(left_b, left_a):
+    if _is_derived(left_b, left_a):
         return False
     return _share_letters(left_a, left_b, _ALIKE, at_once=_SLIP)
 
@@ -219,7 +219,7 @@ def may_be_one(a: str, b: str) -> bool:
     "chilean" of "chile". Where the numbers of words differ, all that is not in common counts as
     one word.
     """
-    left = _left(a, b)
+    left = _unshared_words(a, b)
     joined = "".join(left[0]), "".join(left[1])
     if not all(joined):
         return joined[0] == joined[1]
@@ -231,10 +231,10 @@ def may_be_one(a: str, b: str) -> bool:
 def _may_be_one_word(shorter: str, longer: str) -> bool:
     if len(shorter) == 1:
         return longer.startswith(shorter)
-    return _share_letters(shorter, longer, _NEARLY) and not _is_of(longer, shorter)
+    return _share_letters(shorter, longer, _NEARLY) and not _is_derived(longer, shorter)
 
 
-def _left(a: str, b: str) -> tuple[list[str], list[str]]:
+def _unshared_words(a: str, b: str) -> tuple[list[str], list[str]]:
     """Return the words that only one of two keys has, without numbers, marks and "of"."""
     words_a, words_b = (Counter(filter(_is_name, key.split())) for key in (a, b))
     return [*(words_a - words_b).elements()], [*(words_b - words_a).elements()]
@@ -254,7 +254,7 @@ def _share_letters(a: str, b: str, least: float, *, at_once: int = sys.maxsize) 
     return all(max(a2 - a1, b2 - b1) <= at_once for _, a1, a2, b1, b2 in edits)
 
 
-def _is_of(longer: str, shorter: str) -> bool:
+def _is_derived(longer: str, shorter: str) -> bool:
     """Return whether a word says that something is of what another one names, or the reverse.
 
     "canadian" is of "canada", "antarctic" of "antarctica", "argentine" of "argentina", and
@@ -333,7 +333,7 @@ def _join(
 
 
 def _prefixes(weights: csr_array, least: float) -> csr_array:
-    """Return each row's first entries, up to where what follows is shorter than `least`."""
+    """Return each row's first entries; the rest of a row is shorter than `least`."""
     rows = _row_numbers(weights)
     before = np.concatenate([[0], np.cumsum(weights.data**2)])
     remaining = before[weights.indptr[1:]][rows] - before[:-1]  # from each entry to its row's end
@@ -368,7 +368,7 @@ def _row_sums(matrix: csr_array, values: NDArray[np.generic]) -> NDArray[np.floa
     return sums.astype(np.float64, copy=False)
 
 
-def _initials(keys: Sequence[str], roots: Sequence[int]) -> _Found:
+def _propose_initials(keys: Sequence[str], roots: Sequence[int]) -> _Found:
     """Yield keys that are the initials of exactly one other, with or without its stop words."""
     n_names = sum(" " in key for key in keys)
     short: dict[str, list[int]] = defaultdict(list)
@@ -406,7 +406,9 @@ def _initials_of(key: str) -> set[str]:
     return {"".join(word[0] for word in kept) for kept in (words, telling)}
 
 
-def _shorter_forms(keys: Sequence[str], roots: Sequence[int], marks: NDArray[np.int32]) -> _Found:
+def _propose_short_forms(
+    keys: Sequence[str], roots: Sequence[int], marks: NDArray[np.int32]
+) -> _Found:
     """Yield keys that stand in exactly one longer key, at its end or with its middle left out."""
     rows = {key: row for row, key in enumerate(keys)}
     holders: dict[int, set[int]] = defaultdict(set)
@@ -414,7 +416,7 @@ def _shorter_forms(keys: Sequence[str], roots: Sequence[int], marks: NDArray[np.
     for row, key in enumerate(keys):
         words = key.split()
         if len(words) <= _MAX_WORDS:
-            for form, fits in _forms(words):
+            for form, fits in _shorten(words):
                 short = rows.get(form, row)
                 if roots[short] != roots[row]:
                     holders[short].add(roots[row])
@@ -426,8 +428,8 @@ def _shorter_forms(keys: Sequence[str], roots: Sequence[int], marks: NDArray[np.
             yield short, row, len(keys[short]) / len(keys[row]), "shorter form"
 
 
-def _forms(words: list[str]) -> Iterator[tuple[str, bool]]:
-    """Yield what a name holds, and whether that may stand for it: "amundsen", "george bush"."""
+def _shorten(words: list[str]) -> Iterator[tuple[str, bool]]:
+    """Yield shorter forms of a name, and whether each may stand for it: "amundsen"."""
     n = len(words)
     for start in range(n):
         for stop in range(start + 1, n + (start > 0)):
@@ -445,5 +447,5 @@ def _can_stand_alone(key: str) -> bool:
 
 
 def _plainness(text: str) -> tuple[int, str]:
-    """Return what texts are ordered by, the shortest first, so that no other order matters."""
+    """Return the sort key of texts: shorter ones first, so that no other order matters."""
     return len(text), text

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.text import tokens
-from clew.text.chunking import Chunking, Window, chunk
+from clew.text.chunking import Chunking, Window, cut_windows
 from clew.text.normalize import collapse
-from clew.text.subchunks import halves
+from clew.text.subchunks import halve
 from clew.types import Document, title_heads
 
 Columns = dict[str, NDArray[np.generic]]
@@ -30,7 +30,7 @@ class Chunks:
         return [self.documents[d].text[w.start : w.end] for d, w in pairs]
 
     def titled_texts(self) -> list[tuple[str, int]]:
-        """Return what a model reads of each chunk, and where the chunk begins in it.
+        """Return the text of each chunk as a model reads it, and where the chunk begins in it.
 
         That is the document's title and the chunk's section, a line break and the chunk's text.
         """
@@ -40,7 +40,7 @@ class Chunks:
         return [(head + text, len(head)) for head, text in zip(heads, texts, strict=True)]
 
     def titled_parts(self) -> list[str]:
-        """Return what a model reads of each sub-chunk by itself: title, section and text."""
+        """Return the text of each sub-chunk as a model reads it: title, section and text."""
         texts = self.part_texts()
         places = self._part_places()
         heads = title_heads([each[0] for each in places], [each[1] for each in places], texts)
@@ -58,16 +58,16 @@ class Chunks:
         ]
 
 
-def cut(documents: Sequence[Document], chunking: Chunking) -> Chunks:
+def cut_chunks(documents: Sequence[Document], chunking: Chunking) -> Chunks:
     """Return the chunks of `documents`."""
     owners, windows, parts = [], [], []
     for d, document in enumerate(documents):
-        for window in chunk(document.text, document.body_start, chunking, document.headings):
+        for window in cut_windows(document.text, document.body_start, chunking, document.headings):
             owners.append(d)
             windows.append(window)
             if chunking.subchunk_depth:
                 place = window.start, window.end
-                parts.append(halves(document.text, *place, chunking.subchunk_depth, chunking.size))
+                parts.append(halve(document.text, *place, chunking.subchunk_depth, chunking.size))
     return Chunks(documents, owners, windows, parts if chunking.subchunk_depth else None)
 
 
@@ -82,7 +82,7 @@ def chunk_columns(chunks: Chunks) -> Columns:
 
 
 def subchunk_columns(chunks: Chunks) -> Columns:
-    """Return the sub-chunk layer's columns, nothing where chunks are not halved."""
+    """Return the sub-chunk layer's columns, or none if chunks are not halved."""
     if chunks.parts is None:
         return {}
     owners = [c for c, parts in enumerate(chunks.parts) for _ in parts]

@@ -8,7 +8,7 @@ import numpy as np
 
 from clew.layers.chunks import Chunks, Columns
 from clew.models import Tagger
-from clew.text.analyze import counted_terms
+from clew.text.analyze import count_terms
 from clew.text.keys import MAX_KEY
 from clew.text.names import title_span
 from clew.text.normalize import entity_key
@@ -36,11 +36,11 @@ def mention_columns(
     ]
     term_rows = {term: row for row, term in enumerate(terms)}
     texts = chunks.titled_texts()
-    terms_of = lru_cache(maxsize=1)(lambda c: frozenset(counted_terms(texts[c][0])))
+    terms_of = lru_cache(maxsize=1)(lambda c: frozenset(count_terms(texts[c][0])))
     owners = [c for c, window in enumerate(chunks.windows) for _ in window.sentences]
-    found = array("i")
+    numbers = array("i")
     for s, ((text, start, _), mentions) in enumerate(
-        zip(spans, _tagged(spans, tagger), strict=True)
+        zip(spans, _tag_batches(spans, tagger), strict=True)
     ):
         for mention in mentions:
             a, b = start + mention.start, start + mention.end
@@ -49,8 +49,8 @@ def mention_columns(
                 doubtful = is_doubtful(mention, text[start:a]) and key in terms_of(owners[s])
                 entity = rows.setdefault(key, len(rows))
                 term = term_rows[key] if doubtful else -1
-                found.extend((s, entity, a, b, LABELS.index(mention.label), term))
-    table = np.frombuffer(found, dtype=np.int32).reshape(-1, 6)
+                numbers.extend((s, entity, a, b, LABELS.index(mention.label), term))
+    table = np.frombuffer(numbers, dtype=np.int32).reshape(-1, 6)
     return {
         "document.title_entity": np.asarray(titles, dtype=np.int32),
         "mention.sentence": table[:, 0].copy(),
@@ -62,7 +62,7 @@ def mention_columns(
     }, list(rows)
 
 
-def _tagged(spans: Sequence[tuple[str, int, int]], tagger: Tagger) -> Iterator[list[Mention]]:
+def _tag_batches(spans: Sequence[tuple[str, int, int]], tagger: Tagger) -> Iterator[list[Mention]]:
     """Yield the mentions of each sentence, tagged some thousand at a time."""
     for begin in range(0, len(spans), _AT_ONCE):
         block = spans[begin : begin + _AT_ONCE]
@@ -85,7 +85,7 @@ def _title_row(title: str, rows: dict[str, int]) -> int:
     return rows.setdefault(key, len(rows)) if is_key(key) else -1
 
 
-def nameable(columns: Columns, n_entities: int) -> Sequence[int]:
+def find_nameable(columns: Columns, n_entities: int) -> Sequence[int]:
     """Return the entities that queries can be linked to: some mention is not a date."""
     labels, entities = columns["mention.label"], columns["mention.entity"]
     named = np.zeros(n_entities, dtype=bool)

@@ -1,4 +1,4 @@
-"""What was extracted from chunks to rows: statements with their mentions, triples, descriptions.
+"""Extractions to rows: statements with their mentions, triples, descriptions.
 
 Both builders give a batch without documents: its rows belong to chunks that the index has.
 """
@@ -14,10 +14,9 @@ import numpy as np
 from clew.layers.chunks import text_key
 from clew.layers.entities import is_doubtful, is_key
 from clew.layers.numbers import Numbers
-from clew.layers.vectors import embedded_names, name_columns, ragged_tokens
+from clew.layers.vectors import embed_names, name_columns, ragged_tokens
 from clew.models import Embedder, Models, gives_tokens
-from clew.snapshot.batch import Batch
-from clew.text.analyze import counted_terms
+from clew.text.analyze import count_terms
 from clew.text.normalize import collapse, entity_key
 from clew.types import (
     DATE,
@@ -42,25 +41,29 @@ Unnamed = Callable[[Sequence[str]], list[int]]  # which of these entity keys nee
 
 
 @dataclass(frozen=True, slots=True)
-class Extracted(Generic[Made_co]):
-    """What came out of one chunk; `chunk` is the store's own number of it."""
+class ChunkExtraction(Generic[Made_co]):
+    """The content of one chunk's extraction; `chunk` is the store's number of it."""
 
     chunk: int
     source: str  # one of SOURCES
-    made: Made_co
+    content: Made_co
 
 
-def statement_batch(
-    extracted: Sequence[Extracted[Sequence[str]]], models: Models, unnamed: Unnamed, *, late: bool
+def build_statement_batch(
+    extracted: Sequence[ChunkExtraction[Sequence[str]]],
+    models: Models,
+    unnamed: Unnamed,
+    *,
+    late: bool,
 ) -> Batch:
     """Return the rows of LLM-made units; a chunk without any keeps its sentences."""
-    texts = [text for each in extracted for text in each.made]
-    owners = [row for row, each in enumerate(extracted) for _ in each.made]
+    texts = [text for each in extracted for text in each.content]
+    owners = [row for row, each in enumerate(extracted) for _ in each.content]
     entities, terms = Numbers(), Numbers()
     mentions = []
-    for row, (text, found) in enumerate(zip(texts, models.tagger.tag(texts), strict=True)):
-        words = set(counted_terms(text))
-        for mention in found:
+    for row, (text, text_mentions) in enumerate(zip(texts, models.tagger.tag(texts), strict=True)):
+        words = set(count_terms(text))
+        for mention in text_mentions:
             key = entity_key(text[mention.start : mention.end])
             if is_key(key):
                 doubtful = is_doubtful(mention, text[: mention.start])
@@ -68,7 +71,7 @@ def statement_batch(
                 label = LABELS.index(mention.label)
                 mentions.append((row, entities[key], mention.start, mention.end, label, term))
     table = np.asarray(mentions, dtype=np.int32).reshape(-1, 6)
-    bytes_column, n_bytes = encoded(texts)
+    bytes_column, n_bytes = encode_texts(texts)
     columns: Columns = {
         **_extraction_columns(extracted, UNITS),
         "statement.extraction": np.asarray(owners, dtype=np.int32),
@@ -84,38 +87,38 @@ def statement_batch(
         "statement_mention.term": table[:, 5].copy(),
     }
     undated = {int(entity) for entity in table[table[:, 4] != DATE, 1]}
-    return _batch(columns, entities, terms, undated, unnamed, models.embedder)
+    return _build_batch(columns, entities, terms, undated, unnamed, models.embedder)
 
 
-def graph_batch(
-    extracted: Sequence[Extracted[Extraction]], models: Models, unnamed: Unnamed
+def build_graph_batch(
+    extracted: Sequence[ChunkExtraction[Extraction]], models: Models, unnamed: Unnamed
 ) -> Batch:
     """Return the rows of entities and triples; every end of a triple has a description row."""
     entities = Numbers()
     descriptions = [
         (row, entities[entity_key(each.name)], each)
         for row, item in enumerate(extracted)
-        for each in _all_described(item.made)
+        for each in _collect_described(item.content)
     ]
     triples = [
         (row, entities[entity_key(t.subject)], entities[entity_key(t.object)], t)
         for row, item in enumerate(extracted)
-        for t in item.made.triples
+        for t in item.content.triples
         if _is_key(t.subject) and _is_key(t.object)
     ]
-    relations, n_relation = encoded([collapse(t.relation) for *_, t in triples])
-    said, n_said = encoded([collapse(t.description) for *_, t in triples])
-    names, n_name = encoded([collapse(each.name) for *_, each in descriptions])
-    about, n_about = encoded([collapse(each.description) for *_, each in descriptions])
+    relations, n_relation = encode_texts([collapse(t.relation) for *_, t in triples])
+    triple_texts, n_said = encode_texts([collapse(t.description) for *_, t in triples])
+    names, n_name = encode_texts([collapse(each.name) for *_, each in descriptions])
+    about, n_about = encode_texts([collapse(each.description) for *_, each in descriptions])
     statements = [collapse(f"{t.subject} {t.relation} {t.object}") for *_, t in triples]
     profiled = [row for row, (*_, each) in enumerate(descriptions) if collapse(each.description)]
     profiles = [_profile(descriptions[row][-1]) for row in profiled]
     types = [ENTITY_TYPES.index(each.type) for *_, each in descriptions]
     columns: Columns = {
         **_extraction_columns(extracted, GRAPH),
-        "triple.extraction": _ints(row for row, *_ in triples),
-        "triple.subject": _ints(subject for _, subject, _, _ in triples),
-        "triple.object": _ints(target for _, _, target, _ in triples),
+        "triple.extraction": _to_int32(row for row, *_ in triples),
+        "triple.subject": _to_int32(subject for _, subject, _, _ in triples),
+        "triple.object": _to_int32(target for _, _, target, _ in triples),
         "triple.relation_key": np.asarray(
             [text_key(entity_key(t.relation)) for *_, t in triples], dtype=np.uint64
         ),
@@ -123,34 +126,34 @@ def graph_batch(
         "triple.n_relation": n_relation,
         "triple_relation.bytes": relations,
         "triple.n_description": n_said,
-        "triple_description.bytes": said,
+        "triple_description.bytes": triple_texts,
         "triple.vectors": models.embedder.embed(statements, kind="document"),
-        "description.extraction": _ints(row for row, *_ in descriptions),
-        "description.entity": _ints(entity for _, entity, _ in descriptions),
+        "description.extraction": _to_int32(row for row, *_ in descriptions),
+        "description.entity": _to_int32(entity for _, entity, _ in descriptions),
         "description.type": np.asarray(types, dtype=np.uint8),
         "description.n_name": n_name,
         "description_name.bytes": names,
         "description.n_text": n_about,
         "description_text.bytes": about,
-        "profile.description": _ints(profiled),
+        "profile.description": _to_int32(profiled),
         "profile.vectors": models.embedder.embed(profiles, kind="document"),
     }
     all_of_them = set(range(len(entities)))
-    return _batch(columns, entities, Numbers(), all_of_them, unnamed, models.embedder)
+    return _build_batch(columns, entities, Numbers(), all_of_them, unnamed, models.embedder)
 
 
-def _all_described(extraction: Extraction) -> list[Described]:
+def _collect_described(extraction: Extraction) -> list[Described]:
     """Return the entities of an extraction, once each, with the ends of its triples."""
-    found: dict[str, Described] = {}
+    by_key: dict[str, Described] = {}
     ends = (Described(name=end) for t in extraction.triples for end in _ends(t))
     for each in (*extraction.entities, *ends):
         if _is_key(each.name):
-            found.setdefault(entity_key(each.name), each)
-    return list(found.values())
+            by_key.setdefault(entity_key(each.name), each)
+    return list(by_key.values())
 
 
 def _profile(described: Described) -> str:
-    """Return what is embedded of an entity and what a text says of it."""
+    """Return the embedded text of an entity: its name and description."""
     return f"{collapse(described.name)}: {collapse(described.description)}"
 
 
@@ -163,10 +166,10 @@ def _is_key(name: str) -> bool:
     return is_key(entity_key(name))
 
 
-def _extraction_columns(extracted: Sequence[Extracted[Made_co]], kind: str) -> Columns:
+def _extraction_columns(extracted: Sequence[ChunkExtraction[Made_co]], kind: str) -> Columns:
     sources = [SOURCES.index(each.source) for each in extracted]
     return {
-        "extraction.chunk": _ints(each.chunk for each in extracted),
+        "extraction.chunk": _to_int32(each.chunk for each in extracted),
         "extraction.kind": np.full(len(extracted), KINDS.index(kind), dtype=np.uint8),
         "extraction.source": np.asarray(sources, dtype=np.uint8),
     }
@@ -183,7 +186,7 @@ def _statement_vectors(texts: Sequence[str], embedder: Embedder, *, late: bool) 
     }
 
 
-def _batch(
+def _build_batch(
     columns: Columns,
     entities: Numbers,
     terms: Numbers,
@@ -194,15 +197,15 @@ def _batch(
     """Return the batch, with the vectors of names that the index lacks."""
     keys = entities.texts()
     new = [i for i in unnamed(keys) if i in nameable]
-    names = name_columns(new, embedded_names([keys[i] for i in new], embedder))
+    names = name_columns(new, embed_names([keys[i] for i in new], embedder))
     return Batch(entities=keys, terms=terms.texts(), columns=columns | names)
 
 
-def _ints(values: Iterable[int]) -> NDArray[np.int32]:
+def _to_int32(values: Iterable[int]) -> NDArray[np.int32]:
     return np.asarray(list(values), dtype=np.int32)
 
 
-def encoded(texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
+def encode_texts(texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
     """Return texts as UTF-8 end to end, and each one's length in bytes."""
     encoded = [text.encode("utf-8", "replace") for text in texts]
     lengths = np.asarray([len(each) for each in encoded], dtype=np.int32)

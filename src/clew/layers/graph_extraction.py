@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from clew.layers.packing import closed, line, numbered, parts, reply_schema
+from clew.layers.packing import closed_schema, number_texts, reply_schema, split_reply, to_line
 from clew.models import Prompt
-from clew.prompts import prompt
-from clew.prompts.quoted import Excerpt, lines
+from clew.prompts import fill_prompt
+from clew.prompts.quoted import Excerpt, quote_lines
 from clew.text import tokens
 from clew.text.keys import has_key
 from clew.text.normalize import collapse, entity_key
@@ -32,10 +32,10 @@ _RELATION = {
     "description": _STRING,
     "strength": {"type": "integer"},
 }
-_GRAPH = closed(
+_GRAPH = closed_schema(
     {
-        "entities": {"type": "array", "items": closed(_ENTITY)},
-        "relations": {"type": "array", "items": closed(_RELATION)},
+        "entities": {"type": "array", "items": closed_schema(_ENTITY)},
+        "relations": {"type": "array", "items": closed_schema(_RELATION)},
     }
 )
 
@@ -59,16 +59,16 @@ def graph_prompt(texts: Sequence[str], hints: Sequence[Sequence[str]]) -> Prompt
     `hints` has for each text the terms whose spelling is preferred.
     """
     passages = []
-    for passage, preferred in zip(numbered(texts), hints, strict=True):
+    for passage, preferred in zip(number_texts(texts), hints, strict=True):
         passages.append(passage)
         if preferred:
-            passages.append(Excerpt("Spellings: ", ", ".join(map(line, preferred))))
-    return prompt(
+            passages.append(Excerpt("Spellings: ", ", ".join(map(to_line, preferred))))
+    return fill_prompt(
         "graph",
         schema=reply_schema(len(texts), _GRAPH),
         max_tokens=256 + 2 * expected_tokens(texts),
         types=", ".join(ENTITY_TYPES),
-        passages=lines(passages, none=""),
+        passages=quote_lines(passages, none=""),
     )
 
 
@@ -82,52 +82,52 @@ def read_graph(
     texts: Sequence[str],
     hints: Sequence[Sequence[str]] = (),
 ) -> list[Extraction | None]:
-    """Return the graph of each text in a reply; None where it has nothing for a text.
+    """Return the graph of each text in a reply, or None where the reply has none.
 
     A name must stand in its text or among its `hints`, whatever its case and punctuation, and
     neither pronouns nor clauses are names. Rows of one name, or of one triple, become one.
     """
-    found = []
-    given = hints or [()] * len(texts)
-    for part, text, preferred in zip(parts(data, len(texts)), texts, given, strict=True):
-        known = _Known(f" {entity_key(text)} ", frozenset(map(entity_key, preferred)))
-        entities = _entities(named_rows(part, "entities", _ENTITY), known)
-        triples = _triples(named_rows(part, "relations", _RELATION), known)
+    extractions = []
+    spellings = hints or [()] * len(texts)
+    for part, text, preferred in zip(split_reply(data, len(texts)), texts, spellings, strict=True):
+        known = _KnownNames(f" {entity_key(text)} ", frozenset(map(entity_key, preferred)))
+        entities = _entities(read_rows(part, "entities", _ENTITY), known)
+        triples = _triples(read_rows(part, "relations", _RELATION), known)
         some = entities or triples
-        found.append(Extraction(entities=entities, triples=triples) if some else None)
-    return found
+        extractions.append(Extraction(entities=entities, triples=triples) if some else None)
+    return extractions
 
 
-def without_article(name: str) -> str:
-    """Return a name without "the", "a" or "an" before it."""
+def strip_article(name: str) -> str:
+    """Return a name without a leading "the", "a" or "an"."""
     return _ARTICLE.sub("", name)
 
 
-def short_predicate(said: str) -> str:
+def shorten_predicate(predicate: str) -> str:
     """Return a predicate's first words."""
-    return " ".join(said.split()[:_MAX_PREDICATE_WORDS])
+    return " ".join(predicate.split()[:_MAX_PREDICATE_WORDS])
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """What names of one text can be made of."""
+class _KnownNames:
+    """The names that an extraction of one text may use."""
 
     words: str  # the text's, as in keys, with a space before each and behind the last
     hints: frozenset[str]  # keys
 
-    def name(self, said: str) -> str:
+    def resolve(self, text: str) -> str:
         """Return a name without its article, empty where it is none or not the text's."""
-        if said.casefold() in _NO_NAMES and not said.isupper():  # "WHO" and "US" are names
+        if text.casefold() in _NO_NAMES and not text.isupper():  # "WHO" and "US" are names
             return ""
-        name = without_article(said)
+        name = strip_article(text)
         key = entity_key(name)
         if not 0 < len(key.split()) <= _MAX_NAME_WORDS:
             return ""
         return name if has_key(self.words, key) or key in self.hints else ""
 
 
-def named_rows(part: Any, list_name: str, names: Iterable[str]) -> Iterator[list[str]]:  # noqa: ANN401
-    """Yield the values under `names` of each object in a list, empty for what is no string."""
+def read_rows(part: Any, list_name: str, names: Iterable[str]) -> Iterator[list[str]]:  # noqa: ANN401
+    """Yield the values under `names` of each object in a list, "" where one is no string."""
     rows = part.get(list_name) if isinstance(part, Mapping) else None
     for row in rows if isinstance(rows, list) else ():
         if isinstance(row, Mapping):
@@ -135,40 +135,40 @@ def named_rows(part: Any, list_name: str, names: Iterable[str]) -> Iterator[list
             yield [collapse(str(v)) if isinstance(v, str | int | float) else "" for v in values]
 
 
-def _entities(rows: Iterable[list[str]], known: _Known) -> tuple[Described, ...]:
-    found: dict[str, Described] = {}
+def _entities(rows: Iterable[list[str]], known: _KnownNames) -> tuple[Described, ...]:
+    by_key: dict[str, Described] = {}
     for said, type_, description in rows:
-        name = known.name(said)
+        name = known.resolve(said)
         if not name:
             continue
         kind = type_.casefold() if type_.casefold() in ENTITY_TYPES else "other"
-        first = found.setdefault(entity_key(name), Described(name=name))
-        found[entity_key(name)] = replace(
+        first = by_key.setdefault(entity_key(name), Described(name=name))
+        by_key[entity_key(name)] = replace(
             first,
             type=kind if first.type == "other" else first.type,
             description=first.description or description,
         )
-    return tuple(found.values())
+    return tuple(by_key.values())
 
 
-def _triples(rows: Iterable[list[str]], known: _Known) -> tuple[Triple, ...]:
-    found: dict[tuple[str, str, str], Triple] = {}
+def _triples(rows: Iterable[list[str]], known: _KnownNames) -> tuple[Triple, ...]:
+    by_keys: dict[tuple[str, str, str], Triple] = {}
     for subject, predicate, object_, description, strength in rows:
-        said = known.name(subject), short_predicate(predicate), known.name(object_)
+        said = known.resolve(subject), shorten_predicate(predicate), known.resolve(object_)
         keys = entity_key(said[0]), entity_key(said[1]), entity_key(said[2])
         if not all(keys) or keys[0] == keys[2]:
             continue
-        first = found.setdefault(keys, Triple(subject=said[0], relation=said[1], object=said[2]))
-        found[keys] = replace(
+        first = by_keys.setdefault(keys, Triple(subject=said[0], relation=said[1], object=said[2]))
+        by_keys[keys] = replace(
             first,
             description=first.description or description,
             strength=max(first.strength, _strength(strength)),
         )
-    return tuple(found.values())
+    return tuple(by_keys.values())
 
 
-def _strength(said: str) -> int:
+def _strength(text: str) -> int:
     try:
-        return round(min(max(float(said), 1), 10))
+        return round(min(max(float(text), 1), 10))
     except ValueError:  # no number
         return 1

@@ -20,12 +20,11 @@ from clew.layers.chunks import (
     subchunk_columns,
     text_key,
 )
-from clew.layers.extractions import encoded
+from clew.layers.extractions import encode_texts
 from clew.layers.numbers import Numbers
 from clew.layers.subjects import COLUMNS, OTHER, Subject, SubjectGraph, line_windows
 from clew.layers.terms import count_columns
-from clew.layers.vectors import embedded_names, name_columns
-from clew.snapshot.batch import Batch
+from clew.layers.vectors import embed_names, name_columns
 from clew.text.keys import name_key
 from clew.text.normalize import collapse
 from clew.types import ENTITY_TYPES, GRAPH, IMPORTED, KINDS, Described, Extraction, Triple
@@ -74,7 +73,7 @@ class Statements:
         return True
 
     def describe(self, described: Described, document_id: str) -> None:
-        """Take what is said of one entity."""
+        """Add a description of one entity."""
         key = self._key_of[self._name(described.name)]
         self._described.append((self._documents[document_id], key, described))
 
@@ -90,9 +89,11 @@ class Statements:
         counts = np.bincount(numbers, minlength=len(self._documents))
         return dict(zip(self._documents.texts(), counts.tolist(), strict=True))
 
-    def by_document(self, ids: Sequence[str]) -> Iterator[tuple[str, Extraction]]:
+    def iterate_documents(self, ids: Sequence[str]) -> Iterator[tuple[str, Extraction]]:
         """Yield each of the documents that are named, with what names it, as the file has it."""
-        names, relations, said = (s.texts() for s in (self._names, self._relations, self._said))
+        names, relations, descriptions = (
+            s.texts() for s in (self._names, self._relations, self._said)
+        )
         owners = np.asarray(self._columns["document"])
         order = np.argsort(owners, kind="stable")
         begins = np.searchsorted(owners[order], np.arange(len(self._documents) + 1))
@@ -110,15 +111,15 @@ class Statements:
                         subject=names[subject],
                         relation=relations[relation],
                         object=names[target],
-                        description=said[about],
+                        description=descriptions[about],
                         strength=strength,
                     )
                 )
             named = tuple(entities.get(number, ()))
             yield document_id, Extraction(entities=named, triples=tuple(triples))
 
-    def graph(self, without: Sequence[str] = ()) -> SubjectGraph:
-        """Return what names none of the documents in `without`, equal triples once."""
+    def to_graph(self, without: Sequence[str] = ()) -> SubjectGraph:
+        """Return the triples and descriptions of no document in `without`, equal triples once."""
         left = {self._documents[document_id] for document_id in without}
         kept = np.flatnonzero(~np.isin(np.asarray(self._columns["document"]), list(left)))
         columns = {name: np.asarray(self._columns[name])[kept] for name in COLUMNS}
@@ -126,7 +127,7 @@ class Statements:
         relations = self._relations.texts()
         relation_keys = np.asarray([text_key(name_key(r)) for r in relations], dtype=np.uint64)
         owner = key_of[columns["subject"]]
-        rows = _first_of_equal(
+        rows = _first_occurrences(
             [
                 owner,
                 relation_keys[columns["relation"]],
@@ -149,15 +150,15 @@ class Statements:
             key_of=key_of,
             relations=relations,
             relation_keys=relation_keys,
-            said=self._said.texts(),
+            descriptions=self._said.texts(),
             columns={name: column[rows] for name, column in columns.items()},
             owners=subjects,
             begins=np.searchsorted(place[owner[rows]], np.arange(len(subjects) + 1)),
-            described={key: _merged(several) for key, several in described.items()},
+            described={key: _merge_described(several) for key, several in described.items()},
         )
 
 
-def _first_of_equal(columns: Sequence[NDArray[np.generic]]) -> NDArray[np.intp]:
+def _first_occurrences(columns: Sequence[NDArray[np.generic]]) -> NDArray[np.intp]:
     """Return where each distinct row of (n,) columns first stands, ascending."""
     order = np.lexsort(columns)
     is_new = np.ones(len(order), dtype=bool)
@@ -165,20 +166,20 @@ def _first_of_equal(columns: Sequence[NDArray[np.generic]]) -> NDArray[np.intp]:
     return np.sort(order[is_new])
 
 
-def _merged(several: Sequence[Described]) -> Described:
-    """Return what several places of a file say of one entity."""
-    said = dict.fromkeys(collapse(each.description) for each in several)
+def _merge_described(several: Sequence[Described]) -> Described:
+    """Return several descriptions of one entity as one."""
+    texts = dict.fromkeys(collapse(each.description) for each in several)
     return Described(
         name=collapse(several[0].name),
         type=next((each.type for each in several if each.type != OTHER), OTHER),
-        description=" ".join(filter(None, said)),
+        description=" ".join(filter(None, texts)),
     )
 
 
 # -- rows -----------------------------------------------------------------------------------------
 
 
-def imported_batch(
+def build_imported_batch(
     graph: SubjectGraph,
     subjects: Sequence[Subject],
     chunking: Chunking,
@@ -192,12 +193,12 @@ def imported_batch(
     A chunk is not halved: where others are, it is its own only sub-chunk. `late` says that chunks
     have token vectors; these have none of them.
     """
-    cut, chunk = _cut(subjects, chunking)
+    cut, chunk = _cut_subjects(subjects, chunking)
     rows = np.concatenate([np.arange(s.rows.start, s.rows.stop) for s in subjects])
     triples = {name: column[rows] for name, column in graph.columns.items()}
     ends = [graph.key_of[triples[end]] for end in ("subject", "object")]
-    described = _described(graph, subjects, cut, triples, chunk)
-    keys, numbers = _numbered(described.entity)
+    described = _describe_chunks(graph, subjects, cut, triples, chunk)
+    keys, numbers = _number_values(described.entity)
     counted, terms = count_columns(cut)
     vectors = embedder.embed(_statements(graph, triples), kind="document")
     chunk_vectors = _chunk_vectors(cut, chunk, vectors, embedder)
@@ -225,22 +226,22 @@ def imported_batch(
         columns["token.vectors"] = np.zeros((0, embedder.dimension), dtype=np.int8)
     entities = [graph.keys[key] for key in keys.tolist()]
     new = unnamed(entities)
-    columns |= name_columns(new, embedded_names([entities[i] for i in new], embedder))
+    columns |= name_columns(new, embed_names([entities[i] for i in new], embedder))
     documents = [subject.document for subject in subjects]
     return Batch(documents=documents, entities=entities, terms=terms, columns=columns)
 
 
-def _cut(subjects: Sequence[Subject], chunking: Chunking) -> tuple[Chunks, Ints]:
+def _cut_subjects(subjects: Sequence[Subject], chunking: Chunking) -> tuple[Chunks, Ints]:
     """Return the chunks of subjects, and the chunk of each of their triples."""
     owners: list[int] = []
     windows: list[Window] = []
     chunk: list[int] = []
     for place, subject in enumerate(subjects):
-        found, of_line = line_windows(subject.document.text.split("\n"), chunking.size)
+        subject_windows, of_line = line_windows(subject.document.text.split("\n"), chunking.size)
         of_triple = of_line[len(of_line) - len(subject.rows) :]
         chunk += [len(windows) + window for window in of_triple]
-        owners += [place] * len(found)
-        windows += found
+        owners += [place] * len(subject_windows)
+        windows += subject_windows
     parts = [[(w.start, w.end)] for w in windows] if chunking.subchunk_depth else None
     documents = [subject.document for subject in subjects]
     return Chunks(documents, owners, windows, parts), np.asarray(chunk, dtype=np.int32)
@@ -281,8 +282,8 @@ class _ImportedDescriptions:
     about: Sequence[Described | None]
 
     def columns(self) -> Columns:
-        names, n_name = encoded(self.names)
-        said, n_text = encoded([each.description if each else "" for each in self.about])
+        names, n_name = encode_texts(self.names)
+        texts, n_text = encode_texts([each.description if each else "" for each in self.about])
         types = [ENTITY_TYPES.index(each.type) if each else 0 for each in self.about]
         return {
             "description.extraction": self.chunk.astype(np.int32),
@@ -290,17 +291,17 @@ class _ImportedDescriptions:
             "description.n_name": n_name,
             "description_name.bytes": names,
             "description.n_text": n_text,
-            "description_text.bytes": said,
+            "description_text.bytes": texts,
             "profile.description": np.flatnonzero(n_text).astype(np.int32),
         }
 
     def profiles(self) -> list[str]:
-        """Return what is embedded of each description with a text."""
+        """Return the embedded text of each description that has a text."""
         pairs = zip(self.names, self.about, strict=True)
         return [f"{name}: {each.description}" for name, each in pairs if each and each.description]
 
 
-def _described(
+def _describe_chunks(
     graph: SubjectGraph,
     subjects: Sequence[Subject],
     cut: Chunks,
@@ -314,7 +315,7 @@ def _described(
     chunks = np.concatenate([first, np.repeat(chunk, 2)])
     entities = np.concatenate([[subject.key for subject in subjects], graph.key_of[ends]])
     order = np.argsort(chunks, kind="stable")
-    rows = order[_first_of_equal([chunks[order], entities[order]])]
+    rows = order[_first_occurrences([chunks[order], entities[order]])]
     names = graph.names
     return _ImportedDescriptions(
         chunk=chunks[rows],
@@ -324,7 +325,7 @@ def _described(
     )
 
 
-def _numbered(
+def _number_values(
     values: NDArray[np.integer],
 ) -> tuple[NDArray[np.integer], Callable[[ArrayLike], Ints]]:
     """Return the distinct values by first occurrence, and what gives the place of each of them."""
@@ -344,13 +345,15 @@ def _extraction_columns(n_chunks: int) -> Columns:
 
 
 def _triple_columns(graph: SubjectGraph, triples: Mapping[str, Ints]) -> Columns:
-    relations, n_relation = encoded([graph.relations[i] for i in triples["relation"].tolist()])
-    said, n_said = encoded([graph.said[i] for i in triples["description"].tolist()])
+    relations, n_relation = encode_texts([graph.relations[i] for i in triples["relation"].tolist()])
+    descriptions, n_said = encode_texts(
+        [graph.descriptions[i] for i in triples["description"].tolist()]
+    )
     return {
         "triple.relation_key": graph.relation_keys[triples["relation"]],
         "triple.strength": triples["strength"].astype(np.uint8),
         "triple.n_relation": n_relation,
         "triple_relation.bytes": relations,
         "triple.n_description": n_said,
-        "triple_description.bytes": said,
+        "triple_description.bytes": descriptions,
     }

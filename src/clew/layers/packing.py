@@ -21,47 +21,47 @@ _SHORT_TOKENS = 40
 _LIMIT = 256  # tokens of texts that share a prompt
 
 
-def packs(sizes: Sequence[int], *, limit: int = _LIMIT, most: int = 8) -> list[list[int]]:
+def pack(sizes: Sequence[int], *, limit: int = _LIMIT, most: int = 8) -> list[list[int]]:
     """Return the positions of `sizes`, in order, in groups that share a prompt.
 
     A group has at most `most` texts of at most `limit` tokens together; a longer text stands
     alone. Texts that share a prompt also share the tokens of its instruction.
     """
     groups: list[list[int]] = []
-    held = 0
+    n_held = 0
     for position, size in enumerate(sizes):
-        if groups and len(groups[-1]) < most and held + size <= limit:
+        if groups and len(groups[-1]) < most and n_held + size <= limit:
             groups[-1].append(position)
-            held += size
+            n_held += size
         else:
             groups.append([position])
-            held = size
+            n_held = size
     return groups
 
 
-def packs_of(texts: Sequence[str], sizes: Sequence[int]) -> list[list[int]]:
+def pack_texts(texts: Sequence[str], sizes: Sequence[int]) -> list[list[int]]:
     """Return the packs of texts of these sizes; one that imitates a prompt stands alone."""
     alone = [_LIMIT + 1 if imitates(text) else 0 for text in texts]
-    return packs(list(map(max, sizes, alone)))
+    return pack(list(map(max, sizes, alone)))
 
 
-def line(text: str) -> str:
+def to_line(text: str) -> str:
     """Return `text` on one line, with a bar in place of each line break."""
     return _BAR.join(filter(None, map(collapse, text.splitlines())))
 
 
-def numbered(texts: Sequence[str]) -> list[Excerpt]:
-    """Return each text as one line that begins with its number, from 1, in brackets."""
-    return [Excerpt(f"[{number}] ", line(text)) for number, text in enumerate(texts, 1)]
+def number_texts(texts: Sequence[str]) -> list[Excerpt]:
+    """Return each text as one line that begins with its number in brackets."""
+    return [Excerpt(f"[{number}] ", to_line(text)) for number, text in enumerate(texts, 1)]
 
 
-def short(text: str) -> str:
-    """Return the beginning of an entity's or triple's text, as one line of at most 40 tokens."""
+def shorten(text: str) -> str:
+    """Return the beginning of a text as one line of at most 40 tokens."""
     return tokens.truncate(collapse(text), _SHORT_TOKENS)
 
 
-def places(numbers: Iterable[float], n: int) -> list[int]:
-    """Return the places, from 0, of the numbers 1 to `n`, each once; there are no others.
+def valid_places(numbers: Iterable[float], n: int) -> list[int]:
+    """Return the places, from 0, of the distinct numbers from 1 to `n`.
 
     JSON may write a whole number as 2.0.
     """
@@ -70,11 +70,11 @@ def places(numbers: Iterable[float], n: int) -> list[int]:
 
 def reply_schema(n_texts: int, part: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of a reply with one `part` for each of `n_texts` numbered texts."""
-    return closed({str(number): part for number in range(1, n_texts + 1)})
+    return closed_schema({str(number): part for number in range(1, n_texts + 1)})
 
 
-def closed(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object with these properties, all of them and no other."""
+def closed_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object with exactly these properties."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -83,8 +83,8 @@ def closed(properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def parts(data: Any, n_texts: int) -> list[Any]:  # noqa: ANN401 -- parsed JSON
-    """Return what a reply has under the number of each text, None where it has nothing."""
+def split_reply(data: Any, n_texts: int) -> list[Any]:  # noqa: ANN401 -- parsed JSON
+    """Return the part of a reply for each numbered text, or None."""
     if not isinstance(data, Mapping):
         return [None] * n_texts
     return [data.get(str(number)) for number in range(1, n_texts + 1)]

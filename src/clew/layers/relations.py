@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import InputError
 from clew.layers.entities import is_key
-from clew.layers.graph_extraction import named_rows, short_predicate, without_article
-from clew.layers.packing import closed, line, numbered, parts, reply_schema
-from clew.layers.salient import LONGEST, THRESHOLD, as_written, salient_rates
-from clew.prompts import prompt
-from clew.prompts.quoted import Excerpt, lines
+from clew.layers.graph_extraction import read_rows, shorten_predicate, strip_article
+from clew.layers.packing import closed_schema, number_texts, reply_schema, split_reply, to_line
+from clew.layers.salient import LONGEST, THRESHOLD, salient_rates, spell_terms
+from clew.prompts import fill_prompt
+from clew.prompts.quoted import Excerpt, quote_lines
 from clew.text import tokens
 from clew.text.normalize import entity_key
 from clew.types import Described, Extraction, Triple
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 LEAST = 2  # terms of a text that an LLM is asked about
 _NAMES = ("subject", "predicate", "object")
 _RELATION = {name: {"type": "string"} for name in _NAMES}
-_RELATIONS = closed({"relations": {"type": "array", "items": closed(_RELATION)}})
+_RELATIONS = closed_schema({"relations": {"type": "array", "items": closed_schema(_RELATION)}})
 _RATIO = 1.0  # completion tokens for each token of a text: a guess, no model was measured
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """What makes an n-gram of a text a statistical entity of it; see `salient_rates`."""
+class TermSettings:
+    """The settings by which n-grams are statistical entities; see `salient_rates`."""
 
     threshold: float = THRESHOLD  # that its rate exceeds, from 0 to below 1 [τ]
     longest: int = LONGEST  # words [b]
@@ -49,46 +49,46 @@ class Terms:
                 f"statistical entities have at least 1 word, so the most is not {self.longest}"
             )
 
-    def recipe(self) -> dict[str, Scalar]:
+    def to_recipe(self) -> dict[str, Scalar]:
         """Return this as the recipe of an index has it."""
         return {"entity_threshold": float(self.threshold), "entity_words": self.longest}
 
     @classmethod
-    def of_recipe(cls, recipe: Mapping[str, Any]) -> Terms | None:
-        """Return what a recipe has; None where the LLM named the entities, or none was asked."""
+    def from_recipe(cls, recipe: Mapping[str, Any]) -> TermSettings | None:
+        """Return the settings in a recipe, or None if no terms were given to an LLM."""
         if "entity_threshold" not in recipe:
             return None
         return cls(recipe["entity_threshold"], recipe["entity_words"])
 
 
-def statistical_terms(texts: Sequence[str], terms: Terms) -> list[list[str]]:
+def statistical_terms(texts: Sequence[str], terms: TermSettings) -> list[list[str]]:
     """Return the statistical entities of each text as it spells them, in its order.
 
     How rare an n-gram is depends on all `texts`. Names of one key are one.
     """
     rates, ngrams = salient_rates(texts, longest=terms.longest, threshold=terms.threshold)
     ends = rates.indptr.tolist()
-    found = []
+    spellings = []
     for text, start, end in zip(texts, ends, ends[1:], strict=False):
         names: dict[str, str] = {}
-        said = as_written([ngrams[i] for i in rates.indices[start:end].tolist()], text)
-        for name in said:
+        spelled = spell_terms([ngrams[i] for i in rates.indices[start:end].tolist()], text)
+        for name in spelled:
             if is_key(entity_key(name)):
                 names.setdefault(entity_key(name), name)
-        found.append(list(names.values()))
-    return found
+        spellings.append(list(names.values()))
+    return spellings
 
 
 def relations_prompt(texts: Sequence[str], listed: Sequence[Sequence[str]]) -> Prompt:
     """Return the prompt that asks for the relations among the `listed` terms of each text."""
     passages = []
-    for passage, terms in zip(numbered(texts), listed, strict=True):
-        passages += [passage, Excerpt("Terms: ", "; ".join(map(line, terms)))]
-    return prompt(
+    for passage, terms in zip(number_texts(texts), listed, strict=True):
+        passages += [passage, Excerpt("Terms: ", "; ".join(map(to_line, terms)))]
+    return fill_prompt(
         "relations",
         schema=reply_schema(len(texts), _RELATIONS),
         max_tokens=256 + 2 * expected_tokens(texts),
-        passages=lines(passages, none=""),
+        passages=quote_lines(passages, none=""),
     )
 
 
@@ -107,31 +107,35 @@ def read_relations(
     the list. A text may have no relation; None where the reply has no list for it, or one of which
     nothing can be taken.
     """
-    found: list[Extraction | None] = []
-    for part, terms in zip(parts(data, len(listed)), listed, strict=True):
-        said = part.get("relations") if isinstance(part, Mapping) else None
-        if not isinstance(said, list):
-            found.append(None)
+    extractions: list[Extraction | None] = []
+    for part, terms in zip(split_reply(data, len(listed)), listed, strict=True):
+        listed_relations = part.get("relations") if isinstance(part, Mapping) else None
+        if not isinstance(listed_relations, list):
+            extractions.append(None)
             continue
         triples = _triples(part, {entity_key(term): term for term in terms})
         entities = tuple(Described(name=term) for term in terms)
-        some = triples or not said
-        found.append(Extraction(entities=entities, triples=triples) if some else None)
-    return found
+        some = triples or not listed_relations
+        extractions.append(Extraction(entities=entities, triples=triples) if some else None)
+    return extractions
 
 
 def _triples(part: Mapping[str, Any], names: Mapping[str, str]) -> tuple[Triple, ...]:
     """Return the distinct triples of a reply's part whose ends are two of the names, by key."""
     triples: dict[tuple[str, str, str], Triple] = {}
-    for subject, predicate, object_ in named_rows(part, "relations", _NAMES):
-        said = _known(subject, names), short_predicate(predicate), _known(object_, names)
-        keys = entity_key(said[0]), entity_key(said[1]), entity_key(said[2])
+    for subject, predicate, object_ in read_rows(part, "relations", _NAMES):
+        spelled = (
+            _resolve_name(subject, names),
+            shorten_predicate(predicate),
+            _resolve_name(object_, names),
+        )
+        keys = entity_key(spelled[0]), entity_key(spelled[1]), entity_key(spelled[2])
         if all(keys) and keys[0] != keys[2]:
-            made = Triple(subject=said[0], relation=said[1], object=said[2])
-            triples.setdefault(keys, made)
+            triple = Triple(subject=spelled[0], relation=spelled[1], object=spelled[2])
+            triples.setdefault(keys, triple)
     return tuple(triples.values())
 
 
-def _known(said: str, names: Mapping[str, str]) -> str:
-    """Return the listed name that is meant, empty where there is none."""
-    return names.get(entity_key(said)) or names.get(entity_key(without_article(said)), "")
+def _resolve_name(name: str, names: Mapping[str, str]) -> str:
+    """Return the listed name with the key of `name`, or ""."""
+    return names.get(entity_key(name)) or names.get(entity_key(strip_article(name)), "")

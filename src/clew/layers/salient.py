@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array
 
-from clew.algo.salience import above, count_ngrams, entity_rates, entries
+from clew.algo.salience import count_ngrams, entity_rates, keep_entries, mark_salient
 from clew.algo.topk import top_k
 from clew.layers.numbers import Numbers
-from clew.text.ngrams import bleu_tokens, content_words, pieces
+from clew.text.ngrams import bleu_tokens, content_words, split_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -45,11 +45,11 @@ def salient_terms(
     rates, terms = salient_rates(
         texts, longest=longest, threshold=threshold, score=score, nested=nested
     )
-    found = []
+    chosen_terms = []
     for start, end in zip(rates.indptr, rates.indptr[1:], strict=False):
         best = rates.indices[start:end][top_k(rates.data[start:end], most)]
-        found.append([terms[term] for term in best.tolist()])
-    return found
+        chosen_terms.append([terms[term] for term in best.tolist()])
+    return chosen_terms
 
 
 def salient_rates(
@@ -66,38 +66,38 @@ def salient_rates(
     inside a longer one that stands there as often is left out, unless `nested`. Terms are numbered,
     and the entries of a row ordered, as they stand in the texts. O(n-grams of all texts), sorted.
     """
-    counted = CountedTexts.of(texts, longest)
+    counted = TextNgrams.from_texts(texts, longest)
     ngrams = counted.ngrams
     lengths = np.ones(len(texts), dtype=np.int64)  # which "eq2" alone looks at
     if score == "eq2":
         lengths = np.array([len(bleu_tokens(text)) for text in texts], dtype=np.int64)
     rates = entity_rates(ngrams.counts, lengths, score=score)
-    kept = above(rates, threshold)
+    kept = mark_salient(rates, threshold)
     if not nested:
         kept &= ~ngrams.inside
-    rates = entries(rates, kept)
+    rates = keep_entries(rates, kept)
     columns, first, terms = np.unique(rates.indices, return_index=True, return_inverse=True)
     order = np.argsort(first)
     number = np.empty(len(columns), dtype=np.int32)
     number[order] = np.arange(len(columns))
-    found = csr_array((rates.data, number[terms], rates.indptr), shape=(len(texts), len(columns)))
-    return found, counted.written(np.flatnonzero(kept)[first[order]])
+    salient = csr_array((rates.data, number[terms], rates.indptr), shape=(len(texts), len(columns)))
+    return salient, counted.spell(np.flatnonzero(kept)[first[order]])
 
 
 @dataclass(frozen=True, slots=True)
-class CountedTexts:
+class TextNgrams:
     """The n-grams of texts, in the order in which they stand there first."""
 
     ngrams: Ngrams
     _words: _ContentWords
 
     @classmethod
-    def of(cls, texts: Sequence[str], longest: int) -> CountedTexts:
-        words = _read(texts)
-        given = words.numbers, words.added, words.joins, words.begins, longest
-        return cls(count_ngrams(*given), words)
+    def from_texts(cls, texts: Sequence[str], longest: int) -> TextNgrams:
+        words = _read_words(texts)
+        counted_words = words.numbers, words.added, words.joins, words.begins, longest
+        return cls(count_ngrams(*counted_words), words)
 
-    def written(self, chosen: NDArray[np.integer]) -> list[str]:
+    def spell(self, chosen: NDArray[np.integer]) -> list[str]:
         """Return some n-grams, by their places among the entries of all texts."""
         places, sizes = self.ngrams.places[chosen].tolist(), self.ngrams.sizes[chosen].tolist()
         return [self._words.text(*at) for at in zip(places, sizes, strict=True)]
@@ -109,17 +109,17 @@ class CountedTexts:
             for words in self._words.spellings
         )
         places, sizes = self.ngrams.places, self.ngrams.sizes
-        found = first[self._words.numbers[places]]
+        hashes = first[self._words.numbers[places]]
         for i in range(1, int(sizes.max(initial=1))):
             longer = sizes > i
-            found[longer] *= _FACTOR
-            found[longer] += more[self._words.added[places[longer] + i]]
-        return np.asarray(found)
+            hashes[longer] *= _FACTOR
+            hashes[longer] += more[self._words.added[places[longer] + i]]
+        return np.asarray(hashes)
 
 
 def _hash(word: str) -> int:
-    found = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8)
-    return int.from_bytes(found.digest(), "little")
+    digest = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8)
+    return int.from_bytes(digest.digest(), "little")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,15 +139,17 @@ class _ContentWords:
         return "".join([words[self.numbers[place]], *(added[number] for number in rest)])
 
 
-def _read(texts: Sequence[str]) -> _ContentWords:
+def _read_words(texts: Sequence[str]) -> _ContentWords:
     """Return the content words of texts; equal pieces of them are read once."""
     rows: dict[str, int] = {}
-    read = [
-        np.array([rows.setdefault(piece, len(rows)) for piece in pieces(text)], dtype=np.int32)
+    pieces = [
+        np.array(
+            [rows.setdefault(piece, len(rows)) for piece in split_pieces(text)], dtype=np.int32
+        )
         for text in texts
     ]
-    stream = np.concatenate([np.empty(0, dtype=np.int32), *read])
-    ends = np.cumsum([0, *map(len, read)])
+    stream = np.concatenate([np.empty(0, dtype=np.int32), *pieces])
+    ends = np.cumsum([0, *map(len, pieces)])
     words, added = Numbers(), Numbers()
     numbers, more, joins, closes, sizes = (array(kind) for kind in "iibbi")
     for piece in map(content_words, rows):
@@ -172,35 +174,35 @@ def _read(texts: Sequence[str]) -> _ContentWords:
     )
 
 
-def hints(texts: Sequence[str]) -> list[list[str]]:
+def find_hints(texts: Sequence[str]) -> list[list[str]]:
     """Return the salient terms of each text as it spells them, for a prompt to prefer."""
     pairs = zip(salient_terms(texts), texts, strict=True)
-    return [list(dict.fromkeys(as_written(terms, text))) for terms, text in pairs]
+    return [list(dict.fromkeys(spell_terms(terms, text))) for terms, text in pairs]
 
 
-def as_written(terms: Iterable[str], text: str) -> list[str]:
-    """Return each term as `text` first spells it; of one that cuts through a name, the name.
+def spell_terms(terms: Iterable[str], text: str) -> list[str]:
+    """Return each term as `text` spells it first; a term that cuts a name becomes the name.
 
     That is one that has some words with a capital and others without: "Colin Archer built". A
     term that the text does not spell in one piece is left as it is.
     """
     plain = " ".join(text.split())
-    folded = _folded(plain)
-    found = []
+    folded = _fold(plain)
+    spelled = []
     for term in terms:
         start = _find(term, folded)
         words = (term if start < 0 else plain[start : start + len(term)]).split()
         runs = [(named, " ".join(run)) for named, run in groupby(words, _has_capital)]
         kept = [run for named, run in runs if named or len(runs) == 1]
-        found.append(max(kept, key=len))
-    return found
+        spelled.append(max(kept, key=len))
+    return spelled
 
 
 def _has_capital(word: str) -> bool:
     return word[0].isupper()
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     """Return `text` without capitals, as long as it is."""
     folded = text.casefold()
     if len(folded) != len(text):
@@ -219,8 +221,8 @@ def _find(term: str, text: str) -> int:
 def _is_edge(text: str, place: int) -> bool:
     """Say whether a word begins or ends at a place."""
     before, behind = text[place - 1 : place], text[place : place + 1]
-    return _is_of_a_word(before) != _is_of_a_word(behind)
+    return _is_word_character(before) != _is_word_character(behind)
 
 
-def _is_of_a_word(character: str) -> bool:
+def _is_word_character(character: str) -> bool:
     return character.isalnum() or character == "_"

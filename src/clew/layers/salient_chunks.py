@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from clew.algo.links import expanded
-from clew.algo.salience import above, entity_rates
+from clew.algo.links import expand_ranges
+from clew.algo.salience import entity_rates, mark_salient
 from clew.layers.entities import is_key
-from clew.layers.extractions import encoded
+from clew.layers.extractions import encode_texts
 from clew.layers.numbers import Numbers
-from clew.layers.salient import CountedTexts, as_written
+from clew.layers.salient import TextNgrams, spell_terms
 from clew.text.keys import name_key
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.layers.relations import Terms
-    from clew.snapshot import Snapshot
+    from clew.layers.relations import TermSettings
+    from clew.types import Snapshot
 
     Arrays = Mapping[str, NDArray[Any]]
     Rows = NDArray[np.integer]
@@ -38,7 +38,7 @@ _TOO_LONG = -1  # in place of the number of a key
 
 
 def salient_arrays(
-    snapshot: Snapshot, terms: Terms, last: Arrays | None, earlier: Rows
+    snapshot: Snapshot, terms: TermSettings, last: Arrays | None, earlier: Rows
 ) -> dict[str, NDArray[Any]]:
     """Return the salient terms of all chunks as arrays; docs/format.md has the names.
 
@@ -48,12 +48,12 @@ def salient_arrays(
     chunks = np.flatnonzero(snapshot.are_texts())
     then = np.full(len(earlier), -1, dtype=np.int64)
     then[chunks] = earlier[chunks]
-    new = _Read.of(snapshot, chunks[then[chunks] < 0], terms.longest)
-    known = _Grams.none() if last is None else _Grams.of_arrays(last)
-    grams = known.merged(_Grams.of_texts(new.counted), then, new.rows)
-    rates, salient = _rated(grams, chunks, terms)
+    new = _ReadChunks.from_snapshot(snapshot, chunks[then[chunks] < 0], terms.longest)
+    known = _Grams.empty() if last is None else _Grams.from_arrays(last)
+    grams = known.merge(_Grams.from_texts(new.counted), then, new.rows)
+    rates, salient = _rate_ngrams(grams, chunks, terms)
     is_changed = grams.differ(salient) & (then >= 0)
-    changed = _Read.of(snapshot, np.flatnonzero(is_changed), terms.longest)
+    changed = _ReadChunks.from_snapshot(snapshot, np.flatnonzero(is_changed), terms.longest)
     spellings, keys = ([], {}) if last is None else _known_names(last)
     numbers = {spelling: number for number, spelling in enumerate(spellings)}
     n_said = _sums(salient, np.diff(grams.begins))
@@ -63,44 +63,48 @@ def salient_arrays(
         kept = np.flatnonzero((then >= 0) & ~is_changed)
         began = np.append(0, np.cumsum(known.n_salient()))
         said[_places(begins, kept)] = last["said"][_places(began, then[kept])]
-    for read in (new, changed):
-        names = read.names(salient[_places(grams.begins, read.rows)], n_said[read.rows])
-        said[_places(begins, read.rows)] = [numbers.setdefault(n, len(numbers)) for n in names]
+    for chunks_read in (new, changed):
+        names = chunks_read.names(
+            salient[_places(grams.begins, chunks_read.rows)], n_said[chunks_read.rows]
+        )
+        said[_places(begins, chunks_read.rows)] = [
+            numbers.setdefault(n, len(numbers)) for n in names
+        ]
     owners = np.repeat(np.arange(len(then)), n_said)
-    named = named_arrays(list(numbers), keys, said, owners, rates[salient], len(then))
+    named = arrays_from_spellings(list(numbers), keys, said, owners, rates[salient], len(then))
     return {**named, **grams.arrays(salient)}
 
 
-def written_arrays(
+def arrays_from_rates(
     rates: csr_array, terms: Sequence[str], texts: Sequence[str], chunks: Rows, n_chunks: int
 ) -> dict[str, NDArray[Any]]:
     """Return the names and rates of other salient terms, as `salient_rates` gives them."""
     ends = pairwise(rates.indptr.tolist())
     numbers: dict[str, int] = {}
-    said = [
+    spellings_used = [
         numbers.setdefault(name, len(numbers))
         for text, (a, b) in zip(texts, ends, strict=True)
-        for name in as_written([terms[term] for term in rates.indices[a:b].tolist()], text)
+        for name in spell_terms([terms[term] for term in rates.indices[a:b].tolist()], text)
     ]
     owners = np.repeat(chunks, np.diff(rates.indptr))
-    places = np.array(said, dtype=np.int64)
-    return named_arrays(list(numbers), {}, places, owners, rates.data, n_chunks)
+    places = np.array(spellings_used, dtype=np.int64)
+    return arrays_from_spellings(list(numbers), {}, places, owners, rates.data, n_chunks)
 
 
-def named_arrays(
+def arrays_from_spellings(
     spellings: Sequence[str],
     keys: Mapping[str, str],
-    said: Rows,
+    spelling_rows: Rows,
     owners: Rows,
     rates: NDArray[np.floating],
     n_chunks: int,
 ) -> dict[str, NDArray[Any]]:
     """Return the names of salient terms, by first occurrence, and the rate of each in each chunk.
 
-    (m,) `said` are the numbers of the spellings, `owners` the chunks, ascending, and `rates` what
-    they have there. `keys` are those of spellings that are known.
+    (m,) `spelling_rows` are the numbers of the spellings, `owners` the chunks, ascending, and
+    `rates` what they have there. `keys` are those of spellings that are known.
     """
-    used, first, place = np.unique(said, return_index=True, return_inverse=True)
+    used, first, place = np.unique(spelling_rows, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order))
@@ -110,11 +114,11 @@ def named_arrays(
     for i, spelling in enumerate(own):
         key = keys.get(spelling) or name_key(spelling)
         of_key[i] = numbers[key] if is_key(key) else _TOO_LONG
-    found = of_key[rank[place]]
-    named = found >= 0
-    by_chunk = greatest(owners[named], found[named], rates[named], (n_chunks, len(numbers)))
-    letters, n_bytes = encoded(own)
-    key_letters, key_bytes = encoded(numbers.texts())
+    names = of_key[rank[place]]
+    named = names >= 0
+    by_chunk = max_matrix(owners[named], names[named], rates[named], (n_chunks, len(numbers)))
+    letters, n_bytes = encode_texts(own)
+    key_letters, key_bytes = encode_texts(numbers.texts())
     return {
         "spellings": letters,
         "spelling.bytes": n_bytes,
@@ -140,31 +144,33 @@ def keys_of(arrays: Arrays) -> list[str]:
     return _texts(arrays, "keys", "key.bytes")
 
 
-def greatest(rows: Rows, columns: Rows, values: NDArray[Any], shape: tuple[int, int]) -> csr_array:
+def max_matrix(
+    rows: Rows, columns: Rows, values: NDArray[Any], shape: tuple[int, int]
+) -> csr_array:
     """Return the matrix of some entries, float32; of several in one place the greatest."""
     keys = rows.astype(np.int64) * shape[1] + columns
     order = np.lexsort((-values, keys))
     places, first = np.unique(keys[order], return_index=True)
     ends = np.searchsorted(places, np.arange(shape[0] + 1) * shape[1])
-    found = values[order[first]].astype(np.float32)
-    return csr_array((found, places % max(1, shape[1]), ends), shape=shape)
+    greatest = values[order[first]].astype(np.float32)
+    return csr_array((greatest, places % max(1, shape[1]), ends), shape=shape)
 
 
 def _known_names(arrays: Arrays) -> tuple[list[str], dict[str, str]]:
-    """Return the spellings that arrays hold, and the keys of those that have one."""
+    """Return the spellings in the arrays, and the key of each spelling that has one."""
     spellings, keys = _texts(arrays, "spellings", "spelling.bytes"), keys_of(arrays)
     pairs = zip(spellings, arrays["spelling.key"].tolist(), strict=True)
     return spellings, {spelling: keys[key] for spelling, key in pairs if key >= 0}
 
 
 def _texts(arrays: Arrays, letters: str, n_bytes: str) -> list[str]:
-    found, ends = arrays[letters].tobytes(), np.cumsum(arrays[n_bytes]).tolist()
-    return [found[start:end].decode() for start, end in pairwise([0, *ends])]
+    content, ends = arrays[letters].tobytes(), np.cumsum(arrays[n_bytes]).tolist()
+    return [content[start:end].decode() for start, end in pairwise([0, *ends])]
 
 
 def _places(begins: Rows, rows: Rows) -> NDArray[np.int64]:
     """Return the places of all entries of some rows."""
-    return np.asarray(expanded(begins[rows], begins[rows + 1])[1], dtype=np.int64)
+    return np.asarray(expand_ranges(begins[rows], begins[rows + 1])[1], dtype=np.int64)
 
 
 def _sums(values: NDArray[np.bool_], lengths: Rows) -> NDArray[np.int64]:
@@ -175,24 +181,24 @@ def _sums(values: NDArray[np.bool_], lengths: Rows) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
-    """Chunks whose texts are read."""
+class _ReadChunks:
+    """Chunks whose n-grams were read from their texts."""
 
     rows: Rows
     texts: Sequence[str]
-    counted: CountedTexts
+    counted: TextNgrams
 
     @classmethod
-    def of(cls, snapshot: Snapshot, rows: Rows, longest: int) -> _Read:
+    def from_snapshot(cls, snapshot: Snapshot, rows: Rows, longest: int) -> _ReadChunks:
         texts = snapshot.titled_texts(rows.tolist())
-        return cls(rows, texts, CountedTexts.of(texts, longest))
+        return cls(rows, texts, TextNgrams.from_texts(texts, longest))
 
     def names(self, salient: NDArray[np.bool_], n_salient: Rows) -> Iterator[str]:
         """Yield the names of those of their n-grams that are salient, so many in each chunk."""
-        written = self.counted.written(np.flatnonzero(salient))
+        spellings = self.counted.spell(np.flatnonzero(salient))
         ends = pairwise(np.cumsum([0, *n_salient.tolist()]).tolist())
         for text, (start, end) in zip(self.texts, ends, strict=True):
-            yield from as_written(written[start:end], text)
+            yield from spell_terms(spellings[start:end], text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,17 +212,17 @@ class _Grams:
     was_salient: NDArray[np.bool_]  # (m,), when these were cached
 
     @classmethod
-    def none(cls) -> _Grams:
+    def empty(cls) -> _Grams:
         hashes, counts, truths = (np.zeros(0, dtype=kind) for kind in ("u8", "i4", "?"))
         return cls(np.zeros(1, dtype=np.int64), hashes, counts, truths, truths)
 
     @classmethod
-    def of_arrays(cls, arrays: Arrays) -> _Grams:
+    def from_arrays(cls, arrays: Arrays) -> _Grams:
         names = "begins", "hashes", "counts", "inside", "salient"
         return cls(*(arrays[f"gram.{name}"] for name in names))
 
     @classmethod
-    def of_texts(cls, counted: CountedTexts) -> _Grams:
+    def from_texts(cls, counted: TextNgrams) -> _Grams:
         ngrams = counted.ngrams
         begins, counts = ngrams.counts.indptr.astype(np.int64), ngrams.counts.data.astype(np.int32)
         return cls(begins, counted.hashes(), counts, ngrams.inside, np.zeros(len(counts), bool))
@@ -230,21 +236,21 @@ class _Grams:
             "gram.salient": salient,
         }
 
-    def merged(self, more: _Grams, then: Rows, new: Rows) -> _Grams:
+    def merge(self, more: _Grams, then: Rows, new: Rows) -> _Grams:
         """Return those of all chunks: row `then` of these, -1 for none, and the `new` ones' own."""
         starts, stops = np.zeros((2, len(then)), dtype=np.int64)
         kept = np.flatnonzero(then >= 0)
         starts[kept], stops[kept] = self.begins[then[kept]], self.begins[then[kept] + 1]
         starts[new], stops[new] = more.begins[:-1] + len(self.hashes), more.begins[1:]
         stops[new] += len(self.hashes)
-        _, places = expanded(starts, stops)
+        _, places = expand_ranges(starts, stops)
         begins = np.append(0, np.cumsum(stops - starts))
         names = "hashes", "counts", "inside", "was_salient"
         both = ((getattr(self, name), getattr(more, name)) for name in names)
         return _Grams(begins, *(np.concatenate(each)[places] for each in both))
 
     def differ(self, salient: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Say of which chunks other n-grams are salient than were."""
+        """Say which chunks have other salient n-grams than before."""
         return _sums(salient != self.was_salient, np.diff(self.begins)) > 0
 
     def n_salient(self) -> NDArray[np.int64]:
@@ -252,12 +258,12 @@ class _Grams:
         return _sums(self.was_salient, np.diff(self.begins))
 
 
-def _rated(
-    grams: _Grams, chunks: Rows, terms: Terms
+def _rate_ngrams(
+    grams: _Grams, chunks: Rows, terms: TermSettings
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return the rates of all n-grams of texts, and which are salient."""
+    """Return the rate of each n-gram, and whether it is salient."""
     hashes, number = np.unique(grams.hashes, return_inverse=True)
     begins = np.append(grams.begins[chunks], len(grams.hashes))
     counts = csr_array((grams.counts, number, begins), shape=(len(chunks), len(hashes)))
     rates = entity_rates(counts, np.ones(len(chunks), dtype=np.int64))
-    return rates.data, above(rates, terms.threshold) & ~grams.inside
+    return rates.data, mark_salient(rates, terms.threshold) & ~grams.inside

@@ -25,24 +25,24 @@ Value = Literal["bleu", "cos", "random"]
 def chunk_values(
     texts: Sequence[str], vectors: NDArray[np.float32], value: Value
 ) -> NDArray[np.float64] | None:
-    """Return the (n,) worth of each chunk beside all the others, None for "random".
+    """Return the (n,) value of each chunk among all the others, or None for "random".
 
     `texts` (n,) and their `vectors` (n, d) are those of the whole corpus; callers give texts behind
-    their titles, while the tokens that `chosen` weighs are those without.
+    their titles, while the tokens that `select_chunks` weighs are those without.
     """
     if value == "random":
         return None
     return leave_one_out_bleu(*token_ids(texts)) if value == "bleu" else mean_cosines(vectors)
 
 
-def chosen(
+def select_chunks(
     n_tokens: NDArray[np.integer],
     among: NDArray[np.intp],
     share: float,
     values: NDArray[np.float64] | None,
     seed: int = 0,
 ) -> NDArray[np.intp]:
-    """Return which of the rows `among` are chosen, ascending.
+    """Return which of the rows `among` to extract, ascending.
 
     `n_tokens` and `values` are (n,), of the whole corpus. The chosen chunks have at most
     ceil(`share` x tokens of `among`) tokens; a share of 0 or 1 takes none or all, whatever they
@@ -58,7 +58,7 @@ def chosen(
     if values is not None:
         return among[knapsack(values[among], weights, capacity).rows]
     order = np.random.default_rng(seed).permutation(len(among))
-    return np.sort(among[_while_they_fit(order, weights, capacity)])
+    return np.sort(among[_take_fitting(order, weights, capacity)])
 
 
 def mean_cosines(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -67,9 +67,7 @@ def mean_cosines(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
     return np.asarray((vectors @ total - 1) / max(len(vectors) - 1, 1), dtype=np.float64)
 
 
-def _while_they_fit(
-    order: NDArray[np.intp], weights: NDArray[np.int64], capacity: int
-) -> list[int]:
+def _take_fitting(order: NDArray[np.intp], weights: NDArray[np.int64], capacity: int) -> list[int]:
     """Return those of `order` that still fit when their turn comes."""
     taken, left = [], capacity
     for row in order.tolist():

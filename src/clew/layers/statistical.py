@@ -15,17 +15,17 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from clew.algo.coding import digest
-from clew.algo.salience import entries
-from clew.algo.synonyms import near_pairs, renewed_pairs
+from clew.algo.salience import keep_entries
+from clew.algo.synonyms import find_near_pairs, update_pairs
 from clew.derived import CachedArrays, Derived
-from clew.layers.relations import Terms
+from clew.layers.relations import TermSettings
 from clew.layers.salient import salient_rates
 from clew.layers.salient_chunks import (
-    greatest,
+    arrays_from_rates,
     keys_of,
+    max_matrix,
     names_of,
     salient_arrays,
-    written_arrays,
 )
 from clew.text.keys import has_key
 from clew.text.normalize import entity_key
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.algo.salience import Score
-    from clew.derived import Earlier
+    from clew.derived import EarlierArrays
     from clew.models import Embedder
     from clew.snapshot import Snapshot
 
@@ -51,7 +51,7 @@ _SHORTEST = 3  # letters and digits of a name that may have synonyms
 
 
 @dataclass(frozen=True, slots=True)
-class Statistical:
+class StatisticalEntities:
     """The statistical entities of a snapshot, and how its graph's nodes and facts hang on them.
 
     Some are entities of the index; the others are `names`. The nodes of `synonyms` are the
@@ -68,7 +68,7 @@ class Statistical:
     empty: float  # the share of chunks of texts that have no salient term
 
 
-def statistical(
+def statistical_entities(
     snapshot: Snapshot,
     embedder: Embedder,
     *,
@@ -77,7 +77,7 @@ def statistical(
     longest: int | None = None,
     nested: bool = False,
     synonym: float = SYNONYM,
-) -> Statistical:
+) -> StatisticalEntities:
     """Return the statistical entities of a snapshot, computed once.
 
     Those of the defaults are cached. `salient_rates` has what decides which terms are salient; its
@@ -91,7 +91,7 @@ def statistical(
     return snapshot.get(_STATISTICAL, *settings, embedder=embedder)
 
 
-def _statistical(
+def _compute_entities(
     snapshot: Snapshot,
     score: Score,
     threshold: float,
@@ -100,40 +100,42 @@ def _statistical(
     synonym: float,
     *,
     embedder: Embedder,
-) -> Statistical:
+) -> StatisticalEntities:
     arrays = snapshot.get(STATISTICAL, embedder=lambda: embedder)
     if (score, threshold, longest, nested) != _settings(arrays) or synonym < SYNONYM:
         rate = partial(
             salient_rates, score=score, threshold=threshold, longest=longest, nested=nested
         )
         arrays = _other_arrays(snapshot, lambda: embedder, arrays, rate, synonym)
-    return _opened(snapshot, arrays, synonym)
+    return _open_entities(snapshot, arrays, synonym)
 
 
-def terms_of(snapshot: Snapshot) -> Terms:
-    """Return what makes a term salient in an index: as triples were asked for, else the default."""
-    return Terms.of_recipe(snapshot.recipe) or Terms()
+def terms_of(snapshot: Snapshot) -> TermSettings:
+    """Return the settings of salient terms in an index: those of its triples, or the defaults."""
+    return TermSettings.from_recipe(snapshot.recipe) or TermSettings()
 
 
 def _settings(arrays: Arrays) -> tuple[Score, float, int, bool]:
-    """Return what makes those terms salient that arrays hold."""
+    """Return the settings of the salient terms in the arrays."""
     threshold, longest = arrays["settings"].tolist()
     return "normalised", threshold, int(longest), False
 
 
-def _computed(snapshot: Snapshot, *, embedder: Callable[[], Embedder]) -> Arrays:
-    return _arrays(snapshot, embedder)
+def _compute_arrays(snapshot: Snapshot, *, embedder: Callable[[], Embedder]) -> Arrays:
+    return _build_arrays(snapshot, embedder)
 
 
-def _updated(snapshot: Snapshot, earlier: Earlier, *, embedder: Callable[[], Embedder]) -> Arrays:
-    """The text of a chunk stays what it is, and a name has the vector of its key."""
-    return _arrays(snapshot, embedder, earlier)
+def _update_arrays(
+    snapshot: Snapshot, earlier: EarlierArrays, *, embedder: Callable[[], Embedder]
+) -> Arrays:
+    """Return the cached arrays, updated from those of an earlier generation."""
+    return _build_arrays(snapshot, embedder, earlier)
 
 
-def _arrays(
-    snapshot: Snapshot, embedder: Callable[[], Embedder], earlier: Earlier | None = None
+def _build_arrays(
+    snapshot: Snapshot, embedder: Callable[[], Embedder], earlier: EarlierArrays | None = None
 ) -> dict[str, NDArray[Any]]:
-    """Return what is cached; docs/format.md has the names.
+    """Return the arrays to cache; docs/format.md has their names.
 
     From `earlier` come salient terms, vectors of names and synonyms, as far as they are the same.
     The `embedder` is called where there are names without a vector.
@@ -149,33 +151,33 @@ def _arrays(
         then[kept[last["is_text"][then[kept]] != is_text[kept]]] = -1
         salient = salient_arrays(snapshot, terms, last, then)
     rows = np.empty(0, dtype=np.int64) if earlier is None else earlier.rows["entity"]
-    found = _named(snapshot, salient, embedder, last, rows)
-    return {**found, "is_text": is_text, "settings": np.array(made_by, dtype=np.float64)}
+    arrays = _name_terms(snapshot, salient, embedder, last, rows)
+    return {**arrays, "is_text": is_text, "settings": np.array(made_by, dtype=np.float64)}
 
 
-def arrays_of(
+def arrays_of_terms(
     snapshot: Snapshot, salient: Arrays, embedder: Callable[[], Embedder]
 ) -> dict[str, NDArray[Any]]:
-    """Return what is cached, for salient terms that were found elsewhere: names, keys and rates."""
+    """Return the arrays to cache for given salient terms: names, keys and rates."""
     terms = terms_of(snapshot)
-    found = _named(snapshot, salient, embedder, None, np.empty(0, dtype=np.int64))
+    arrays = _name_terms(snapshot, salient, embedder, None, np.empty(0, dtype=np.int64))
     settings = np.array((terms.threshold, terms.longest), dtype=np.float64)
-    return {**found, "is_text": snapshot.are_texts(), "settings": settings}
+    return {**arrays, "is_text": snapshot.are_texts(), "settings": settings}
 
 
 def _other_arrays(
     snapshot: Snapshot, embedder: Callable[[], Embedder], last: Arrays, rate: Rate, synonym: float
 ) -> dict[str, NDArray[Any]]:
-    """Return the same by other settings; `last` is what is cached of the same generation."""
+    """Return the arrays for other settings; `last` are the cached ones of this generation."""
     chunks = np.flatnonzero(snapshot.are_texts())
     texts = snapshot.titled_texts(chunks.tolist())
     n_chunks = len(snapshot.layer("chunk"))
-    salient = written_arrays(*rate(texts), texts, chunks, n_chunks)
+    salient = arrays_from_rates(*rate(texts), texts, chunks, n_chunks)
     same = np.arange(len(snapshot.layer("entity")))
-    return _named(snapshot, salient, embedder, last, same, synonym)
+    return _name_terms(snapshot, salient, embedder, last, same, synonym)
 
 
-def _named(
+def _name_terms(
     snapshot: Snapshot,
     salient: Arrays,
     embedder: Callable[[], Embedder],
@@ -183,7 +185,7 @@ def _named(
     entities: Rows,
     synonym: float = SYNONYM,
 ) -> dict[str, NDArray[Any]]:
-    """Return salient terms with what hangs on their names; see `_arrays`.
+    """Return salient terms with what hangs on their names; see `_build_arrays`.
 
     (n_entities,) `entities` are the rows that entities had in the generation of `last`, -1 for new
     ones.
@@ -191,14 +193,14 @@ def _named(
     layer, keys = snapshot.layer("entity"), keys_of(salient)
     entity = np.asarray(layer.rows(keys), dtype=np.int32)
     others = [key for key, row in zip(keys, entity.tolist(), strict=True) if row < 0]
-    known = _known(others, last)
+    known = _find_known(others, last)
     vectors = _vectors(snapshot, others, known, embedder, last)
     members, of_members = _members(snapshot, entity, others, vectors)
     then: Then | None = None
     if last is not None and synonym >= SYNONYM:
         began = int(last["n_entities"][0])
         nodes = np.concatenate([entities, np.where(known >= 0, known + began, -1)])[members]
-        then = last, _found(last["members"], nodes)
+        then = last, _find_sorted(last["members"], nodes)
     return {
         **salient,
         "entities": entity,
@@ -206,21 +208,21 @@ def _named(
         "vectors": vectors,
         "members": members,
         **_synonym_arrays(of_members, then, synonym),
-        "grounded": _grounded(snapshot, _rates(salient, entity, len(layer))),
+        "grounded": _mark_grounded(snapshot, _rates(salient, entity, len(layer))),
     }
 
 
 # -- names and their synonyms ----------------------------------------------------------------------
 
 
-def _found(ascending: Rows, numbers: Rows) -> NDArray[np.int64]:
+def _find_sorted(ascending: Rows, numbers: Rows) -> NDArray[np.int64]:
     """Return where each number stands among ascending ones, -1 where it does not."""
     place = np.searchsorted(ascending, numbers)
     is_there = np.append(ascending, -2)[place] == numbers
     return np.where(is_there, place, -1)
 
 
-def _known(keys: Sequence[str], last: Arrays | None) -> NDArray[np.int64]:
+def _find_known(keys: Sequence[str], last: Arrays | None) -> NDArray[np.int64]:
     """Return which of the names of `last` that no entity had has each key, -1 for none."""
     if last is None:
         return np.full(len(keys), -1, dtype=np.int64)
@@ -238,11 +240,11 @@ def _vectors(
 ) -> NDArray[np.float32]:
     """Return the (n, d) vectors of keys: the `last` ones where they are known, else new ones."""
     new = [key for key, row in zip(keys, known.tolist(), strict=True) if row < 0]
-    made = snapshot.layer("entity").vectors[:0]
+    new_vectors = snapshot.layer("entity").vectors[:0]
     if new:
-        made = embedder().embed(new, kind="document")
-    vectors = np.empty((len(keys), made.shape[1]), dtype=np.float32)
-    vectors[known < 0] = made
+        new_vectors = embedder().embed(new, kind="document")
+    vectors = np.empty((len(keys), new_vectors.shape[1]), dtype=np.float32)
+    vectors[known < 0] = new_vectors
     if last is not None:
         vectors[known >= 0] = last["vectors"][known[known >= 0]]
     return vectors
@@ -275,26 +277,26 @@ def _is_long(key: str) -> bool:
 def _synonym_arrays(
     vectors: NDArray[np.float32], then: Then | None, synonym: float
 ) -> dict[str, NDArray[Any]]:
-    """Return the cosines of members that are synonyms, from those that there were `then`."""
-    found = {"digest": digest(vectors)}
+    """Return the cosines of synonyms, updated from those of `then`."""
+    arrays = {"digest": digest(vectors)}
     near: csr_array | None = None
     if then is not None:
         last, rows = then
-        if np.array_equal(last["digest"], found["digest"]):
-            return found | {name: last[name] for name in ("starts", "others", "cosines")}
+        if np.array_equal(last["digest"], arrays["digest"]):
+            return arrays | {name: last[name] for name in ("starts", "others", "cosines")}
         n = len(last["members"])
         pairs = csr_array((last["cosines"], last["others"], last["starts"]), shape=(n, n))
-        near = renewed_pairs(pairs, rows, vectors, synonym)
+        near = update_pairs(pairs, rows, vectors, synonym)
     if near is None:
-        near = near_pairs(vectors, synonym)
-    return found | {"starts": near.indptr, "others": near.indices, "cosines": near.data}
+        near = find_near_pairs(vectors, synonym)
+    return arrays | {"starts": near.indptr, "others": near.indices, "cosines": near.data}
 
 
 # -- which facts their chunks say ------------------------------------------------------------------
 
 
-def _grounded(snapshot: Snapshot, salient: csr_array) -> NDArray[np.bool_]:
-    """Say of each triple-chunk pair whether both ends stand in the chunk or are salient there.
+def _mark_grounded(snapshot: Snapshot, salient: csr_array) -> NDArray[np.bool_]:
+    """Say for each triple-chunk pair whether the chunk has both ends, in text or as salient.
 
     `salient` are the (n_entities, n_chunks) rates. An imported chunk has all ends of its triples.
     """
@@ -304,15 +306,15 @@ def _grounded(snapshot: Snapshot, salient: csr_array) -> NDArray[np.bool_]:
     ends = np.stack([columns["subject"][triple], columns["object"][triple]])
     keys, place = np.unique(link.indices * np.int64(n_entities) + ends, return_inverse=True)
     chunk, entity = np.divmod(keys, max(1, n_entities))
-    stands = ~snapshot.are_texts()[chunk] | _has(salient, entity, chunk)
-    for says in (_mentioned, _written):  # the latter reads texts
+    stands = ~snapshot.are_texts()[chunk] | _has_entries(salient, entity, chunk)
+    for says in (_mark_mentioned, _mark_written):  # the latter reads texts
         left = np.flatnonzero(~stands)
         stands[left] = says(snapshot, chunk[left], entity[left])
     return np.asarray(stands[place.reshape(ends.shape)].all(axis=0))
 
 
-def _written(snapshot: Snapshot, chunks: Rows, entities: Rows) -> NDArray[np.bool_]:
-    """Say of pairs, in the order of their chunks, whether the chunk has the entity's key."""
+def _mark_written(snapshot: Snapshot, chunks: Rows, entities: Rows) -> NDArray[np.bool_]:
+    """Say for each pair, in order of chunks, whether the chunk has the entity's key."""
     distinct, begins = np.unique(chunks, return_index=True)
     rows, place = np.unique(entities, return_inverse=True)
     keys = snapshot.layer("entity").ids(rows.tolist())
@@ -326,17 +328,17 @@ def _written(snapshot: Snapshot, chunks: Rows, entities: Rows) -> NDArray[np.boo
     return stands
 
 
-def _mentioned(snapshot: Snapshot, chunks: Rows, entities: Rows) -> NDArray[np.bool_]:
-    """Say of pairs whether a sentence of the chunk mentions the entity, by any of its names."""
+def _mark_mentioned(snapshot: Snapshot, chunks: Rows, entities: Rows) -> NDArray[np.bool_]:
+    """Say for each pair whether a sentence of the chunk mentions the entity by any name."""
     rows, place = np.unique(chunks, return_inverse=True)
     units = csr_array(snapshot.link("chunk", "unit")[rows])
     is_sentence = snapshot.layer("unit").columns["source"] != LLM_MADE
-    sentences = entries(units, is_sentence[units.indices])
-    return _has(csr_array(sentences @ snapshot.link("unit", "entity")), place, entities)
+    sentences = keep_entries(units, is_sentence[units.indices])
+    return _has_entries(csr_array(sentences @ snapshot.link("unit", "entity")), place, entities)
 
 
-def _has(matrix: csr_array, rows: Rows, columns: Rows) -> NDArray[np.bool_]:
-    """Say of places of a matrix whether it has an entry there."""
+def _has_entries(matrix: csr_array, rows: Rows, columns: Rows) -> NDArray[np.bool_]:
+    """Say for each place of a matrix whether it has an entry."""
     stored = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     size = np.int64(matrix.shape[1])
     return np.isin(rows * size + columns, stored * size + matrix.indices)
@@ -345,13 +347,13 @@ def _has(matrix: csr_array, rows: Rows, columns: Rows) -> NDArray[np.bool_]:
 # -- the arrays, opened --------------------------------------------------------------------------
 
 
-def _opened(snapshot: Snapshot, arrays: Arrays, synonym: float) -> Statistical:
+def _open_entities(snapshot: Snapshot, arrays: Arrays, synonym: float) -> StatisticalEntities:
     """Return the statistical entities that arrays hold, with the synonyms above a cosine."""
     names, entity = names_of(arrays), arrays["entities"]
     is_term = entity < 0
     n_terms, n_entities = int(is_term.sum()), len(snapshot.layer("entity"))
     salient = np.diff(arrays["indptr"])[snapshot.are_texts()] > 0
-    return Statistical(
+    return StatisticalEntities(
         names=[names[i] for i in np.flatnonzero(is_term).tolist()],
         vectors=arrays["vectors"],
         entities=_rates(arrays, entity, n_entities),
@@ -363,12 +365,12 @@ def _opened(snapshot: Snapshot, arrays: Arrays, synonym: float) -> Statistical:
 
 
 def _rates(arrays: Arrays, rows: Rows, n_rows: int) -> csr_array:
-    """Return the (n_rows, n_chunks) rates of names, of which (n,) `rows` has each one's, or -1."""
+    """Return the (n_rows, n_chunks) rates of names; (n,) `rows` has the row of each name, or -1."""
     n_chunks = len(arrays["indptr"]) - 1
     chunk = np.repeat(np.arange(n_chunks), np.diff(arrays["indptr"]))
     row = rows[arrays["indices"]]
     kept = row >= 0
-    return greatest(row[kept], chunk[kept], arrays["rates"][kept], (n_rows, n_chunks))
+    return max_matrix(row[kept], chunk[kept], arrays["rates"][kept], (n_rows, n_chunks))
 
 
 def _synonyms(arrays: Arrays, n_nodes: int, synonym: float) -> csr_array:
@@ -380,12 +382,12 @@ def _synonyms(arrays: Arrays, n_nodes: int, synonym: float) -> csr_array:
     return csr_array((arrays["cosines"][kept], others, begins), shape=(n_nodes, n_nodes))
 
 
-_STATISTICAL = Derived("statistical entities", _statistical)
+_STATISTICAL = Derived("statistical entities", _compute_entities)
 STATISTICAL = CachedArrays(
     "statistical-entities",
-    _computed,
+    _compute_arrays,
     inputs=("chunk", "entity"),
-    update=_updated,
+    update=_update_arrays,
     lazy=True,
     embeds=True,
     worth=lambda snapshot: len(snapshot.layer("triple")) > 0,

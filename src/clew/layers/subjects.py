@@ -24,7 +24,7 @@ _STOPS = (".", "!", "?")
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a graph says of one entity, as a document."""
+    """The triples and the description of one entity, as a document."""
 
     document: Document
     key: int  # of the entity, a place in the graph's `keys`
@@ -46,7 +46,7 @@ class SubjectGraph:
     key_of: NDArray[np.int32]  # (n_names,) the entity of each name
     relations: Sequence[str]
     relation_keys: NDArray[np.uint64]  # (n_relations,)
-    said: Sequence[str]
+    descriptions: Sequence[str]
     columns: Mapping[str, NDArray[np.int32]]  # each (n,)
     owners: Sequence[int]  # the entities that have a document, in the order of their keys
     begins: NDArray[np.intp]  # where the triples of each begin, and at last n
@@ -67,7 +67,7 @@ class SubjectGraph:
             described = self.described.get(key)
             triples = self._triples(rows)
             title = triples[0][0] if described is None else described.name
-            lines = [*_about(described, alone=not triples), *(_line(*each) for each in triples)]
+            lines = [*_describe(described, alone=not triples), *(_line(*each) for each in triples)]
             fields = [title, described and [described.type, described.description], triples]
             yield Subject(
                 document=Document(
@@ -87,12 +87,12 @@ class SubjectGraph:
         some = slice(rows.start, rows.stop)
         columns = (self.columns[name][some].tolist() for name in COLUMNS)
         return [
-            (self.names[s], self.relations[r], self.names[o], self.said[about], strength)
+            (self.names[s], self.relations[r], self.names[o], self.descriptions[about], strength)
             for s, r, o, about, strength in zip(*columns, strict=True)
         ]
 
 
-def _about(described: Described | None, *, alone: bool) -> Iterator[str]:
+def _describe(described: Described | None, *, alone: bool) -> Iterator[str]:
     """Yield the line that describes an entity: of its type, or its name, only where it is alone."""
     if described and described.description:
         yield f"{described.name}: {described.description}"
@@ -102,9 +102,9 @@ def _about(described: Described | None, *, alone: bool) -> Iterator[str]:
 
 def _line(subject: str, relation: str, target: str, description: str, _: int) -> str:
     """Return a triple as a line of text: "Fram built by Colin Archer." and its description."""
-    said = f"{subject} {relation} {target}"
-    said = said if said.endswith(_STOPS) else f"{said}."
-    return f"{said} {description}" if description else said
+    statement = f"{subject} {relation} {target}"
+    statement = statement if statement.endswith(_STOPS) else f"{statement}."
+    return f"{statement} {description}" if description else statement
 
 
 def line_windows(lines: Sequence[str], size: int) -> tuple[list[Window], list[int]]:
@@ -113,7 +113,7 @@ def line_windows(lines: Sequence[str], size: int) -> tuple[list[Window], list[in
     They are of the lines joined by line breaks, and have no sentences. Only a window of one line
     may have more tokens.
     """
-    begins = _begins(lines, size) if tokens.count("\n".join(lines)) > size else [0]
+    begins = _window_starts(lines, size) if tokens.count("\n".join(lines)) > size else [0]
     windows: list[Window] = []
     of_line: list[int] = []
     start = 0
@@ -125,7 +125,7 @@ def line_windows(lines: Sequence[str], size: int) -> tuple[list[Window], list[in
     return windows, of_line
 
 
-def _begins(lines: Sequence[str], size: int) -> list[int]:
+def _window_starts(lines: Sequence[str], size: int) -> list[int]:
     """Return the first line of each window. A line break ends a token, so that counts add up."""
     begins, used = [0], 0
     for place, line in enumerate(lines):

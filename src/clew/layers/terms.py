@@ -19,13 +19,13 @@ def count_columns(chunks: Chunks) -> tuple[Columns, list[str]]:
     the document.
     """
     rows: dict[str, int] = {}
-    found = array("i")
+    numbers = array("i")
     for c, (text, offset) in enumerate(chunks.titled_texts()):
         shift = chunks.windows[c].start - offset
         for term, start, _ in term_spans(text):
             place = start + shift if start >= offset else _TITLE
-            found.extend((c, rows.setdefault(term, len(rows)), place, text[start].islower()))
-    table = np.frombuffer(found, dtype=np.int32).reshape(-1, 4)
+            numbers.extend((c, rows.setdefault(term, len(rows)), place, text[start].islower()))
+    table = np.frombuffer(numbers, dtype=np.int32).reshape(-1, 4)
     return _counts(table, len(rows)) | _postings(table), list(rows)
 
 

@@ -6,10 +6,10 @@ The units of Clue-RAG (Su et al. 2025, arXiv:2507.08445), Algorithm 1.
 from collections.abc import Sequence
 from typing import Any
 
-from clew.layers.packing import numbered, parts, reply_schema
+from clew.layers.packing import number_texts, reply_schema, split_reply
 from clew.models import Prompt
-from clew.prompts import prompt
-from clew.prompts.quoted import lines
+from clew.prompts import fill_prompt
+from clew.prompts.quoted import quote_lines
 from clew.text import tokens
 from clew.text.analyze import is_uncased, terms
 from clew.text.normalize import collapse
@@ -26,11 +26,11 @@ _UNITS = {"type": "array", "items": {"type": "string"}}
 
 def units_prompt(texts: Sequence[str]) -> Prompt:
     """Return the prompt that asks for the units of a few texts."""
-    return prompt(
+    return fill_prompt(
         "units",
         schema=reply_schema(len(texts), _UNITS),
         max_tokens=128 + 2 * expected_tokens(texts),
-        passages=lines(numbered(texts), none=""),
+        passages=quote_lines(number_texts(texts), none=""),
     )
 
 
@@ -45,17 +45,19 @@ def read_units(data: Any, texts: Sequence[str]) -> list[tuple[str, ...]]:  # noq
     White space is collapsed. Units that are empty, repeated, or have less than half of their terms
     from their text are left out.
     """
-    return [_cleaned(part, text) for part, text in zip(parts(data, len(texts)), texts, strict=True)]
+    return [
+        _clean(part, text) for part, text in zip(split_reply(data, len(texts)), texts, strict=True)
+    ]
 
 
-def _cleaned(part: Any, text: str) -> tuple[str, ...]:  # noqa: ANN401 -- parsed JSON
+def _clean(part: Any, text: str) -> tuple[str, ...]:  # noqa: ANN401 -- parsed JSON
     if not isinstance(part, list):
         return ()
     known = set(terms(text))
     units = dict.fromkeys(collapse(unit) for unit in part if isinstance(unit, str))
-    return tuple(unit for unit in units if _is_of(unit, known))
+    return tuple(unit for unit in units if _is_from_text(unit, known))
 
 
-def _is_of(unit: str, known: set[str]) -> bool:
+def _is_from_text(unit: str, known: set[str]) -> bool:
     own, least = set(terms(unit)), _OWN_PAIRS if is_uncased(unit) else _OWN
     return bool(own) and len(own & known) >= least * len(own)

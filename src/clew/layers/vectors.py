@@ -24,12 +24,12 @@ _CODED_AT_ONCE = 512  # rows
 _SCALE = 127  # of stored token vectors: unit length times 127, rounded to int8
 
 
-def as_they_are(_name: str, rows: NDArray[Any]) -> NDArray[Any]:
+def keep_uncoded(_name: str, rows: NDArray[Any]) -> NDArray[Any]:
     """Return vectors uncoded."""
     return rows
 
 
-class _Rows:
+class _CodedRows:
     """Rows that come some at a time, end to end, coded; nothing holds all of them twice.
 
     They wait until there are some hundred: to code one alone takes as long as to code fifty.
@@ -60,22 +60,22 @@ class _Rows:
         self._array[self._n : end] = rows
         self._n = end
 
-    def whole(self) -> NDArray[Any]:
+    def to_array(self) -> NDArray[Any]:
         self._code_waiting()
         self._array.resize((self._n, self._array.shape[1]), refcheck=False)
         return self._array
 
 
-def late_columns(chunks: Chunks, embedder: TokenEmbedder, code: Code = as_they_are) -> Columns:
+def late_columns(chunks: Chunks, embedder: TokenEmbedder, code: Code = keep_uncoded) -> Columns:
     """Return chunk, sentence and sub-chunk vectors and the stored tokens, a pass per chunk."""
     titled = chunks.titled_texts()
     parts = chunks.parts or [()] * len(titled)
     d = embedder.dimension
     names = ("chunk.vectors", "sentence.vectors", "subchunk.vectors")
     chunk_vectors, sentence_vectors, part_vectors = (
-        _Rows(name, d, np.float32, code) for name in names
+        _CodedRows(name, d, np.float32, code) for name in names
     )
-    stored, counts = _Rows("token.vectors", d, np.int8, code), []
+    stored, counts = _CodedRows("token.vectors", d, np.int8, code), []
     ranges: list[tuple[int, int]] = []
     for begin in range(0, len(titled), _AT_ONCE):  # float tokens are eight times what is kept
         block = slice(begin, begin + _AT_ONCE)
@@ -89,21 +89,21 @@ def late_columns(chunks: Chunks, embedder: TokenEmbedder, code: Code = as_they_a
             within = [_token_range(tokens, a + shift, b + shift) for a, b in inside]
             part_vectors.add(_means(tokens, within))
             chunk_vectors.add(tokens.pooled[None])
-            kept = _of_terms(text, tokens)
-            n_before = np.concatenate([[0], np.cumsum(kept)]).tolist()
+            is_term = _mark_term_tokens(text, tokens)
+            n_before = np.concatenate([[0], np.cumsum(is_term)]).tolist()
             ranges += [(n_before[first], n_before[last]) for first, last in places]
-            stored.add(_small(tokens.vectors[kept]))
+            stored.add(_quantize(tokens.vectors[is_term]))
             counts.append(n_before[-1])
     columns: Columns = {
-        "chunk.vectors": chunk_vectors.whole(),
+        "chunk.vectors": chunk_vectors.to_array(),
         "chunk.n_stored": np.asarray(counts, dtype=np.int32),
-        "token.vectors": stored.whole(),
-        "sentence.vectors": sentence_vectors.whole(),
+        "token.vectors": stored.to_array(),
+        "sentence.vectors": sentence_vectors.to_array(),
         "sentence.first_token": np.asarray([a for a, _ in ranges], dtype=np.int32),
         "sentence.last_token": np.asarray([b for _, b in ranges], dtype=np.int32),
     }
     if chunks.parts is not None:
-        columns["subchunk.vectors"] = part_vectors.whole()
+        columns["subchunk.vectors"] = part_vectors.to_array()
     return columns
 
 
@@ -111,34 +111,34 @@ def ragged_tokens(
     texts: Sequence[str], embedder: TokenEmbedder
 ) -> tuple[NDArray[np.int8], NDArray[np.int32], NDArray[np.float32]]:
     """Return the stored tokens of texts end to end, how many each has, and the texts' vectors."""
-    stored = _Rows("statement_token.vectors", embedder.dimension, np.int8, as_they_are)
-    pooled = _Rows("statement.vectors", embedder.dimension, np.float32, as_they_are)
+    stored = _CodedRows("statement_token.vectors", embedder.dimension, np.int8, keep_uncoded)
+    pooled = _CodedRows("statement.vectors", embedder.dimension, np.float32, keep_uncoded)
     counts = []
     for begin in range(0, len(texts), _AT_ONCE):
         block = texts[begin : begin + _AT_ONCE]
         for text, tokens in zip(block, embedder.embed_tokens(block), strict=True):
-            kept = _of_terms(text, tokens)
-            stored.add(_small(tokens.vectors[kept]))
+            is_term = _mark_term_tokens(text, tokens)
+            stored.add(_quantize(tokens.vectors[is_term]))
             pooled.add(tokens.pooled[None])
-            counts.append(int(kept.sum()))
-    return stored.whole(), np.asarray(counts, dtype=np.int32), pooled.whole()
+            counts.append(int(is_term.sum()))
+    return stored.to_array(), np.asarray(counts, dtype=np.int32), pooled.to_array()
 
 
-def separate_columns(chunks: Chunks, embedder: Embedder, code: Code = as_they_are) -> Columns:
-    """Return chunk, sentence and sub-chunk vectors, each text embedded by itself, and no tokens."""
-    texts = separate_texts(chunks)
-    return {name: _embedded(name, each, embedder, code) for name, each in texts.items()}
+def separate_columns(chunks: Chunks, embedder: Embedder, code: Code = keep_uncoded) -> Columns:
+    """Return chunk, sentence and sub-chunk vectors, each text embedded separately."""
+    texts = texts_by_column(chunks)
+    return {name: _embed_texts(name, each, embedder, code) for name, each in texts.items()}
 
 
-def _embedded(name: str, texts: Sequence[str], embedder: Embedder, code: Code) -> NDArray[Any]:
-    rows = _Rows(name, embedder.dimension, np.float32, code)
+def _embed_texts(name: str, texts: Sequence[str], embedder: Embedder, code: Code) -> NDArray[Any]:
+    rows = _CodedRows(name, embedder.dimension, np.float32, code)
     for begin in range(0, len(texts), _TEXTS_AT_ONCE):
         rows.add(embedder.embed(texts[begin : begin + _TEXTS_AT_ONCE], kind="document"))
-    return rows.whole()
+    return rows.to_array()
 
 
-def separate_texts(chunks: Chunks) -> dict[str, list[str]]:
-    """Return the texts that are embedded by themselves, by the column of their vectors.
+def texts_by_column(chunks: Chunks) -> dict[str, list[str]]:
+    """Return the separately embedded texts by the column of their vectors.
 
     Chunks and sub-chunks are read behind their document's title.
     """
@@ -155,33 +155,33 @@ def separate_texts(chunks: Chunks) -> dict[str, list[str]]:
     return texts
 
 
-def embedded_names(keys: Sequence[str], embedder: Embedder) -> NDArray[np.float32]:
+def embed_names(keys: Sequence[str], embedder: Embedder) -> NDArray[np.float32]:
     """Return the (n, d) vectors of entity names."""
     return embedder.embed(list(keys), kind="document")
 
 
-def name_columns(entities: Sequence[int], found: NDArray[np.float32]) -> Columns:
+def name_columns(entities: Sequence[int], vectors: NDArray[np.float32]) -> Columns:
     """Return the rows of entity names' vectors; row i belongs to entities[i]."""
-    return {"name.entity": np.asarray(entities, dtype=np.int32), "name.vectors": found}
+    return {"name.entity": np.asarray(entities, dtype=np.int32), "name.vectors": vectors}
 
 
-def _small(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
-    """Return (n, d) token vectors as they are stored."""
+def _quantize(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
+    """Return (n, d) token vectors in int8, as they are stored."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     return np.asarray(np.rint(unit * _SCALE), dtype=np.int8)
 
 
-def _of_terms(text: str, tokens: TokenVectors) -> NDArray[np.bool_]:
-    """Return (n,): which tokens are kept, those that some term of the text has a character of.
+def _mark_term_tokens(text: str, tokens: TokenVectors) -> NDArray[np.bool_]:
+    """Return (n,): whether each token has a character of some term of the text.
 
     Marks and stop words are what hardly any token of a question is nearest to.
     """
     places = np.array([(start, end) for _, start, end in term_spans(text)]).reshape(-1, 2)
     begins, ends = tokens.spans.T
     last = np.searchsorted(places[:, 0], ends, side="left") - 1  # the last that begins before
-    found = np.concatenate([[0], places[:, 1]])  # the terms end in the order in which they begin
-    return np.asarray(found[last + 1] > begins)
+    n_before = np.concatenate([[0], places[:, 1]])  # the terms end in the order in which they begin
+    return np.asarray(n_before[last + 1] > begins)
 
 
 def _token_range(tokens: TokenVectors, start: int, end: int) -> tuple[int, int]:
@@ -192,10 +192,10 @@ def _token_range(tokens: TokenVectors, start: int, end: int) -> tuple[int, int]:
 
 
 def _means(tokens: TokenVectors, places: Sequence[tuple[int, int]]) -> NDArray[np.float32]:
-    found = np.empty((len(places), tokens.vectors.shape[1]), dtype=np.float32)
+    means = np.empty((len(places), tokens.vectors.shape[1]), dtype=np.float32)
     for row, place in enumerate(places):
-        found[row] = _mean(tokens, *place)
-    return found
+        means[row] = _mean(tokens, *place)
+    return means
 
 
 def _mean(tokens: TokenVectors, first: int, last: int) -> NDArray[np.float32]:

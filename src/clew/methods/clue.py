@@ -22,7 +22,7 @@ from clew.errors import InputError
 from clew.snapshot import TURNED_LINKS, Snapshot
 from clew.snapshot.layers import UnitsSought
 from clew.steps.choosing import CANDIDATES, as_set
-from clew.types import Evidence, Limits, Path, Step
+from clew.types import TRANSPOSED_LINKS, Evidence, Limits, Path, Snapshot, Step, UnitsSought
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,8 +45,8 @@ class Clue:
         *steps.LEXICAL,
         steps.SKETCHES["chunk"],
         *steps.MENTIONS,
-        TURNED_LINKS["entity", "unit"],
-        TURNED_LINKS["unit", "chunk"],
+        TRANSPOSED_LINKS["entity", "unit"],
+        TRANSPOSED_LINKS["unit", "chunk"],
     )
 
     chunks: int = 10  # chunks returned [N]

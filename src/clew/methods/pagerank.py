@@ -64,7 +64,7 @@ class PageRank:
         return Evidence(
             query=query,
             method="pagerank",
-            hits=steps.hits(snapshot, rows, influence.of(np.array(rows, dtype=np.intp))),
+            hits=steps.hits(snapshot, rows, influence.get(np.array(rows, dtype=np.intp))),
             paths=tuple(strongest_path(snapshot, query, graph, spread, row) for row in rows),
             seeds=seed_steps(snapshot, seeds),
             notes=notes,

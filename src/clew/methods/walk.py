@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from clew import steps
-from clew.algo.choice import Shares
+from clew.algo.choice import ChoiceWeights
 from clew.algo.fusion import min_max
 from clew.derived import Derived
 from clew.errors import InputError
@@ -35,7 +35,7 @@ from clew.types import Evidence, Hit, Limits
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from clew.algo.pagerank import Local
+    from clew.algo.pagerank import LocalScores
     from clew.models import Models
 
 _LEAST = 1e-12  # influence whose logarithm is taken
@@ -119,7 +119,7 @@ class Walk:
             if not any(onward.values()):
                 break
             share = _shared(onward, restart, self.onward)
-            new = graph.near(share, self.damping).mixed(first, self.onward)
+            new = graph.near(share, self.damping).mix(first, self.onward)
             spread = replace(spread, influence=new, origins=origins)
             chosen = chooser.choose(new)
         return spread, chosen
@@ -173,14 +173,14 @@ class _Chooser:
     words: float  # worth of a hybrid score of 1
     method: Walk
 
-    def choose(self, influence: Local) -> Chosen:
+    def choose(self, influence: LocalScores) -> Chosen:
         rows = self.graph.best_chunks(influence, self.method.candidates)
         chunks = np.array(rows, dtype=np.intp)
-        prior = min_max(np.log(np.maximum(influence.of(chunks), _LEAST)))
+        prior = min_max(np.log(np.maximum(influence.get(chunks), _LEAST)))
         if self.words:
             prior += self.words * self.hybrid.of(chunks)
         method = self.method
-        shares = Shares(gain=method.gain, residual=method.residual, named=method.named)
+        shares = ChoiceWeights(gain=method.gain, residual=method.residual, named=method.named)
         return choose_chunks(self.snapshot, self.coverage, rows, prior, self.named, shares)
 
 

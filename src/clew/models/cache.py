@@ -201,7 +201,7 @@ def _damaged(database: Connection) -> list[bytes]:
 def _closed(rows: NDArray[np.float32], kind: Kind) -> list[bytes]:
     """Return vectors as they are kept, each with its checksum and what it is in."""
     form = _FLOATS if kind == "query" else _CODES
-    kept = np.asarray(rows, dtype="<f4") if form == _FLOATS else coding.coded(rows, _BITS)
+    kept = np.asarray(rows, dtype="<f4") if form == _FLOATS else coding.encode(rows, _BITS)
     return [_sealed(row.tobytes(), form) for row in kept]
 
 
@@ -218,8 +218,8 @@ def _opened(kept: bytes) -> NDArray[np.float32] | None:
     if form == _FLOATS:
         return np.frombuffer(vector, dtype="<f4")
     row = np.frombuffer(vector, dtype=np.uint8)
-    found: NDArray[np.float32] = coding.decoded(
-        row[None], row.size - coding.width(0, _BITS), _BITS
+    found: NDArray[np.float32] = coding.decode(
+        row[None], row.size - coding.code_width(0, _BITS), _BITS
     )[0]
     return found
 

@@ -240,8 +240,8 @@ class Conversation:
             return None
         if given is None:
             said = messages(request.prompt, request.turns, in_words=False)
-            given = sum(tokens.at_least(part["content"]) for part in said)
-        own = bill(given, tokens.at_least(turn.text), self.price)
+            given = sum(tokens.count_at_least(part["content"]) for part in said)
+        own = bill(given, tokens.count_at_least(turn.text), self.price)
         return replace(billed, tokens=max(billed.tokens, own.tokens), usd=max(billed.usd, own.usd))
 
     def _ask(

@@ -20,12 +20,12 @@ from clew.errors import BadReply, EndpointError
 from clew.models import Keep, Kind, OnLost, Prompt, PromptRefused, Reply, Turn
 from clew.models.budget import Budget, Purchase, bill
 from clew.models.paying import Payer, payer
-from clew.models.prices import OPENAI_HOST, Price, embedding_price, list_price
+from clew.models.prices import Price, embedding_price, list_price
 from clew.models.replies import messages
 from clew.models.spoken import THOUGHTS, Spoken
 from clew.models.waiting import STEP_S, done_without
 from clew.text import tokens
-from clew.text.pieces import OnPiece, Pieces
+from clew.text.pieces import OnPiece, PieceStream
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,6 +40,7 @@ _MOST_TOKENS = 1 << 32  # of a request: a larger number is no count
 _AROUND = 8  # tokens that may stand around a text, at the most
 _BATCH = 128  # texts in one embedding request
 _FOR_THE_PROMPT = frozenset({400, 413, 422})  # another prompt may be taken
+_OPENAI_HOST = "api.openai.com"
 _V1 = re.compile(r"/v1/?\Z")
 
 
@@ -174,7 +175,7 @@ class OpenAIChat:
 
     @cached_property
     def _is_llama(self) -> bool:
-        if urlsplit(self.base_url).hostname == OPENAI_HOST:
+        if urlsplit(self.base_url).hostname == _OPENAI_HOST:
             return False
         props = self._at_root("props").look()
         return isinstance(props, dict) and "default_generation_settings" in props
@@ -262,7 +263,8 @@ class OpenAIEmbeddings:
     @property
     def _is_counted(self) -> bool:
         """Say whether the model's tokens are known exactly: OpenAI's are `cl100k_base`."""
-        return list_price(self.model, self.base_url) is not None
+        at_openai = urlsplit(self.base_url).hostname == _OPENAI_HOST
+        return at_openai and self.model.startswith("text-embedding-")
 
     def _bought(self, post: Post, batch: Sequence[str], who: Payer | None) -> Any:  # noqa: ANN401
         """Return the parsed reply to a request, paid for by whoever asks."""
@@ -319,7 +321,7 @@ def _embedded(reply: Any, batch: Sequence[str], *, exact: bool) -> int:  # noqa:
     usage = usage if isinstance(usage, dict) else {}
     counts = (_count(usage.get(name)) for name in ("prompt_tokens", "total_tokens"))
     stated = max((count for count in counts if count is not None), default=None)
-    count = tokens.count if exact or stated is None else tokens.at_least
+    count = tokens.count if exact or stated is None else tokens.count_at_least
     return max(stated or 0, sum(map(count, batch)))
 
 
@@ -340,7 +342,7 @@ class _Watched:
         if len(self._text) < self._looked + self._most:  # so it is counted some times in all
             return
         self._looked = len(self._text)
-        if tokens.at_least(self._text) > self._most:
+        if tokens.count_at_least(self._text) > self._most:
             raise TooMuch(f"a reply of more than {self._most:,} tokens, which was cut off")
 
 
@@ -348,7 +350,7 @@ class _Heard:
     """Tells of a reply's text while it streams."""
 
     def __init__(self, on_text: OnPiece) -> None:
-        self._pieces = Pieces(on_text)
+        self._pieces = PieceStream(on_text)
         self._spoken = Spoken(self._pieces)
 
     def __call__(self, event: Any) -> None:  # noqa: ANN401 -- parsed JSON, None: another attempt

@@ -1,36 +1,38 @@
-"""What well-known models cost, and what is reckoned from it. A price nobody knows is None."""
+"""What models cost, and what is reckoned from it. A price nobody knows is None."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from clew.errors import InputError
+from clew.errors import InputError, MissingExtra
 
 Price = tuple[float, float]  # dollars per million tokens of prompts, of completions
 
 FREE: Price = (0.0, 0.0)
-OPENAI_HOST = "api.openai.com"
-
-KNOWN_ON = "2025-06-01"
-# The list prices of OpenAI's own API, without batch or cache discounts, as known on `KNOWN_ON`.
-LIST_PRICES: Mapping[str, Price] = {
-    "gpt-4.1": (2.00, 8.00),
-    "gpt-4.1-mini": (0.40, 1.60),
-    "gpt-4.1-nano": (0.10, 0.40),
-    "gpt-4o": (2.50, 10.00),
-    "gpt-4o-mini": (0.15, 0.60),
-    "text-embedding-3-large": (0.13, 0.0),
-    "text-embedding-3-small": (0.02, 0.0),
-    "text-embedding-ada-002": (0.10, 0.0),
-}
 _OWN = frozenset(("localhost", "127.0.0.1", "::1"))
+_SOME = 1_000  # tokens, fewer than a provider has other prices for
 
 
 def list_price(model: str, base_url: str) -> Price | None:
-    """Return what `model` costs at OpenAI; at any other address nobody knows."""
-    at_openai = urlsplit(base_url).hostname == OPENAI_HOST
-    return LIST_PRICES.get(model) if at_openai else None
+    """Return what `model` costs at an address today, without batch or cache discounts.
+
+    None where no provider is known by the address, or it has no such model. Raises MissingExtra
+    where the package that knows the prices is not installed.
+    """
+    address = urlsplit(base_url)
+    if address.hostname in _OWN:
+        return None
+    try:
+        from genai_prices import Usage, calc_price
+    except ImportError as error:
+        raise MissingExtra("genai-prices", "openai", "the price of a model") from error
+    tokens = Usage(input_tokens=_SOME, output_tokens=_SOME)
+    provider = f"{address.scheme}://{address.hostname}{address.path}"
+    try:
+        cost = calc_price(tokens, model, provider_api_url=provider)
+    except LookupError:
+        return None
+    return float(cost.input_price * 1_000_000 / _SOME), float(cost.output_price * 1_000_000 / _SOME)
 
 
 def embedding_price(model: str, base_url: str) -> Price | None:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 from clew.errors import InputError, MissingExtra
@@ -14,9 +15,15 @@ from clew.models import Prompt, Turn
 _PLAIN = "Reply with one JSON value and nothing else. It must satisfy this JSON schema:\n"
 _REPAIR = "That reply cannot be used: {fault}. Reply again with nothing but corrected JSON."
 
+_LONGEST = 10_000  # characters of a reply that is mended; of hostile ones these take a second
 _STARTS = 1000  # brackets tried in one reply, so that a hostile one costs little
 _FENCED = re.compile(r"```[\w-]*[ \t]*\n(.*)```", re.DOTALL)
 _BRACKET = re.compile(r"[\[{]")
+_CODED = re.compile(r"\\u([0-9a-f]{4})", re.IGNORECASE)
+_QUOTES = re.compile(r"['“”]")
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_JOINT = re.compile(r"""["'“”]\s*[,:\]}]|[\[{,:]\s*\\?["'“”]""")  # as if a string ended or began
+_LOOSE = re.compile(r"\\[bfnrt]|[\s,\\]")
 
 
 def messages(
@@ -44,7 +51,7 @@ def read(turn: Turn, prompt: Prompt) -> tuple[Any, str]:
         # An answer that ran into its limit is still an answer; an empty one is not.
         return None, "" if turn.text else turn.fault
     fault = turn.fault
-    for value in () if fault else json_values(turn.text):
+    for value in () if fault else chain(json_values(turn.text), mended(turn.text)):
         problem = validate(value)
         if not problem:
             return value, ""
@@ -109,6 +116,40 @@ def json_values(text: str) -> Iterator[Any]:
             start = bracket.end()
         else:
             yield value
+
+
+def mended(text: str) -> Iterator[Any]:
+    """Yield the value of a reply that is nearly JSON, if commas and quotes are all that is wrong.
+
+    What is cut off, left out or ambiguous is not mended: an item would be lost, or made up.
+
+    >>> list(mended("{'ships': ['Fram', 'Gjøa',],}")), list(mended('["Fram", "Gj'))
+    ([{'ships': ['Fram', 'Gjøa']}], [])
+    """
+    fence = _FENCED.search(text)
+    whole = fence[1] if fence else text
+    first, end = _BRACKET.search(whole), max(map(whole.rfind, "]}")) + 1
+    nearly = whole[first.start() : end] if first else ""
+    if not 0 < len(nearly) <= _LONGEST:
+        return
+    try:
+        from json_repair import repair_json
+    except ImportError as error:
+        raise MissingExtra("json-repair", "openai", "a reply that is nearly JSON") from error
+    try:
+        value, _ = _value_at(repair_json(nearly, ensure_ascii=False), 0)
+    except (ValueError, RecursionError):
+        return
+    plain = json.dumps(value, ensure_ascii=False)
+    is_clear = not any(map(_JOINT.search, _STRING.findall(plain)))
+    if is_clear and _bare(nearly) == _bare(plain):
+        yield value
+
+
+def _bare(text: str) -> str:
+    """Return a text without what may be mended: commas, white space, kinds of quotes, escapes."""
+    said = _CODED.sub(lambda found: chr(int(found[1], 16)), text)
+    return _QUOTES.sub('"', _LOOSE.sub("", said)).casefold()
 
 
 def _value_at(text: str, start: int) -> tuple[Any, int]:

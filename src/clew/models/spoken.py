@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from clew.text.pieces import OnPiece, Pieces
+from clew.text.pieces import OnPiece, PieceStream
 
 THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _OPENS, _CLOSES = "<think>", "</think>"
@@ -16,7 +16,7 @@ class Spoken:
     A model that thinks says so at the very beginning: `<think>`, up to `</think>`.
     """
 
-    def __init__(self, pieces: Pieces) -> None:
+    def __init__(self, pieces: PieceStream) -> None:
         self._pieces = pieces
         self._begin()
 
@@ -27,7 +27,7 @@ class Spoken:
     def anew(self) -> None:
         """Forget what came: another reply begins."""
         self._begin()
-        self._pieces.anew()
+        self._pieces.restart()
 
     def add(self, piece: str) -> None:
         """Take what came; tell of it as far as it is known to be said."""
@@ -43,7 +43,7 @@ class Spoken:
             self._is_thinking = not closed
             if not closed:
                 return
-        if not self._pieces.has_told:
+        if not self._pieces.has_sent:
             self._held = self._held.lstrip()
         said = self._held.rstrip()
         self._held = self._held[len(said) :]

@@ -15,27 +15,27 @@ from string import Template
 from typing import Any
 
 from clew.models import Prompt
-from clew.prompts.quoted import Value, written
+from clew.prompts.quoted import Value, render_values
 
 _FILE = re.compile(r"version: (\S+)\n+# system\n(.*?)\n# user\n(.*)\Z", re.DOTALL)
 
 
-def prompt(
+def fill_prompt(
     name: str, *, schema: Mapping[str, Any] | None = None, max_tokens: int = 512, **values: Value
 ) -> Prompt:
     """Return the prompt in `name`.md with its $names filled in."""
     version, system, user = _parts(name)
-    shown, guard = written(values)
+    rendered, guard = render_values(values)
     return Prompt(
         system=f"{system.strip()}{guard}",
-        user=Template(user).substitute(shown).strip(),
+        user=Template(user).substitute(rendered).strip(),
         schema=schema,
         max_tokens=max_tokens,
         version=f"{name}-{version}",
     )
 
 
-def versions() -> dict[str, str]:
+def prompt_versions() -> dict[str, str]:
     """Return the version of every prompt, by name."""
     names = sorted(each.name for each in files(__name__).iterdir() if each.name.endswith(".md"))
     return {name: _parts(name)[0] for name in (each.removesuffix(".md") for each in names)}

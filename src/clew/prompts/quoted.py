@@ -1,4 +1,4 @@
-"""What others wrote, in a prompt: as it is, or as JSON strings between two lines of a fence.
+"""Texts of others in a prompt: as they are, or as JSON strings between the lines of a fence.
 
 Nearly every text is ordinary, and a prompt has it as it is. Where a piece imitates parts of a
 prompt (`clew.text.imitations`), all pieces are guarded: each is a JSON string behind the mark that
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import NamedTuple
 
-from clew.text.imitations import disarmed, imitates
+from clew.text.imitations import disarm, imitates
 
 GUARD = (
     "\n\nQuoted material stands between two lines {fence}. Each piece of it is a JSON string "
@@ -40,50 +40,50 @@ class Excerpt(NamedTuple):
     @property
     def guarded(self) -> str:
         """How a prompt has it in which something imitates one."""
-        return f"{self.mark}{in_json(self.text)}"
+        return f"{self.mark}{quote_json(self.text)}"
 
 
 @dataclass(frozen=True, slots=True)
-class Quoted:
+class QuotedBlock:
     """Pieces, and how an ordinary prompt has them together."""
 
     pieces: Sequence[Excerpt]
     plain: str
 
 
-Value = str | Quoted
+Value = str | QuotedBlock
 
 
-def lines(pieces: Sequence[Excerpt], *, none: str = "(none)") -> Quoted:
-    """Return pieces that are a line each, `none` where there are none."""
-    return Quoted(tuple(pieces), "\n".join(piece.line for piece in pieces) or none)
+def quote_lines(pieces: Sequence[Excerpt], *, none: str = "(none)") -> QuotedBlock:
+    """Return pieces with a line each, or `none`."""
+    return QuotedBlock(tuple(pieces), "\n".join(piece.line for piece in pieces) or none)
 
 
-def written(values: Mapping[str, Value]) -> tuple[dict[str, str], str]:
-    """Return values as a prompt has them, and what its system part says besides.
+def render_values(values: Mapping[str, Value]) -> tuple[dict[str, str], str]:
+    """Return values as a prompt has them, and an addition to its system part.
 
     A single value that imitates a prompt is a JSON string, too.
     """
     singles = {name: value for name, value in values.items() if isinstance(value, str)}
-    several = {name: value for name, value in values.items() if isinstance(value, Quoted)}
-    shown = {name: in_json(v) if imitates(v) else v for name, v in singles.items()}
+    several = {name: value for name, value in values.items() if isinstance(value, QuotedBlock)}
+    rendered = {name: quote_json(v) if imitates(v) else v for name, v in singles.items()}
     texts = [piece.text for value in several.values() for piece in value.pieces]
-    if shown == singles and not any(map(imitates, texts)):
-        return {**shown, **{name: value.plain for name, value in several.items()}}, ""
+    if rendered == singles and not any(map(imitates, texts)):
+        return {**rendered, **{name: value.plain for name, value in several.items()}}, ""
     fence = _fence([*singles.values(), *texts])
     for name, value in several.items():
         inside = "\n".join(piece.guarded for piece in value.pieces)
-        shown[name] = f"{fence}\n{inside or value.plain}\n{fence}"
-    return shown, GUARD.format(fence=fence)
+        rendered[name] = f"{fence}\n{inside or value.plain}\n{fence}"
+    return rendered, GUARD.format(fence=fence)
 
 
-def in_json(text: str) -> str:
+def quote_json(text: str) -> str:
     """Return a text as a JSON string without what looks like parts of a prompt."""
-    return json.dumps(disarmed(text), ensure_ascii=False)
+    return json.dumps(disarm(text), ensure_ascii=False)
 
 
 def _fence(texts: Iterable[str]) -> str:
-    """Return a word that stands in no text, and is another for other texts."""
+    """Return a word that occurs in none of the texts and depends on them."""
     whole = "\n".join(texts)
     digest = sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
     while (fence := f"fence-{digest[:_FENCE_DIGITS]}") in whole:

@@ -31,7 +31,7 @@ from clew.readers.packed import plain_name, unpacked
 from clew.readers.stated import Stated, refused
 from clew.readers.triples import IDS, document_id, entity, extraction, fields, json_value, triple
 from clew.readers.walk import File, files, os_reason
-from clew.text.cells import unguarded
+from clew.text.cells import unguard
 from clew.text.normalize import collapse
 from clew.types import Extraction, Skipped, Triple
 
@@ -226,7 +226,7 @@ def _of_row(
         raise InputError(f"has not {len(columns)} columns but {len(cells)}")
     pairs = zip(columns, cells, strict=True)
     item: dict[str, object] = {column: cell.strip() for column, cell in pairs if cell.strip()}
-    item |= {name: restored(unguarded(str(item[name]))) for name in _NEEDED if name in item}
+    item |= {name: restored(unguard(str(item[name]))) for name in _NEEDED if name in item}
     if "strength" in item:
         item["strength"] = _number(item["strength"])
     return _document(item), _one_triple(item, problems)

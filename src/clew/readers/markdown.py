@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from clew.errors import UnreadableSource
 from clew.readers import front_matter
@@ -18,6 +20,10 @@ from clew.readers.degenerate import without_data
 from clew.readers.titled import stem_title, without_title
 from clew.readers.walk import File
 from clew.types import Document, Heading
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 _FRONT_MATTER = re.compile(
     r"---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE
@@ -29,14 +35,9 @@ _KEY = re.compile(r"^[\w-]+[ \t]*[:=]", re.MULTILINE)
 _TITLE_KEY = re.compile(
     r"^title(?::|[ \t]*=)[ \t]*(.*)((?:\n[ \t]+.*)*)", re.IGNORECASE | re.MULTILINE
 )
-_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
-_EMPHASIS = re.compile(r"(\*{1,3}|`+)(?=\S)([^*`]+)(?<=\S)\1")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*")
-_RULE = re.compile(r" {0,3}(?:[-*_=][ \t]*)+")
-_OTHER_BLOCK = re.compile(r" {4}|\t| {0,3}(?:[>|<]|[-+*][ \t]|\d+[.)][ \t])")
 _NEWLINE = re.compile(r"\r\n?|\n")
 _BLANK = re.compile(r"\s*")
+_READ = 1_000  # characters of a heading that are looked at
 _MAX_TITLE = 300  # characters; a longer heading is cut
 
 
@@ -49,12 +50,10 @@ def read(file: File) -> Iterator[Document]:
         raise UnreadableSource(file.source, "is empty behind its front matter")
     title = _key_title(matter[1]) if matter else ""
     found = list(_headings(text, start))
-    first, first_end = found[0] if found else (Heading(-1, 1, ""), start)
+    first, first_end = found[0] if found else (Heading(len(text), 1, ""), start)
     body = _skip_blank(text, first_end)
-    indent = len(text[start:]) - len(text[start:].lstrip(" "))
-    is_title_line = (
-        first.start == start + indent and title in ("", first.title) and body < len(text)
-    )
+    is_above = not text[start : first.start].strip()
+    is_title_line = is_above and title in ("", first.title) and body < len(text)
     title = title or first.title or stem_title(file)
     yield Document(
         id=file.id,
@@ -77,10 +76,14 @@ def _front_matter(text: str) -> re.Match[str] | None:
     return found if found and (_KEY.search(found[1]) or not found[1].strip()) else None
 
 
+def _skip_space(text: str, start: int) -> int:
+    blank = _BLANK.match(text, start)
+    return blank.end() if blank else start
+
+
 def _skip_blank(text: str, start: int) -> int:
     """Return the start of the first line at or behind `start` that is not blank."""
-    blank = _BLANK.match(text, start)
-    end = blank.end() if blank else start
+    end = _skip_space(text, start)
     line = max(text.rfind("\n", start, end), text.rfind("\r", start, end)) + 1
     return end if end == len(text) else max(start, line)
 
@@ -102,55 +105,50 @@ def _key_title(matter: str) -> str:
 
 
 def _headings(text: str, start: int) -> Iterator[tuple[Heading, int]]:
-    """Yield each heading, and where it ends."""
-    fence = ""
-    paragraph = start  # where the paragraph that the line goes on with began
-    above: list[str] | None = []  # its lines; None: in a list or another block, till a blank line
-    for begin, end, line in _lines(text, start):
-        mark = _FENCE.match(line)
-        if fence:
-            if mark and mark[1].startswith(fence) and line.strip() == mark[1]:
-                fence = ""
-        elif mark:
-            fence, above = mark[1], []
-        elif atx := _atx(line):
-            level, title = atx
-            yield Heading(begin + line.index("#"), level, _inline(title)), end
-            above = []
-        elif above and _UNDERLINE.fullmatch(line):
-            level = 1 if "=" in line else 2
-            yield Heading(paragraph, level, _inline(" ".join(above))), end
-            above = []
-        elif not line.strip() or _RULE.fullmatch(line):
-            above = []
-        elif above is None or (not above and _OTHER_BLOCK.match(line)):
-            above = None
-        else:
-            paragraph = paragraph if above else begin + len(line) - len(line.lstrip())
-            above.append(line.strip())
+    """Yield each heading outside of lists and quotations, and where it ends."""
+    parser = _parser()
+    references: dict[str, Any] = {}  # addresses of links by their names
+    tokens = _HeadingTokens()
+    parser.block.parse(_NEWLINE.sub("\n", text[start:]), parser, references, tokens)
+    lines = [start, *(newline.end() for newline in _NEWLINE.finditer(text, start)), len(text)]
+    for opening, content in zip(tokens[::2], tokens[1::2], strict=True):
+        begin, end = (lines[line] for line in opening.map or (0, 0))
+        if title := _words(content.content, references):
+            level = int(opening.tag.removeprefix("h"))
+            yield Heading(_skip_space(text, begin), level, title), end
 
 
-def _lines(text: str, start: int) -> Iterator[tuple[int, int, str]]:
-    while start < len(text):
-        newline = _NEWLINE.search(text, start)
-        end = newline.end() if newline else len(text)
-        yield start, end, text[start:end].rstrip("\r\n")
-        start = end
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
-def _atx(line: str) -> tuple[int, str] | None:
-    """Return the level and the words of a heading such as `## Words ##`, None if it is none."""
-    content = line.lstrip(" ").rstrip()
-    words = content.lstrip("#")
-    level = len(content) - len(words)
-    if not 1 <= level <= 6 or words[:1] not in (" ", "\t") or line.startswith("    "):
-        return None
-    closed = words.rstrip("#")
-    title = (closed if closed[-1:] in (" ", "\t") else words).strip()
-    return (level, title) if title else None
+class _HeadingTokens(list["Token"]):
+    """The opening and the content of each heading outside of lists and quotations, no other tokens.
+
+    Those of a whole text would take some hundred times its memory.
+    """
+
+    def append(self, token: Token) -> None:
+        is_heading = token.type == "heading_open" and token.level == 0
+        is_content = token.type == "inline" and len(self) % 2 == 1
+        if is_heading or is_content:
+            super().append(token)
 
 
-def _inline(heading: str) -> str:
-    """Return a heading without the marks of links, emphasis and code."""
-    words = _LINK.sub(r"\1", heading[:_MAX_TITLE])
-    return " ".join(_EMPHASIS.sub(r"\2", words).split())
+def _words(heading: str, references: dict[str, Any]) -> str:
+    """Return the words of a heading without the marks of links, emphasis, code and HTML."""
+    parts: list[Token] = []
+    parser = _parser()
+    parser.inline.parse(heading[:_READ], parser, references, parts)
+    return " ".join("".join(map(_shown, parts)).split())[:_MAX_TITLE]
+
+
+def _shown(part: Token) -> str:
+    if part.type in {"softbreak", "hardbreak"}:
+        return " "
+    if part.type == "image":
+        return "".join(map(_shown, part.children or []))
+    return "" if part.type == "html_inline" else part.content

@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element
 
 from clew.readers import metadata
 from clew.readers.decode import SURROGATE
-from clew.text.periods import period
+from clew.text.periods import parse_period
 from clew.types import Scalar, Value
 
 _MOST = 2_000  # characters of a text; what is longer is cut
@@ -79,12 +79,12 @@ def moment(text: str) -> str:
     >>> moment("D:18930624120000+02'00'")
     '1893-06-24T12:00:00+02:00'
     """
-    if period(text) is not None:
+    if parse_period(text) is not None:
         return text
     found = _PDF_DATE.fullmatch(text)
     if found is not None:
         iso = _of_pdf(found)
-        return iso if period(iso) is not None else text
+        return iso if parse_period(iso) is not None else text
     try:
         date = parsedate_to_datetime(text)
         return date.replace(tzinfo=date.tzinfo or UTC).astimezone(UTC).isoformat()

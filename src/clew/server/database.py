@@ -104,13 +104,13 @@ class ServerDatabase:
                 return sqlite.rows(self._connection, question, values)
             return self._query_postgres(question, values)
 
-    def _query_postgres(self, question: str, values: Sequence[Any] = ()) -> list[sqlite.Row]:
-        """Return the rows of a query of PostgreSQL, in a new session if the last was lost."""
-        from clew.store.postgres.connection import Lost
+    def _asked(self, question: str, values: Sequence[Any] = ()) -> list[sqlite.Row]:
+        """Return what PostgreSQL finds, by a new session where the one before had ended."""
+        from clew.store.postgres.connection import ConnectionLost
 
         try:
             return sqlite.rows(self._connection, question, values)
-        except Lost:
+        except ConnectionLost:
             self._connection.close()
             self._connection = self._open()
         return sqlite.rows(self._connection, question, values)

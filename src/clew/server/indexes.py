@@ -127,7 +127,7 @@ class Indexes:
         if embedder is not None:
             specs = replace(specs, embedder=embedder)
         address = opening.address_of(self._settings.home)
-        written = f"indexes/{name}.clew" if address is None else address.beside(name)
+        written = f"indexes/{name}.clew" if address is None else address.address_beside(name)
         with self._lock:
             if name in self.list_folders():
                 raise AlreadyExists(f"there is an index {name!r} already: take another name")
@@ -187,10 +187,10 @@ class Indexes:
         with suppress(StoreUnavailable):  # which may be what the text tells of
             self.list_folders()
         for name, folder in self._known.items():
-            for path in {opening.shown(folder), str(folder), str(folder.resolve())}:
+            for path in {opening.describe_place(folder), str(folder), str(folder.resolve())}:
                 text = text.replace(path, name)
         home = self._settings.home
-        for path in (opening.shown(home), str(home)):
+        for path in (opening.describe_place(home), str(home)):
             text = text.replace(path, "the server's home")
         return text
 

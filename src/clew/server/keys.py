@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import InputError
-from clew.filters import as_filter
+from clew.filters import to_filter
 from clew.server.settings import check_name
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class KeyOptions:
             raise InputError(f"citations are one of {known}, not {self.citations!r:.40}")
         for name in self.indexes:
             check_name(name)
-        if as_filter(self.where) is not None and self.scope != "read":
+        if to_filter(self.where) is not None and self.scope != "read":
             raise InputError("a key with a filter can only read: what it wrote could not be seen")
         for name in ("requests_per_minute", "tokens", "tokens_per_day", "usd", "usd_per_day"):
             value = getattr(self, name)

@@ -17,8 +17,9 @@ import numpy as np
 
 from clew.asking.pipeline import Listeners
 from clew.errors import InputError
-from clew.filters import Filter, as_filter, match
-from clew.server import drawing, files, request_records, snapshot_views, tracing
+from clew.filters import Filter, match, to_filter
+from clew.server import drawn, files, noted, tracing, views
+from clew.server.errors import Refusal, forbidden, not_found
 from clew.shards import wire
 from clew.shards.exchange import Request
 from clew.shards.shard import Moved, replied
@@ -103,20 +104,20 @@ class ScopedIndex:
         What is asked for is tried on the caller's documents first, so that no error tells of
         fields or values of others.
         """
-        own, wanted = as_filter(self.caller.where), self._read_filter(asked)
+        own, wanted = to_filter(self.caller.where), self._wanted(asked)
         if wanted is None or own is None:
             return own if wanted is None else wanted
-        if not len(match.rows(self.snapshot(), wanted)):
+        if not len(match.find_rows(self.snapshot(), wanted)):
             raise InputError(f"no document fulfils the filter {str(wanted)!r:.200}")
         return own & wanted
 
-    def _read_filter(self, asked: str | Filter | None) -> Filter | None:
-        """Parse the filter of a request, by the fields of the caller's documents."""
-        wanted = as_filter(asked)
+    def _wanted(self, asked: str | Filter | None) -> Filter | None:
+        """Return the filter of a request, with its fields as the caller's documents call them."""
+        wanted = to_filter(asked)
         if wanted is None:
             return None
-        wanted = match.settled(self.snapshot(), wanted)
-        self.check_fields(match.fields_of(wanted))
+        wanted = match.resolve_fields(self.snapshot(), wanted)
+        self.check_fields(match.collect_fields(wanted))
         return wanted
 
     def check_fields(self, names: Collection[str]) -> None:
@@ -126,7 +127,7 @@ class ScopedIndex:
 
     def snapshot(self, asked: str | Filter | None = None) -> Snapshot:
         """Return the newest generation of the documents that the caller may see."""
-        own = as_filter(self.caller.where)
+        own = to_filter(self.caller.where)
         if asked is None or not str(asked).strip():
             if own is None:
                 return self.index.snapshot()
@@ -157,7 +158,7 @@ class ScopedIndex:
 
     def has_match(self, wanted: Filter) -> bool:
         """Say whether a document that the caller sees fulfils a filter."""
-        return bool(len(match.rows(self.snapshot(), wanted)))
+        return bool(len(match.find_rows(self.snapshot(), wanted)))
 
     def count_documents(self) -> tuple[int, int]:
         """Return how many documents the caller sees, and how many chunks."""
@@ -253,10 +254,10 @@ class ScopedIndex:
         """Return some of the documents, which are few or none where nothing fits."""
         seen, wanted = self.snapshot(), self._read_filter(where)
         every = np.arange(len(seen.document_layer))
-        rows = every if wanted is None else match.rows(seen, wanted)
-        chosen = snapshot_views.select_documents(seen, rows, pattern=pattern, sort=sort)
-        lines = snapshot_views.view_document_lines(seen, chosen[offset : offset + limit])
-        return Listed(items=lines, total=len(chosen))
+        rows = every if wanted is None else match.find_rows(seen, wanted)
+        chosen = views.documents(seen, rows, pattern=pattern, sort=sort)
+        lines = views.document_lines(seen, chosen[offset : offset + limit])
+        return views.Listed(items=lines, total=len(chosen))
 
     def find_snapshot(self, document_id: str) -> Snapshot:  # noqa: ARG002 -- of shards it matters
         """Return the snapshot in which a document is, if the caller sees it."""

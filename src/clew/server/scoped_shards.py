@@ -10,8 +10,9 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from clew.errors import InputError
-from clew.filters import as_filter
-from clew.filters.match import fields_of
+from clew.filters import to_filter
+from clew.filters.match import collect_fields
+from clew.server.errors import Refusal
 from clew.server.scoped import ScopedIndex
 from clew.server.snapshot_views import make_missing_document
 from clew.wire.indexes import IndexView
@@ -56,10 +57,10 @@ class ScopedShards(ScopedIndex):
     def narrow_filter(self, asked: str | Filter | None = None) -> Filter | None:
         """Return the filter of a request. Raises a refusal for a caller who is bound to one."""
         if self.is_bound:
-            raise make_shards_refusal(self.name)
-        wanted = as_filter(asked)
+            raise in_shards(self.name)
+        wanted = to_filter(asked)
         if wanted is not None:
-            self.check_fields({each.casefold() for each in fields_of(wanted)})
+            self.check_fields({each.casefold() for each in collect_fields(wanted)})
         return wanted
 
     def check_where(self, asked: str | None) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import InputError
 from clew.loading import Specs
-from clew.workers import workers_of
+from clew.workers import parse_workers
 
 if TYPE_CHECKING:
     from clew.models.prices import Price
@@ -52,7 +52,7 @@ class ServerSettings:
     def __post_init__(self) -> None:
         for name in self.indexes:
             check_name(name)
-        workers_of(self.workers)
+        parse_workers(self.workers)
         if self.root_path and not _ROOT_PATH.fullmatch(self.root_path):
             raise InputError(f"a root path is such as '/clew', not {self.root_path!r:.80}")
 

@@ -16,21 +16,8 @@ from clew.algo.topk import positive_top_k
 from clew.derived import Derived
 from clew.errors import InputError
 from clew.text.keys import name_key
-from clew.text.patterns import matching
-from clew.types import ENTITY_TYPES, Document, Value
-from clew.wire.indexes import (
-    ChunkPlace,
-    DocumentLine,
-    DocumentView,
-    EntityLine,
-    EntityText,
-    EntityView,
-    FieldView,
-    Listed,
-    NearEntity,
-    StatedTriple,
-)
-from clew.wire.refusals import not_found
+from clew.text.patterns import match_ids
+from clew.types import ENTITY_TYPES, Apparatus, Document, Heading, Scalar, Value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,7 +49,7 @@ def select_documents(
     chosen: list[int] = rows.tolist()
     if pattern:
         ids = [headers[row].id for row in chosen]
-        named = set(matching(pattern, ids))
+        named = set(match_ids(pattern, ids))
         chosen = [row for row, each in zip(chosen, ids, strict=True) if each in named]
     name = sort.removeprefix("-")
     if name in {"", "id"}:

@@ -18,10 +18,8 @@ from clew import steps
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.layers.carried import Salient
-    from clew.snapshot import Snapshot
-    from clew.snapshot.batch import Batch
-    from clew.types import Scalar
+    from clew.layers.salient_merging import SalientTerms
+    from clew.types import Batch, Scalar, Snapshot
 
     Rows = NDArray[np.int64]
     Hashes = NDArray[np.uint64]
@@ -218,7 +216,7 @@ class Taken:
     batch: Batch
     entities: Counted
     terms: Counted
-    salient: Salient | None = None
+    salient: SalientTerms | None = None
 
 
 Request = Describe | Count | Near | Alike | Around | Towards | Tell | Take

@@ -40,10 +40,8 @@ if TYPE_CHECKING:
 
     from clew.models import Models
     from clew.shards.exchange import Hashes, Reply, Request
-    from clew.shards.whole import Whole
-    from clew.snapshot import Snapshot
-    from clew.snapshot.layers import UnitsSought
-    from clew.types import Scalar
+    from clew.shards.whole import CorpusTotals
+    from clew.types import Scalar, Snapshot, UnitsSought
 
     Seeker = Callable[[str, Snapshot, Models], UnitsSought]
     Places = NDArray[np.int64]  # of chunks: the place of their shard and their row in one number
@@ -63,7 +61,7 @@ class Together:
 
     shards: Sequence[int]  # the numbers of those that have chunks
     generations: Sequence[int]  # of these
-    whole: Whole
+    whole: CorpusTotals
     recipe: Mapping[str, Scalar]
     aliases: Mapping[str, str]
     where: str = ""

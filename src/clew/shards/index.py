@@ -18,7 +18,7 @@ from clew.api.checks import checked
 from clew.api.opened import recorded_models
 from clew.asking.askable import Askable
 from clew.errors import InputError, RecipeMismatch, StoreError
-from clew.filters import as_filter, match, parse
+from clew.filters import match, parse, to_filter
 from clew.layers.statistical import STATISTICAL
 from clew.models.remembered import remembered
 from clew.runtime.awaitable import awaitable
@@ -29,10 +29,10 @@ from clew.shards.exchange import Count, Counts, Describe, Neighbourhood, ShardDe
 from clew.shards.gather import Together, gather
 from clew.shards.links import LocalShard, ProcessShard, ask_all
 from clew.shards.shard import Moved
-from clew.shards.whole import Whole
+from clew.shards.whole import CorpusTotals
 from clew.store import opening, sharded
 from clew.store.postgres.address import cache_root
-from clew.workers import workers_of
+from clew.workers import parse_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -154,7 +154,7 @@ class Shards(Askable, Closing):
         return Together(
             shards=some,
             generations=[known[number].generation for number in some],
-            whole=Whole.of(counts, aliases),
+            whole=CorpusTotals.from_counts(counts, aliases),
             recipe=known[0].recipe,
             aliases=aliases,
             where=where,
@@ -183,7 +183,7 @@ class Shards(Askable, Closing):
 
         Raises InputError for a filter, as `Index.snapshot`.
         """
-        chosen = as_filter(where)
+        chosen = to_filter(where)
         for _ in range(_TRIES):
             with suppress(Moved), self._lock:
                 n_documents = sum(each.n_documents for each in self._newest())
@@ -233,7 +233,7 @@ class Shards(Askable, Closing):
 
         Raises StoreError where a shard fails, and InputError for a filter, as `Index.snapshot`.
         """
-        chosen = as_filter(where)
+        chosen = to_filter(where)
         models = remembered(self.models) if models is None else models
         with self._lock:
             for _ in range(_TRIES):
@@ -404,7 +404,7 @@ def open_shards(  # noqa: PLR0913 -- one argument for each option
     if cluster:
         from clew.shards.ray import ray_shards
 
-        links = iter(ray_shards(str(workers_of(cluster)), own))
+        links = iter(ray_shards(str(parse_workers(cluster)), own))
     elif processes:
         links = map(ProcessShard, own)
     else:
@@ -433,7 +433,7 @@ def _places(folders: str | Path | Sequence[str | Path]) -> tuple[Path, list[Plac
     if isinstance(folders, str | Path):
         home = Path(folders)
         return home, [
-            _place(name) if "://" in name else home / name for name in sharded.named_in(home)
+            _place(name) if "://" in name else home / name for name in sharded.read_places(home)
         ]
     places = [_place(each) for each in folders]
     if not places:

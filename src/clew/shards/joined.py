@@ -10,8 +10,8 @@ import numpy as np
 
 from clew.errors import StoreError
 from clew.generation import assemble
-from clew.generation.layers import Parts, build, resolved
-from clew.layers.carried import put_together
+from clew.generation.layers import Parts, build_snapshot, resolve_aliases
+from clew.layers.salient_merging import combine_salient_terms
 from clew.layers.statistical import STATISTICAL
 from clew.shards.exchange import entity_numbers
 from clew.snapshot.layers import Totals
@@ -24,11 +24,10 @@ if TYPE_CHECKING:
 
     from clew.derived import Arrays, CachedArrays
     from clew.generation.assemble import Assembly
-    from clew.layers.carried import Salient
+    from clew.layers.salient_merging import SalientTerms
     from clew.shards.exchange import Counted, Taken
-    from clew.shards.whole import Shared, Whole
-    from clew.snapshot import Snapshot
-    from clew.types import Document, Scalar
+    from clew.shards.whole import CorpusTotals, SharedKeys
+    from clew.types import Document, Scalar, Snapshot
 
 
 @dataclass
@@ -73,7 +72,7 @@ class _View:
 
 def joined(
     taken: Sequence[Taken],
-    whole: Whole,
+    whole: CorpusTotals,
     recipe: Mapping[str, Scalar],
     aliases: Mapping[str, str],
 ) -> Snapshot:
@@ -88,7 +87,7 @@ def joined(
         raise StoreError(f"two shards have the document {twice!r}: remove it from one of them")
     n_chunks = sum(len(each.batch.columns["chunk.document"]) for each in taken)
     has_all = n_chunks == whole.n_chunks
-    pairs = resolved(aliases)
+    pairs = resolve_aliases(aliases)
     rows = view.names["entity"]
     assembly = assemble.assemble(
         view.segments,
@@ -97,9 +96,9 @@ def joined(
         halved=recipe["subchunk_depth"] != 0,
         whole=None
         if has_all
-        else assemble.WholeCounts(whole.n_chunks, numbers["term"][1:], numbers["entity"][0]),
+        else assemble.IndexCounts(whole.n_chunks, numbers["term"][1:], numbers["entity"][0]),
     )
-    snapshot = build(Parts(assembly, view), recall=None)
+    snapshot = build_snapshot(Parts(assembly, view), recall=None)
     if has_all:
         return snapshot
     parts = [each.salient for each in taken if each.salient is not None]
@@ -112,18 +111,18 @@ def joined(
 class _Carried:
     """Gives what shards know of their chunks in place of what would be computed from these."""
 
-    parts: Sequence[Salient]
+    parts: Sequence[SalientTerms]
     chunks: NDArray[np.int64]  # which of all that were taken each chunk is
 
     def __call__(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
         if what is STATISTICAL:
-            return put_together(snapshot, self.parts, self.chunks)
+            return combine_salient_terms(snapshot, self.parts, self.chunks)
         return what.compute(snapshot, **given)
 
 
 def _joined_view(
     taken: Sequence[Taken],
-    whole: Whole,
+    whole: CorpusTotals,
     recipe: Mapping[str, Scalar],
     aliases: Mapping[str, str],
 ) -> tuple[_View, dict[str, NDArray[np.int64]]]:
@@ -139,8 +138,8 @@ def _joined_view(
         for table, known in names.items():
             places[table].append([known.setdefault(key, len(known)) for key in keys[table]])
         own = {table: found[-1] for table, found in places.items()}
-        arrays = schema.placed(each.batch, own, {"document": len(documents), **first}, recipe)
-        for layer, n in schema.counts(arrays).items():
+        arrays = schema.place_batch(each.batch, own, {"document": len(documents), **first}, recipe)
+        for layer, n in schema.count_rows(arrays).items():
             first[layer] = first.get(layer, 0) + n
         segments.append(arrays)
         documents += each.batch.documents
@@ -152,7 +151,7 @@ def _joined_view(
 
 
 def _numbers(
-    n: int, places: Sequence[Sequence[int]], parts: Sequence[Counted], shared: Shared
+    n: int, places: Sequence[Sequence[int]], parts: Sequence[Counted], shared: SharedKeys
 ) -> NDArray[np.int64]:
     """Return the (3, n) numbers of all shards about keys, by those of each shard."""
     found = np.zeros((3, n), dtype=np.int64)
@@ -163,7 +162,10 @@ def _numbers(
 
 
 def _totals(
-    snapshot: Snapshot, assembly: Assembly, whole: Whole, numbers: Mapping[str, NDArray[np.int64]]
+    snapshot: Snapshot,
+    assembly: Assembly,
+    whole: CorpusTotals,
+    numbers: Mapping[str, NDArray[np.int64]],
 ) -> Totals:
     """Return what all shards have, by the rows of a snapshot; no less than what that has."""
     least = entity_numbers(snapshot)

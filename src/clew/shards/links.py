@@ -91,7 +91,7 @@ class ProcessShard:
 
     @property
     def name(self) -> str:
-        return opening.shown(self._folder)
+        return opening.describe_place(self._folder)
 
     def send(self, request: Request) -> None:
         try:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.shards.exchange import Hashes, Rows, ToldChunks
-    from clew.shards.whole import Whole
+    from clew.shards.whole import CorpusTotals
 
 TITLE_WEIGHT, CHUNK_WEIGHT, SEED_CHUNKS, DAMPING = 5.0, 0.2, 30, 0.6  # as of `pagerank`
 FAR = 2**40  # beyond every row of a shard
@@ -42,7 +42,7 @@ class Pool:
     link: csr_array  # (m, n) ways
 
     @classmethod
-    def of(cls, found: Sequence[tuple[int, ToldChunks]], whole: Whole) -> Pool:
+    def of(cls, found: Sequence[tuple[int, ToldChunks]], whole: CorpusTotals) -> Pool:
         """Return the chunks that shards, by their numbers, told of, in that order."""
         hashes = np.concatenate([each.counted.hashes for _, each in found])
         numbers = np.concatenate([whole.entities.find(e.counted) for _, e in found], axis=1)

@@ -12,7 +12,7 @@ from clew.api import open_index
 from clew.errors import ClewError, StoreError
 from clew.shards.shard import replied
 from clew.store import opening
-from clew.workers.ray import connected, first_sentence
+from clew.workers.ray import connect, first_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +35,7 @@ class RayShard:
 
     @property
     def name(self) -> str:
-        return opening.shown(self._folder)
+        return opening.describe_place(self._folder)
 
     def send(self, request: Request) -> None:
         self._waiting.append(self._actor.replied.remote(request))
@@ -76,5 +76,5 @@ def ray_shards(spec: str, folders: Sequence[Path]) -> list[RayShard]:
 
     Raises MissingExtra, and ModelError where the cluster cannot be reached.
     """
-    ray, _, _ = connected(spec)
+    ray, _, _ = connect(spec)
     return [RayShard(ray, folder) for folder in folders]

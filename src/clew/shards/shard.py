@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew import steps
-from clew.algo.bm25 import Lengths, bm25_best, bm25_scores_of
-from clew.algo.coding import products_of
+from clew.algo.bm25 import Lengths, bm25_candidates, bm25_chunk_scores
+from clew.algo.coding import multiply_rows
 from clew.algo.topk import DECIMALS, top_k
 from clew.derived import CachedArrays, Derived
 from clew.errors import InputError, StoreError
 from clew.filters import match, parse
-from clew.layers.carried import salient_of
+from clew.layers.salient_merging import collect_salient_terms
 from clew.shards.exchange import (
     Alike,
     Around,
@@ -70,9 +70,9 @@ def replied(index: Index, request: Request) -> Reply:
         raise Moved(f"{index.shown} was written to while it was asked: ask again")
     fields: Sequence[str] = ()
     if named.where:
-        fields = match.fields(snapshot)
+        fields = match.field_names(snapshot)
         try:
-            snapshot = index.snapshot(match.among_others(snapshot, parse(named.where)))
+            snapshot = index.snapshot(match.resolve_known_fields(snapshot, parse(named.where)))
         except InputError:  # nothing here fulfils it, which other shards may have
             return _nothing(named.generation, fields)
     if not len(snapshot.layer("chunk")):
@@ -142,7 +142,7 @@ def _numbers(snapshot: Snapshot) -> Arrays:
     """Return how often each entity and term is there, as `Counted` has it."""
     assert snapshot.cutter is not None  # noqa: S101 -- an index has one
     n_chunks = snapshot.linked("term", "chunk").counts
-    terms = np.concatenate([np.asarray(n_chunks)[None], snapshot.cutter.written()])
+    terms = np.concatenate([np.asarray(n_chunks)[None], snapshot.cutter.count_written()])
     return {"entity": entity_numbers(snapshot), "term": terms.astype(np.int64)}
 
 
@@ -241,7 +241,7 @@ def _(request: Towards, snapshot: Snapshot) -> FoundAround:
     for entity, of_hash in zip(*_known(snapshot, hashes), strict=True):
         owners = places[of_hash]
         units = steps.entity_units(snapshot, entity, titles=request.titles, near=near)
-        cosines = products_of(layer.vectors, units, request.directions[owners].T)
+        cosines = multiply_rows(layer.vectors, units, request.directions[owners].T)
         for owner, scores in zip(owners.tolist(), cosines.T, strict=True):
             best = top_k(scores, request.most)
             parts.append((np.full(len(best), owner), units[best], scores[best]))
@@ -270,7 +270,7 @@ def _taken(request: Take, snapshot: Snapshot, embedder: Callable[[], Embedder]) 
     """Return everything that a shard has of some chunks."""
     assert snapshot.cutter is not None  # noqa: S101 -- an index has one
     cut = snapshot.cutter.cut(request.chunks)
-    salient = salient_of(snapshot, cut.chunks, embedder) if request.salient else None
+    salient = collect_salient_terms(snapshot, cut.chunks, embedder) if request.salient else None
     return Taken(
         batch=cut.batch,
         entities=_counted(snapshot, "entity", cut.entities),
@@ -297,11 +297,11 @@ class _Words:
         return cls(link, lengths, rows[known], df)
 
     def best(self, k: int) -> Rows:
-        rows, scores = bm25_best(*self._parts, k)
+        rows, scores = bm25_candidates(*self._parts, k)
         return np.asarray(steps.Ranking(rows, scores).best(k))
 
     def of_rows(self, rows: Rows) -> NDArray[np.float64]:
-        return bm25_scores_of(*self._parts, rows)
+        return bm25_chunk_scores(*self._parts, rows)
 
 
 def _farthest(dense: steps.Ranking) -> Rows:

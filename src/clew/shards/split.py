@@ -59,7 +59,7 @@ def create(home: str | Path, n_shards: int) -> list[Path]:
     places = _places(home, n_shards)
     _check_empty(home)
     _make(home, places)
-    sharded.name(home, [place.name for place in places])
+    sharded.write_places(home, [place.name for place in places])
     return places
 
 
@@ -90,7 +90,7 @@ def split(folder: str | Path, home: str | Path, n_shards: int) -> list[Path]:
                     digests.append(_digests(store, ways))
             for place, own in zip(places, digests, strict=True):
                 _copy_paid(index.folder, place, _of_one(own, digests))
-            sharded.name(home, [place.name for place in places])
+            sharded.write_places(home, [place.name for place in places])
     return places
 
 
@@ -153,7 +153,7 @@ def _unmade(home: Path, error: OSError) -> StoreError:
 def _is_done(home: Path, places: Sequence[Path], parts: Sequence[Mapping[str, str]]) -> bool:
     """Say whether a folder has the very shards that an index would be split into."""
     names = [place.name for place in places]
-    if not sharded.is_home(home) or sharded.named_in(home) != names:
+    if not sharded.is_home(home) or sharded.read_places(home) != names:
         return False
     return all(_hashes(place) == part for place, part in zip(places, parts, strict=True))
 
@@ -225,9 +225,9 @@ class _Ways:
 
 
 def _ways_to_pay(folder: Path) -> _Ways:
-    ledger = Ledger(opening.paid_in(folder, paid.CALLS))
+    ledger = Ledger(opening.paid_place(folder, paid.CALLS))
     pieces = ledger.pieces_of() if ledger.exists() else []
-    return _Ways(pieces, cache.has_vectors(opening.paid_in(folder, paid.EMBEDDINGS)))
+    return _Ways(pieces, cache.has_vectors(opening.paid_place(folder, paid.EMBEDDINGS)))
 
 
 def _digests(store: Store, ways: _Ways) -> Digests:
@@ -287,13 +287,13 @@ def _has(ascending: Digests, values: Digests) -> NDArray[np.bool_]:
 
 def _copy_paid(folder: Path, place: Path, keep: Keep) -> None:
     """Give a shard its part of what was paid for, so that nothing of it is paid for again."""
-    ledger = Ledger(opening.paid_in(folder, paid.CALLS))
+    ledger = Ledger(opening.paid_place(folder, paid.CALLS))
     if ledger.exists():
         ledger.copy(place / paid.CALLS, keep)
-    vectors = opening.paid_in(folder, paid.EMBEDDINGS)
+    vectors = opening.paid_place(folder, paid.EMBEDDINGS)
     cache.copy(vectors, place / paid.EMBEDDINGS, keep)
     with closing(opening.open_store(place)) as store:
-        paid.note(store, place)
+        paid.note_files(store, place)
 
 
 def _documents(snapshot: Snapshot, rows: NDArray[np.int64]) -> Batch:

@@ -1,4 +1,4 @@
-"""How often all shards together have what several of them have."""
+"""Count the keys that several shards have over all of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.generation.layers import resolved
+from clew.generation.layers import resolve_aliases
 from clew.shards.exchange import TERM_NUMBERS, Counted, hashes_of
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedKeys:
     """The keys that several shards have, with the sums of their numbers.
 
     Of a key that one shard alone has this says nothing: what that shard has is all there is.
@@ -29,8 +29,8 @@ class Shared:
     numbers: NDArray[np.int64]  # (3, n)
 
     @classmethod
-    def of(cls, parts: Sequence[Counted]) -> Shared:
-        """Return what some shards have in common."""
+    def from_parts(cls, parts: Sequence[Counted]) -> SharedKeys:
+        """Return the keys that several of the shards have."""
         hashes = np.concatenate([each.hashes for each in parts])
         numbers = np.concatenate([each.numbers for each in parts], axis=1)
         order = np.argsort(hashes, kind="stable")
@@ -48,7 +48,7 @@ class Shared:
         found[:, known] = self.numbers[:, at[known]]
         return found
 
-    def of_hashes(self, hashes: Hashes) -> NDArray[np.int64]:
+    def find_hashes(self, hashes: Hashes) -> NDArray[np.int64]:
         """Return the (3, n) numbers of some keys, -1 for one that no two shards have."""
         found = np.full((3, len(hashes)), -1, dtype=np.int64)
         at, known = self._places(hashes)
@@ -64,50 +64,52 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
-    """What all shards have together."""
+class CorpusTotals:
+    """The counts of all shards together."""
 
     n_chunks: int
     n_titles: int
     mean_length: float
-    entities: Shared
-    terms: Shared
+    entities: SharedKeys
+    terms: SharedKeys
 
     @classmethod
-    def of(cls, counts: Sequence[Counts], aliases: Mapping[str, str]) -> Whole:
-        """Return it from the numbers of each shard; `aliases` are those of all of them."""
+    def from_counts(cls, counts: Sequence[Counts], aliases: Mapping[str, str]) -> CorpusTotals:
+        """Return the totals of the shards' counts; `aliases` are those of all shards."""
         parts = [each.entities for each in counts]
         if aliases:
             pairs = _known_pairs(parts, aliases)
-            parts = [Counted(hashes=_joined(p.hashes, *pairs), numbers=p.numbers) for p in parts]
+            parts = [
+                Counted(hashes=_resolve_hashes(p.hashes, *pairs), numbers=p.numbers) for p in parts
+            ]
         titled = [part.hashes[part.numbers[1] > 0] for part in parts]
         n_chunks = sum(each.n_chunks for each in counts)
         return cls(
             n_chunks=n_chunks,
             n_titles=len(np.unique(np.concatenate(titled))),
             mean_length=sum(each.n_words for each in counts) / max(n_chunks, 1),
-            entities=Shared.of(parts),
-            terms=Shared.of([each.terms for each in counts]),
+            entities=SharedKeys.from_parts(parts),
+            terms=SharedKeys.from_parts([each.terms for each in counts]),
         )
 
     def term_chunks(self, terms: Sequence[str]) -> NDArray[np.int64]:
         """Return how many chunks have each term, -1 where one shard alone can know."""
-        numbers = self.terms.of_hashes(hashes_of(terms))
+        numbers = self.terms.find_hashes(hashes_of(terms))
         chunks: NDArray[np.int64] = numbers[TERM_NUMBERS.index("chunks")]
         return chunks
 
 
 def _known_pairs(parts: Sequence[Counted], aliases: Mapping[str, str]) -> tuple[Hashes, Hashes]:
     """Return the hashes of entities and of what they stand for, where shards have both."""
-    pairs = resolved(aliases)
+    pairs = resolve_aliases(aliases)
     known = np.unique(np.concatenate([each.hashes for each in parts]))
     own, target = hashes_of(list(pairs)), hashes_of(list(pairs.values()))
     both = np.isin(own, known) & np.isin(target, known)
     return own[both], target[both]
 
 
-def _joined(hashes: Hashes, own: Hashes, target: Hashes) -> Hashes:
-    """Return the hashes of entities, those of aliases as what they stand for."""
+def _resolve_hashes(hashes: Hashes, own: Hashes, target: Hashes) -> Hashes:
+    """Return the hashes of entities, with aliases resolved."""
     found = hashes.copy()
     for a, b in zip(own, target, strict=True):
         found[found == a] = b

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from clew.errors import InputError
-from clew.layers.carried import Salient
+from clew.layers.salient_merging import SalientTerms
 from clew.shards import exchange
 from clew.snapshot.batch import Batch
 from clew.types import Apparatus, Document, Heading
@@ -24,7 +24,7 @@ MEDIA_TYPE = "application/vnd.clew.shard"
 MOVED = "shard_moved"  # the code of the refusal where a shard was written to meanwhile
 _KINDS: Mapping[str, type] = {
     kind.__name__: kind
-    for kind in (*vars(exchange).values(), Salient, Batch, Document, Heading, Apparatus)
+    for kind in (*vars(exchange).values(), SalientTerms, Batch, Document, Heading, Apparatus)
     if isinstance(kind, type) and is_dataclass(kind)
 }
 # An object of JSON has one of these alone, and what it stands for.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from clew.api import Added, Index
 from clew.api.adding import to_remove
 from clew.errors import InputError, StoreError
-from clew.filters import as_filter, match
+from clew.filters import match, to_filter
 from clew.index import AddReport
 from clew.index.extract import Done
 from clew.models.metered import Meter
@@ -70,8 +70,8 @@ def _made(places: Sequence[Place], open_one: Open) -> None:
         is_new = gone.is_dir() and not any(gone.iterdir())
         if len(missing) < len(places) and not is_new:
             raise StoreError(
-                f"the shard {opening.shown(gone)} is gone, and others are there: put it back, or"
-                f" restore it"
+                f"the shard {opening.describe_place(gone)} is gone, and others are there: put"
+                f" it back, or restore it"
             )
     for number, place in enumerate(places):
         if place in missing:
@@ -117,12 +117,12 @@ def documents(
 
     Raises InputError where a pattern names no document of any, or no document has a field.
     """
-    chosen = as_filter(where)
+    chosen = to_filter(where)
     unknown, fields = set(patterns), dict[str, None]()
     found = []
     for place in places:
         with open_one(place) as index:
-            fields.update(dict.fromkeys(match.fields(index.snapshot())))
+            fields.update(dict.fromkeys(match.field_names(index.snapshot())))
             own: set[str] = set()
             for pattern in patterns:
                 with suppress(InputError):  # which other shards may have
@@ -131,7 +131,7 @@ def documents(
             wanted = sorted(own) if patterns else index.documents()
             if chosen is not None:
                 snapshot = index.snapshot()
-                fulfil = set(match.ids(snapshot, match.among_others(snapshot, chosen)))
+                fulfil = set(match.find_ids(snapshot, match.resolve_known_fields(snapshot, chosen)))
                 wanted = [each for each in wanted if each in fulfil]
             found.append(wanted)
     for pattern in patterns:

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from clew import steps
-from clew.algo.choice import Candidates, Shares, Wording, choose
+from clew.algo.choice import Candidates, ChoiceWeights, QueryTokens, choose_rows
 from clew.algo.fusion import min_max
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from clew.types import Evidence, Hit, Path
 
 CANDIDATES = 30  # chunks, the first of a ranking, from which a set is chosen
-_SHARES = Shares()
+_SHARES = ChoiceWeights()
 _SAME_TERMS, _SAME_MEANING = 0.7, 0.7
 
 
@@ -44,14 +44,14 @@ def choose_chunks(
     rows: Sequence[int],
     prior: NDArray[np.float64],
     named: Collection[int],
-    shares: Shares = _SHARES,
+    shares: ChoiceWeights = _SHARES,
 ) -> Chosen:
     """Return chunks as a set, by what each is worth by itself (n,) and entities that are `named`.
 
     These are the entities that the question names.
     """
     found = _candidates(snapshot, coverage, rows, prior, named)
-    order = choose(found, _wording(snapshot, coverage, rows), shares)
+    order = choose_rows(found, _wording(snapshot, coverage, rows), shares)
     return Chosen([rows[i] for i in order], _repeated(rows, order, found.repeats))
 
 
@@ -160,13 +160,13 @@ def _candidates(
     )
 
 
-def _wording(snapshot: Snapshot, coverage: steps.Coverage, rows: Sequence[int]) -> Wording:
+def _wording(snapshot: Snapshot, coverage: steps.Coverage, rows: Sequence[int]) -> QueryTokens:
     """Return the query's tokens and the vectors of chunks, where both are of one kind."""
     tokens = coverage.vectors
     vectors = snapshot.layer("chunk").vectors[rows] if tokens.shape[1] else tokens[:0]
     if not tokens.shape[1]:
         vectors = np.zeros((len(rows), 0), dtype=np.float32)
-    return Wording(weights=coverage.weights, tokens=tokens, vectors=vectors)
+    return QueryTokens(weights=coverage.weights, tokens=tokens, vectors=vectors)
 
 
 def _mentions(link: Link, rows: NDArray[np.integer]) -> csr_array[Any, tuple[int, int]]:

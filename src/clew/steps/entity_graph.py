@@ -12,8 +12,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from clew import steps
-from clew.algo.links import column, neighbours
-from clew.algo.pagerank import Degrees, Local, local_pagerank
+from clew.algo.links import neighbours, open_column
+from clew.algo.pagerank import Degrees, LocalScores, local_pagerank
 from clew.algo.topk import top_k
 from clew.derived import CachedArrays, Derived
 from clew.snapshot import Snapshot
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.algo.links import Link
-    from clew.derived import Arrays, Earlier
+    from clew.derived import Arrays, EarlierArrays
     from clew.models import Models
     from clew.steps.name_links import NameLinks
 
@@ -106,14 +106,14 @@ class _Degrees:
             found[is_entity] += self.units_of_entities[entities]
             is_unit = ~(is_chunk | is_entity)
             units = nodes[is_unit] - self.n_chunks
-            found[is_unit] = self.chunks_of_units[units] + column(self.sums, "unit")[units]
+            found[is_unit] = self.chunks_of_units[units] + open_column(self.sums, "unit")[units]
         found[is_entity] *= self.rarity[entities]
         return found
 
     def _of(self, layer: str, rows: NDArray[np.integer]) -> NDArray[np.float64]:
         _, mentioned, titled, _ = _worth(self.wanted).tolist()
         by_title, by_mention = (
-            column(self.sums, f"{layer}.{how}")[rows] for how in ("titled", "mentioned")
+            open_column(self.sums, f"{layer}.{how}")[rows] for how in ("titled", "mentioned")
         )
         return np.asarray(titled * by_title + mentioned * by_mention)
 
@@ -162,7 +162,7 @@ class EntityGraph:
         shape = (len(nodes), len(self.degrees))
         return csr_array((weights[some], (rows[some], columns[some])), shape=shape)
 
-    def near(self, restart: Mapping[int, float], damping: float) -> Local:
+    def near(self, restart: Mapping[int, float], damping: float) -> LocalScores:
         """Return the PageRank scores of nodes near to those that it starts from."""
         residual = _RESIDUAL if len(self.degrees) > _SMALL else _NOTHING
         return local_pagerank(
@@ -174,7 +174,9 @@ class EntityGraph:
             beyond=self.beyond,
         )
 
-    def best_chunks(self, scores: Local, k: int, then: steps.Ranking | None = None) -> list[int]:
+    def best_chunks(
+        self, scores: LocalScores, k: int, then: steps.Ranking | None = None
+    ) -> list[int]:
         """Return the `k` chunks of the highest scores, best first.
 
         Where fewer have any, those follow that are best in the ranking `then`, if given.
@@ -315,13 +317,13 @@ def _sums_of(link: csr_array, values: NDArray[Any]) -> NDArray[np.float64]:
     )
 
 
-def _renewed(snapshot: Snapshot, _earlier: Earlier) -> Arrays:
+def _renewed(snapshot: Snapshot, _earlier: EarlierArrays) -> Arrays:
     return _weights(snapshot)
 
 
 def _sums(snapshot: Snapshot) -> Arrays:
     """Return the arrays of `WEIGHTS`; every document changes the rarity of all entities."""
-    return snapshot.get(WEIGHTS) if snapshot.former is None else _weights(snapshot)
+    return snapshot.get(WEIGHTS) if snapshot.base is None else _weights(snapshot)
 
 
 WEIGHTS = CachedArrays("link-weights", _weights, update=_renewed, edited=True)
@@ -399,11 +401,11 @@ def seed_steps(snapshot: Snapshot, seeds: Seeds) -> tuple[Step, ...]:
 class Spread:
     """How weight came to the nodes of a graph, for those who ask for a thread."""
 
-    influence: Local
+    influence: LocalScores
     reasons: Mapping[int, str]  # why an entity is a seed, by its row
     # The chunk from which a walk went on to an entity, and the influence before it did.
     origins: Mapping[int, int] = field(default_factory=dict)
-    before: Local | None = None
+    before: LocalScores | None = None
 
 
 def strongest_path(
@@ -430,7 +432,7 @@ def strongest_path(
         else:
             here = _strongest_chunk(graph, entity, influence, {here})
     path = (Step(layer="query", id="", text=query), *_each_unit_once(reversed(backwards)))
-    return Path(path, float(spread.influence.of(np.array([chunk]))[0]))
+    return Path(path, float(spread.influence.get(np.array([chunk]))[0]))
 
 
 def _each_unit_once(steps_: Iterable[Step]) -> Iterator[Step]:
@@ -458,21 +460,25 @@ def _document(snapshot: Snapshot, chunk: int) -> int:
     return int(snapshot.layer("chunk").columns["document"][chunk])
 
 
-def _strongest_entity(graph: EntityGraph, chunk: int, influence: Local, leave_out: set[int]) -> int:
+def _strongest_entity(
+    graph: EntityGraph, chunk: int, influence: LocalScores, leave_out: set[int]
+) -> int:
     """Return the entity of a chunk that gives it most; -1 for none."""
     found = graph.chunk_entities.rows(np.array([chunk]))
     weights = _worth(replace(graph.wanted, unit_nodes=False))[found.data]
     weights *= graph.rarity[found.indices]
     return _strongest(
-        found.indices, weights * influence.of(graph.first_entity + found.indices), leave_out
+        found.indices, weights * influence.get(graph.first_entity + found.indices), leave_out
     )
 
 
-def _strongest_chunk(graph: EntityGraph, entity: int, influence: Local, leave_out: set[int]) -> int:
+def _strongest_chunk(
+    graph: EntityGraph, entity: int, influence: LocalScores, leave_out: set[int]
+) -> int:
     """Return the chunk with an entity that gives it most; -1 for none."""
     chunks, kinds = graph.entity_chunks.entries(entity)
     weights = _worth(replace(graph.wanted, unit_nodes=False))[kinds]
-    return _strongest(chunks, weights * influence.of(chunks), leave_out)
+    return _strongest(chunks, weights * influence.get(chunks), leave_out)
 
 
 def _strongest(

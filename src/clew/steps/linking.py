@@ -11,8 +11,7 @@ from clew.algo.topk import top_k
 from clew.errors import BudgetSpent, ModelError
 from clew.models import LLM, Models, Prompt, Reply, is_recorded
 from clew.models.waiting import Part, done_without, is_measured, tell
-from clew.prompts import prompt
-from clew.snapshot import Snapshot
+from clew.prompts import fill_prompt
 from clew.text.analyze import terms
 from clew.text.keys import name_key
 from clew.text.normalize import entity_key
@@ -57,7 +56,7 @@ def query_names(models: Models, query: str) -> tuple[list[str], tuple[str, ...]]
     """
     notes: tuple[str, ...] = ()
     if models.llm is not None:
-        asked = prompt("query_entities", schema=_NAMES_SCHEMA, max_tokens=256, question=query)
+        asked = fill_prompt("query_entities", schema=_NAMES_SCHEMA, max_tokens=256, question=query)
         reply = reply_to(models.llm, asked)
         if not reply.error:
             return list(dict.fromkeys(n for n in reply.data["named_entities"] if n.strip())), ()

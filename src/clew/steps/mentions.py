@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array
 
-from clew.algo.edited_links import EditedLink, FreshRows, TurnedEdits
-from clew.algo.links import as_arrays, as_link
+from clew.algo.edited_links import EditedLink, FreshRows, TransposedEdits
+from clew.algo.links import link_from_arrays, link_to_arrays
 from clew.derived import CachedArrays, Derived
 from clew.steps.scores import chunk_titles
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.algo.links import Link
-    from clew.derived import Arrays, Earlier
-    from clew.snapshot import Snapshot
+    from clew.derived import Arrays, EarlierArrays
+    from clew.types import Snapshot
 
 _MOST_UNITS = 10_000  # of an entity, of which all are compared with what is left of the question
 MENTIONED, TITLED = 1, 2  # how a chunk has an entity; in text and title: their sum
@@ -64,7 +64,7 @@ def _by_chunk(snapshot: Snapshot) -> Arrays:
     titled = chunk_titles(snapshot)
     both = csr_array(_marked(mentioned, MENTIONED) + _marked(titled, TITLED))
     both.sort_indices()
-    return as_arrays(both)
+    return link_to_arrays(both)
 
 
 def _marked(link: csr_array, mark: int) -> csr_array:
@@ -73,14 +73,14 @@ def _marked(link: csr_array, mark: int) -> csr_array:
 
 
 def _by_entity(snapshot: Snapshot) -> Arrays:
-    return as_arrays(chunk_entities(snapshot).whole.transpose().tocsr())
+    return link_to_arrays(chunk_entities(snapshot).whole.transpose().tocsr())
 
 
-def _again(snapshot: Snapshot, _earlier: Earlier) -> Arrays:
+def _again(snapshot: Snapshot, _earlier: EarlierArrays) -> Arrays:
     return _by_chunk(snapshot)
 
 
-def _turned_again(snapshot: Snapshot, _earlier: Earlier) -> Arrays:
+def _turned_again(snapshot: Snapshot, _earlier: EarlierArrays) -> Arrays:
     return _by_entity(snapshot)
 
 
@@ -90,13 +90,13 @@ MENTIONS = (_BY_CHUNK, _BY_ENTITY)
 
 
 def _chunks(snapshot: Snapshot) -> Link:
-    found = snapshot.former_arrays(_BY_CHUNK)
-    if found is None or snapshot.former is None:
-        return as_link(snapshot.get(_BY_CHUNK))
-    edits = snapshot.former.rows("chunk")
-    rows = snapshot.former.touched_chunks
+    found = snapshot.base_arrays(_BY_CHUNK)
+    if found is None or snapshot.base is None:
+        return link_from_arrays(snapshot.get(_BY_CHUNK))
+    edits = snapshot.base.rows("chunk")
+    rows = snapshot.base.touched_chunks
     fresh = FreshRows(rows, _entries(snapshot, rows))
-    return EditedLink(as_link(found), edits, snapshot.former.rows("entity"), fresh)
+    return EditedLink(link_from_arrays(found), edits, snapshot.base.rows("entity"), fresh)
 
 
 def _entries(snapshot: Snapshot, chunks: NDArray[np.int64]) -> csr_array:
@@ -113,10 +113,10 @@ def _entries(snapshot: Snapshot, chunks: NDArray[np.int64]) -> csr_array:
 
 
 def _entities(snapshot: Snapshot) -> Link:
-    found, edited = snapshot.former_arrays(_BY_ENTITY), chunk_entities(snapshot)
+    found, edited = snapshot.base_arrays(_BY_ENTITY), chunk_entities(snapshot)
     if found is None or not isinstance(edited, EditedLink):
-        return as_link(snapshot.get(_BY_ENTITY))
-    return TurnedEdits(as_link(found), edited)
+        return link_from_arrays(snapshot.get(_BY_ENTITY))
+    return TransposedEdits(link_from_arrays(found), edited)
 
 
 _CHUNKS = Derived("entities of chunks", _chunks)

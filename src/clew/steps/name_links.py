@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.algo.links import Column, column, expanded
+from clew.algo.links import Column, expand_ranges, open_column
 from clew.algo.row_edits import RowEdits
 from clew.derived import CachedArrays, Derived
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.derived import Arrays, Earlier
-    from clew.snapshot import Snapshot
+    from clew.derived import Arrays, EarlierArrays
+    from clew.types import Snapshot
 
 _MOST_LONGER = 5  # names that a shorter one may begin or end; one in more is a common word
 _AT_ONCE = 2**16  # names that are read
@@ -43,7 +43,7 @@ class Sorted:
         """Return those of `hashes` that stand in some places, ascending ones."""
         order = some[np.argsort(hashes[some], kind="stable")]
         small = order.astype(np.int32) if len(hashes) < 2**31 else order
-        return cls(Column.of(hashes), Column.of(small), _heads(hashes[order]))
+        return cls(Column.from_array(hashes), Column.from_array(small), _heads(hashes[order]))
 
     def find(
         self, wanted: NDArray[np.uint64], most: int
@@ -52,7 +52,7 @@ class Sorted:
         heads = _heads(wanted)
         first, last = (np.searchsorted(self.heads, heads, side=s) for s in ("left", "right"))
         few = np.flatnonzero(last - first <= 2 * most)  # others may have the same upper half
-        group, at = expanded(first[few], last[few])
+        group, at = expand_ranges(first[few], last[few])
         group, place = few[group], self.order[at]
         same = self.hashes[place] == wanted[group]
         group, place = group[same], place[same]
@@ -64,14 +64,16 @@ class Sorted:
     ) -> Sorted:
         """Return it after edits of the places, where hashes `came`."""
         former = self.order.whole
-        order = edits.now(former, followed=False)
+        order = edits.to_present(former, followed=False)
         kept = order >= 0
         heads, order = self.heads[kept], order[kept].astype(former.dtype)
         came = came[np.lexsort((came, _heads(hashes[came])))]
         new = _heads(hashes[came])
         at = np.searchsorted(heads, new)
         order = np.insert(order, at, came)
-        return Sorted(Column.of(hashes), Column.of(order), np.insert(heads, at, new))
+        return Sorted(
+            Column.from_array(hashes), Column.from_array(order), np.insert(heads, at, new)
+        )
 
 
 def _heads(hashes: NDArray[np.uint64]) -> NDArray[np.uint32]:
@@ -95,7 +97,7 @@ class NameLinks:
         A share is that of the longer name's words, divided by how many names the shorter one begins
         or ends. Where these are more than five it is linked to none of them.
         """
-        groups, places = expanded(self.begins[entities], self.begins[entities + 1])
+        groups, places = expand_ranges(self.begins[entities], self.begins[entities + 1])
         known, shorter = self.names.find(self.parts.hashes[places], 1)
         hashes, group = np.unique(self.parts.hashes[places[known]], return_inverse=True)
         found, _ = self.parts.find(hashes, _MOST_LONGER)
@@ -121,19 +123,21 @@ def name_links(snapshot: Snapshot) -> NameLinks:
 
 
 def _name_links(snapshot: Snapshot) -> NameLinks:
-    found = snapshot.former_arrays(NAME_PARTS)
-    if found is None or snapshot.former is None:
+    found = snapshot.base_arrays(NAME_PARTS)
+    if found is None or snapshot.base is None:
         return _opened(snapshot.get(NAME_PARTS))
-    return _edited(snapshot, _opened(found), snapshot.former.rows("entity"))
+    return _edited(snapshot, _opened(found), snapshot.base.rows("entity"))
 
 
 def _opened(found: Arrays) -> NameLinks:
     names, parts = (_sorted(found, name) for name in ("names", "parts"))
-    return NameLinks(names, found["begins"], parts, column(found, "shares"))
+    return NameLinks(names, found["begins"], parts, open_column(found, "shares"))
 
 
 def _sorted(found: Arrays, name: str) -> Sorted:
-    return Sorted(column(found, name), column(found, f"{name}.order"), found[f"{name}.heads"])
+    return Sorted(
+        open_column(found, name), open_column(found, f"{name}.order"), found[f"{name}.heads"]
+    )
 
 
 def _edited(snapshot: Snapshot, former: NameLinks, entities: RowEdits) -> NameLinks:
@@ -145,14 +149,14 @@ def _edited(snapshot: Snapshot, former: NameLinks, entities: RowEdits) -> NameLi
     begins = former.begins
     went = (begins[entities.gone + i].astype(np.int64) for i in (0, 1))
     before = np.repeat(begins[entities.before].astype(np.int64), n_parts)
-    places = RowEdits.of(len(former.parts.hashes), expanded(*went)[1], before)
-    all_names = entities.edited(former.names.hashes.whole, names)
-    all_parts = places.edited(former.parts.hashes.whole, parts)
+    places = RowEdits.from_changes(len(former.parts.hashes), expand_ranges(*went)[1], before)
+    all_names = entities.apply(former.names.hashes.whole, names)
+    all_parts = places.apply(former.parts.hashes.whole, parts)
     return NameLinks(
         names=former.names.edited(all_names, entities, entities.at[linkable]),
-        begins=_begins(entities.edited(np.diff(begins), n_parts)),
+        begins=_begins(entities.apply(np.diff(begins), n_parts)),
         parts=former.parts.edited(all_parts, places, places.at),
-        shares=Column.of(places.edited(former.shares.whole, shares)),
+        shares=Column.from_array(places.apply(former.shares.whole, shares)),
     )
 
 
@@ -169,7 +173,7 @@ def _parts(snapshot: Snapshot) -> Arrays:
     return _arrays(len(snapshot.layer("entity")), linkable, *_hashed(snapshot, linkable))
 
 
-def _updated(snapshot: Snapshot, earlier: Earlier) -> Arrays:
+def _updated(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
     """Return what `_parts` does; only names that are new are read."""
     linkable = np.asarray(snapshot.layer("entity").columns["linkable"])
     before, then = earlier.rows["entity"], _opened(earlier.arrays)
@@ -178,7 +182,7 @@ def _updated(snapshot: Snapshot, earlier: Earlier) -> Arrays:
     new, old = np.flatnonzero(linkable & ~known), np.flatnonzero(known)
     names, n_parts, parts, shares = _hashed(snapshot, new)
     rows = before[old]
-    owners, places = expanded(then.begins[rows], then.begins[rows + 1])
+    owners, places = expand_ranges(then.begins[rows], then.begins[rows + 1])
     together = np.concatenate([old, new])
     order = np.argsort(together)
     ranks = np.empty(len(order), dtype=np.int64)

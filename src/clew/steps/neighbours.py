@@ -8,11 +8,17 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from clew.algo import keywords
-from clew.algo.knn import ChosenNeighbours, choose, overlapping, page_ranks, renewed
+from clew.algo.knn import (
+    ChosenNeighbours,
+    choose_neighbours,
+    find_overlaps,
+    page_ranks,
+    update_neighbours,
+)
 from clew.algo.links import StoredLink
 from clew.algo.nearest import Choices
 from clew.derived import CachedArrays, Derived
-from clew.snapshot import TURNED_LINKS, Snapshot
+from clew.types import TRANSPOSED_LINKS, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.algo.links import Link
-    from clew.derived import Arrays, Earlier
+    from clew.derived import Arrays, EarlierArrays
 
 _K = 2  # neighbours of a chunk, as the methods that use the graph take by default
 
@@ -43,7 +49,7 @@ def chunk_ranks(snapshot: Snapshot, k: int = _K) -> NDArray[np.float64]:
 
 def _chunk_graph(snapshot: Snapshot, k: int) -> csr_array[Any, tuple[int, int]]:
     chosen = _opened(snapshot.get(NEIGHBOURS)) if k == _K else _chosen(snapshot, k)
-    return chosen.graph()
+    return chosen.to_graph()
 
 
 def _chunk_ranks(snapshot: Snapshot, k: int) -> NDArray[np.float64]:
@@ -54,7 +60,7 @@ def _neighbours(snapshot: Snapshot) -> Arrays:
     return _arrays(snapshot, _chosen(snapshot, _K))
 
 
-def _updated_neighbours(snapshot: Snapshot, earlier: Earlier) -> Arrays:
+def _updated_neighbours(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
     """Terms and vectors of a chunk stay what they are, so only others can change its choice."""
     able, then, rows = snapshot.are_texts(), earlier.arrays, earlier.rows["chunk"]
     kept = rows >= 0
@@ -62,23 +68,23 @@ def _updated_neighbours(snapshot: Snapshot, earlier: Earlier) -> Arrays:
     if "chunk" in earlier.unchanged and kept.all():
         return then
     layer = snapshot.layer("chunk")
-    chosen = renewed(
+    chosen = update_neighbours(
         _opened(then),
         np.where(kept, rows, -1),
         snapshot.linked("chunk", "term"),
         _by_term(snapshot),
         layer.vectors,
         able=able,
-        excluded=overlapping(*(layer.columns[name] for name in ("document", "start", "end"))),
+        excluded=find_overlaps(*(layer.columns[name] for name in ("document", "start", "end"))),
     )
     return _neighbours(snapshot) if chosen is None else _arrays(snapshot, chosen)
 
 
 def _by_term(snapshot: Snapshot) -> Link:
     """Return the chunks of each term; where that link is not kept, from memory."""
-    if snapshot.former_arrays(TURNED_LINKS["term", "chunk"]) is not None:
+    if snapshot.base_arrays(TRANSPOSED_LINKS["term", "chunk"]) is not None:
         return snapshot.linked("term", "chunk")
-    return StoredLink.of(csr_array(snapshot.link("chunk", "term").T))
+    return StoredLink.from_matrix(csr_array(snapshot.link("chunk", "term").T))
 
 
 def _chosen(snapshot: Snapshot, k: int) -> ChosenNeighbours:
@@ -86,13 +92,15 @@ def _chosen(snapshot: Snapshot, k: int) -> ChosenNeighbours:
     layer, terms = snapshot.layer("chunk"), snapshot.link("chunk", "term")
     n, rows = len(layer), np.flatnonzero(snapshot.are_texts())
     is_all = len(rows) == n
-    chosen = choose(
+    chosen = choose_neighbours(
         terms if is_all else terms[rows],
         layer.vectors if is_all else layer.vectors[rows],
         k,
-        excluded=overlapping(*(layer.columns[name][rows] for name in ("document", "start", "end"))),
+        excluded=find_overlaps(
+            *(layer.columns[name][rows] for name in ("document", "start", "end"))
+        ),
     )
-    return chosen if is_all else chosen.among(rows, n)
+    return chosen if is_all else chosen.renumber(rows, n)
 
 
 def _arrays(snapshot: Snapshot, chosen: ChosenNeighbours) -> Arrays:
@@ -130,11 +138,11 @@ def keyword_lengths(snapshot: Snapshot) -> NDArray[np.float32]:
 
 
 def _keyword_lengths(snapshot: Snapshot) -> NDArray[np.float32]:
-    found = snapshot.former_arrays(KEYWORDS)
-    if found is None or snapshot.former is None:
+    found = snapshot.base_arrays(KEYWORDS)
+    if found is None or snapshot.base is None:
         return np.asarray(snapshot.get(KEYWORDS)["lengths"])
-    edits = {name: snapshot.former.rows(name) for name in ("sentence", "term")}
-    then = {name: each.then(np.arange(each.size)) for name, each in edits.items()}
+    edits = {name: snapshot.base.rows(name) for name in ("sentence", "term")}
+    then = {name: each.to_former(np.arange(each.size)) for name, each in edits.items()}
     return _lengths(snapshot, found, then)
 
 
@@ -143,7 +151,7 @@ def _keywords(snapshot: Snapshot) -> Arrays:
     return {**_counts(link), "lengths": keywords.keyword_lengths(link, vectors)}
 
 
-def _updated_keywords(snapshot: Snapshot, earlier: Earlier) -> Arrays:
+def _updated_keywords(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
     if {"sentence", "term"} <= earlier.unchanged:
         return earlier.arrays
     lengths = _lengths(snapshot, earlier.arrays, earlier.rows)
@@ -154,7 +162,7 @@ def _lengths(
     snapshot: Snapshot, then: Arrays, rows: Mapping[str, NDArray[np.int64]]
 ) -> NDArray[np.float32]:
     """Return the lengths, by those of `then`; `rows` are which row each row was then."""
-    return keywords.updated_lengths(
+    return keywords.update_lengths(
         then["lengths"],
         then["n_sentences"],
         rows["sentence"],

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.algo.ascending import find
-from clew.algo.bm25 import bm25_best, bm25_scores_of
+from clew.algo.ascending import match_sorted
+from clew.algo.bm25 import bm25_candidates, bm25_chunk_scores
 from clew.algo.topk import positive_top_k, top_k
 from clew.steps.scores import cosines_of, dense_scores, fused, lexical_parts, lexical_scores
 from clew.steps.sketched import are_sketched, near_and_far, near_to
@@ -49,7 +49,7 @@ class Ranking:
         """Return the scores of any rows."""
         if self.rows is None or self.of_others is None:
             return np.asarray(self.scores[rows])
-        known, places = find(self.rows, rows)
+        known, places = match_sorted(self.rows, rows)
         others = np.delete(np.arange(len(rows)), known)
         found = np.empty(len(rows))
         found[known] = self.scores[places]
@@ -72,8 +72,8 @@ def dense_ranking(snapshot: Snapshot, query: Query) -> Ranking:
 def lexical_ranking(snapshot: Snapshot, query: str, k: int = CANDIDATES) -> Ranking:
     """Return chunks with a word of the query by BM25, the `k` best among them."""
     parts = lexical_parts(snapshot, query)
-    rows, scores = bm25_best(*parts, k)
-    return Ranking(rows, scores, lambda others: bm25_scores_of(*parts, others))
+    rows, scores = bm25_candidates(*parts, k)
+    return Ranking(rows, scores, lambda others: bm25_chunk_scores(*parts, others))
 
 
 def hybrid_ranking(

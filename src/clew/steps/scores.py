@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.algo.bm25 import Lengths, bm25_scores
-from clew.algo.coding import products_of
+from clew.algo.coding import multiply_rows
 from clew.algo.fusion import mean_of_min_max, reciprocal_rank_fusion
 from clew.derived import CachedArrays, Derived
 from clew.models import Models, TokenVectors, gives_tokens
 from clew.snapshot import TURNED_LINKS, Snapshot
 from clew.steps.totals import term_chunks
 from clew.text.analyze import terms
+from clew.types import TRANSPOSED_LINKS, Snapshot, TokenVectors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +58,7 @@ def cosines_of(
 ) -> NDArray[np.float64]:
     """Return the (len(rows),) cosines of some rows of a layer to the query."""
     vectors = snapshot.layer(layer).vectors
-    return np.asarray(products_of(vectors, rows, query.vector), dtype=np.float64)
+    return np.asarray(multiply_rows(vectors, rows, query.vector), dtype=np.float64)
 
 
 def lexical_scores(snapshot: Snapshot, query: str) -> NDArray[np.float64]:
@@ -93,17 +94,17 @@ def _lengths(snapshot: Snapshot) -> Arrays:
 
 
 def _chunk_lengths(snapshot: Snapshot) -> Lengths:
-    found = snapshot.former_arrays(LENGTHS)
-    if found is None or snapshot.former is None:
-        return Lengths.of(np.asarray(snapshot.get(LENGTHS)["lengths"]))
-    edits = snapshot.former.rows("chunk")
+    found = snapshot.base_arrays(LENGTHS)
+    if found is None or snapshot.base is None:
+        return Lengths.from_counts(np.asarray(snapshot.get(LENGTHS)["lengths"]))
+    edits = snapshot.base.rows("chunk")
     came = snapshot.linked("chunk", "term").rows(edits.at).sum(axis=1)
-    return Lengths.of(edits.edited(found["lengths"], came))
+    return Lengths.from_counts(edits.apply(found["lengths"], came))
 
 
 LENGTHS = CachedArrays("chunk-lengths", _lengths, inputs=("chunk",), edited=True)
 _CHUNK_LENGTHS = Derived("how many terms chunks have", _chunk_lengths)
-LEXICAL = (TURNED_LINKS["term", "chunk"], LENGTHS)  # what BM25 needs of a snapshot
+LEXICAL = (TRANSPOSED_LINKS["term", "chunk"], LENGTHS)  # what BM25 needs of a snapshot
 
 
 def hybrid_scores(snapshot: Snapshot, query: Query, fusion: str = "mean") -> NDArray[np.float64]:

@@ -12,8 +12,8 @@ from clew.derived import CachedArrays, Derived
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.derived import Arrays, Earlier
-    from clew.snapshot import Snapshot
+    from clew.derived import Arrays, EarlierArrays
+    from clew.types import Snapshot
 
 
 def near_rows(
@@ -44,8 +44,8 @@ def near_to(
     """Return what `near_rows` does as arrays: rows and their cosines."""
     rows = snapshot.layer(layer).vectors
     if are_sketched(snapshot, layer):
-        return sketches.search(sketches_of(snapshot, layer), rows, vectors, k, only=only)
-    return sketches.search_all(rows, vectors, k, only=only)
+        return sketches.search_sketches(sketches_of(snapshot, layer), rows, vectors, k, only=only)
+    return sketches.search_exactly(rows, vectors, k, only=only)
 
 
 def near_and_far(
@@ -56,7 +56,7 @@ def near_and_far(
     Of a layer that `are_sketched` is true of.
     """
     n = max(2 * k, sketches.CANDIDATES)  # of twice as many most are among the nearest
-    return sketches.near_and_far(sketches_of(snapshot, layer), vector, n)
+    return sketches.sample_near_and_far(sketches_of(snapshot, layer), vector, n)
 
 
 def are_sketched(snapshot: Snapshot, layer: str) -> bool:
@@ -72,11 +72,11 @@ def sketches_of(snapshot: Snapshot, layer: str) -> sketches.Sketches:
 
 def _sketches(snapshot: Snapshot, layer: str) -> sketches.Sketches:
     what = SKETCHES[layer]
-    found = snapshot.former_arrays(what)
-    if found is None or snapshot.former is None:
+    found = snapshot.base_arrays(what)
+    if found is None or snapshot.base is None:
         return sketches.Sketches(snapshot.get(what)["codes"])
-    edits = snapshot.former.rows(layer)
-    came = sketches.sketched(snapshot.layer(layer).vectors[edits.at])
+    edits = snapshot.base.rows(layer)
+    came = sketches.sketch(snapshot.layer(layer).vectors[edits.at])
     return sketches.Sketches(found["codes"], came, edits)
 
 
@@ -87,16 +87,16 @@ def _declared(layer: str) -> CachedArrays:
     """Return the declaration of the sketches of a layer's vectors."""
 
     def compute(snapshot: Snapshot) -> Arrays:
-        return {"codes": sketches.sketched(snapshot.layer(layer).vectors)}
+        return {"codes": sketches.sketch(snapshot.layer(layer).vectors)}
 
-    def update(snapshot: Snapshot, earlier: Earlier) -> Arrays:
+    def update(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
         if layer == "entity":  # the same one may have got a name
             return compute(snapshot)
         before, then = earlier.rows[layer], earlier.arrays["codes"]
         old, new = np.flatnonzero(before >= 0), np.flatnonzero(before < 0)
         codes = np.empty((len(then), len(before)), dtype=then.dtype)
         codes[:, old] = then[:, before[old]]
-        codes[:, new] = sketches.sketched(snapshot.layer(layer).vectors[new])
+        codes[:, new] = sketches.sketch(snapshot.layer(layer).vectors[new])
         return {"codes": codes}
 
     def worth(snapshot: Snapshot) -> bool:

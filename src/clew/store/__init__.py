@@ -53,7 +53,7 @@ class View(Protocol):
         ...
 
     def documents(self, rows: Sequence[int], *, texts: bool = True) -> list[Document]:
-        """Return the documents in some rows, with empty texts where no `texts` are asked for."""
+        """Return the documents in some rows; their texts are empty unless `texts` is true."""
         ...
 
     def keys(self, table: str, rows: Sequence[int]) -> list[str]:
@@ -88,30 +88,30 @@ class Cache(Protocol):
     """Arrays by name that were computed from a generation. Losing them costs time alone."""
 
     def names(self) -> list[str]:
-        """Return the names of what is cached, of any generation."""
+        """Return the names of all cached arrays, of any generation."""
         ...
 
     def generations(self, name: str) -> list[int]:
-        """Return the generations of which there is something of a name, ascending."""
+        """Return the generations that have cached arrays of this name, ascending."""
         ...
 
     def load(self, name: str, generation: int) -> Mapping[str, NDArray[Any]] | None:
-        """Return what is cached of a generation, None where nothing is or it cannot be read.
+        """Return the cached arrays of a generation, or None if there are none to read.
 
         A damaged array may raise DamagedIndex when it is asked for.
         """
         ...
 
     def newest(self, name: str) -> Mapping[str, NDArray[Any]] | None:
-        """Return what is cached of the newest generation that has it, all of it sound."""
+        """Return the cached arrays of the newest generation that has them, fully verified."""
         ...
 
     def save(self, name: str, generation: int, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Cache arrays in place of those of earlier generations; nothing where it cannot be."""
+        """Cache arrays in place of those of earlier generations, if the cache can be written."""
         ...
 
     def drop(self, before: int) -> None:
-        """Erase what is cached of generations before one."""
+        """Delete the cached arrays of generations before `before`."""
         ...
 
 
@@ -120,11 +120,11 @@ class Store(Protocol):
 
     @property
     def recipe(self) -> Mapping[str, Scalar]:
-        """What the index was built with: chunking, models, versions."""
+        """The settings that the index was built with: chunking, models, versions."""
         ...
 
     def settle(self, more: Mapping[str, Scalar | None]) -> None:
-        """Add to the recipe what is decided after the index was made; None takes a name out.
+        """Add settings to the recipe that are decided later; None removes one.
 
         Snapshots that are open keep the recipe that they have.
         """
@@ -159,11 +159,11 @@ class Store(Protocol):
         ...
 
     def note(self, name: str) -> Mapping[str, Any]:
-        """Return what `set_note` kept last under a name, nothing where it kept nothing."""
+        """Return the values that `set_note` stored last under a name, or an empty mapping."""
         ...
 
     def set_note(self, name: str, values: Mapping[str, Any]) -> None:
-        """Keep some values, as JSON has them, such as what is to be extracted from the chunks."""
+        """Store some JSON values under a name, such as the plan of an extraction."""
         ...
 
     def work(self, kind: str) -> Mapping[int, int]:
@@ -186,11 +186,11 @@ class Store(Protocol):
         ...
 
     def set_aliases(self, targets: Mapping[str, str | None]) -> int:
-        """Let keys stand for others (None: for themselves again); return the new generation."""
+        """Make keys aliases of others, or of nothing (None); return the new generation."""
         ...
 
     def revive(self, hashes: Mapping[str, str]) -> list[str]:
-        """Bring removed documents back whose id and hash match; return their ids."""
+        """Restore removed documents whose id and hash match; return their ids."""
         ...
 
     def rename(self, documents: Mapping[str, Document]) -> list[str]:
@@ -213,7 +213,7 @@ class Store(Protocol):
         ...
 
     def rewrite(self, live: Compacted) -> None:
-        """Keep what is live and nothing else, numbered anew: the next generation, and erased rest.
+        """Replace everything by the live rows, numbered anew, as the next generation.
 
         It was computed from a view that was opened behind `lock`.
         """
@@ -224,7 +224,7 @@ class Store(Protocol):
         ...
 
     def sweep(self) -> None:
-        """Drop what is cached of generations before the last rewriting, which may quote dead text.
+        """Delete cached arrays from before the last rewrite, since they may quote deleted text.
 
         It does so by itself when it becomes the writer.
         """
@@ -236,5 +236,5 @@ class Store(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of files and locks."""
+        """Release files and locks."""
         ...

@@ -53,7 +53,7 @@ class Backup(Shown):
     n_bytes: int  # of the archive
 
 
-def write(folder: Path, target: Path) -> Backup:
+def write_backup(folder: Path, target: Path) -> Backup:
     """Write the newest generation of an index to an archive; nobody has to wait for it.
 
     Where the target is there with the very same files nothing is written. Raises InputError for
@@ -61,10 +61,10 @@ def write(folder: Path, target: Path) -> Backup:
     NotAnIndex; and StoreError where it cannot be written.
     """
     zipped = _is_zipped(target)
-    there = _list_of(target)
+    there = _read_list(target)
     if there is None:
         _check_target(folder, target)
-    elsewhere = opening.backups_of(folder)
+    elsewhere = opening.explain_backup(folder)
     if elsewhere:
         raise InputError(elsewhere)
     try:
@@ -72,35 +72,35 @@ def write(folder: Path, target: Path) -> Backup:
             # Beside the target, so that it can be renamed; killed, only this folder is left.
             place = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
             stack.callback(shutil.rmtree, place, ignore_errors=True)
-            database, segments = stack.enter_context(_generation(folder))
+            database, segments = stack.enter_context(_open_generation(folder))
             generation = int(database.meta("generation"))
             if there is not None and there.get("generation") != generation:
                 _check_target(folder, target)
             database.copy(place / FILE)
             for name in paid.FILES:  # later: they hold at least what the generation needs
                 _copy_paid(folder / name, place / name, generation)
-            found = place / target.name
-            with open_file(found) as file:
-                told = _write(file, place, segments, generation, zipped=zipped)
+            target_path = place / target.name
+            with open_file(target_path) as file:
+                listing = _write_archive(file, place, segments, generation, zipped=zipped)
                 file.flush()
                 os.fsync(file.fileno())
-            made = Backup(
+            backup = Backup(
                 path=str(target),
                 generation=generation,
                 n_documents=len(database.live_documents()),
-                n_bytes=found.stat().st_size,
+                n_bytes=target_path.stat().st_size,
             )
-            if there == told:  # by a process that was killed behind the rest
-                return replace(made, n_bytes=target.stat().st_size)
+            if there == listing:  # by a process that was killed behind the rest
+                return replace(backup, n_bytes=target.stat().st_size)
             _check_target(folder, target)
-            found.replace(target)
+            target_path.replace(target)
     except sqlite.Error as error:
         raise StoreError(f"{folder} cannot be copied ({error}): 'clew check' says more") from error
     except OSError as error:
         raise StoreError(
             f"{target} cannot be written ({error.strerror or error}): name another place"
         ) from error
-    return made
+    return backup
 
 
 def _is_zipped(target: Path) -> bool:
@@ -111,15 +111,15 @@ def _is_zipped(target: Path) -> bool:
     raise InputError(f"{target} is no name of a backup: let it end in .tar.gz or .tar")
 
 
-def _list_of(target: Path) -> dict[str, Any] | None:
-    """Return the list of a backup that is there, None where there is none, or another file."""
+def _read_list(target: Path) -> dict[str, Any] | None:
+    """Return the list of the backup at `target`, or None if there is none."""
     try:
         with tarfile.open(target, "r:*") as archive:
             for member in archive:
                 content = archive.extractfile(member) if member.name == _LIST else None
                 if content is not None:
-                    found = json.loads(content.read(_LIST_BYTES))
-                    return found if isinstance(found, dict) else None
+                    listing = json.loads(content.read(_LIST_BYTES))
+                    return listing if isinstance(listing, dict) else None
     except (OSError, tarfile.TarError, zlib.error, EOFError, ValueError):
         pass
     return None
@@ -137,8 +137,8 @@ def _check_target(folder: Path, target: Path) -> None:
 
 
 @contextmanager
-def _generation(folder: Path) -> Iterator[tuple[Database, Mapping[str, BinaryIO]]]:
-    """Give a database whose read transaction is open, and its segments, open, too.
+def _open_generation(folder: Path) -> Iterator[tuple[Database, Mapping[str, BinaryIO]]]:
+    """Yield a database in a read transaction, and its open segments.
 
     So both stay readable, whoever replaces them.
     """
@@ -172,7 +172,7 @@ def _copy_paid(path: Path, copy: Path, generation: int) -> None:
             connection.execute("DELETE FROM cost WHERE generation > ?", (generation,))
 
 
-def _write(
+def _write_archive(
     file: BinaryIO,
     place: Path,
     segments: Mapping[str, BinaryIO],
@@ -192,26 +192,26 @@ def _write(
         for name in (FILE, *paid.FILES):
             if (place / name).exists():
                 with (place / name).open("rb") as source:
-                    files[name] = _add(archive, name, source)
+                    files[name] = _add_file(archive, name, source)
         for name, segment in segments.items():
-            files[name] = _add(archive, name, segment)
-        told = {"version": _VERSION, "generation": generation, "files": files}
-        _add(archive, _LIST, BytesIO(json.dumps(told, indent=1).encode()))
-    return told
+            files[name] = _add_file(archive, name, segment)
+        listing = {"version": _VERSION, "generation": generation, "files": files}
+        _add_file(archive, _LIST, BytesIO(json.dumps(listing, indent=1).encode()))
+    return listing
 
 
-def _add(archive: tarfile.TarFile, name: str, source: BinaryIO) -> dict[str, Any]:
+def _add_file(archive: tarfile.TarFile, name: str, source: BinaryIO) -> dict[str, Any]:
     """Add a file to an archive; return its size and digest."""
     member = tarfile.TarInfo(name)
     member.size = source.seek(0, os.SEEK_END)
     member.mode = 0o600
     source.seek(0)
-    hashing = _Hashing(source)
+    hashing = _HashingFile(source)
     archive.addfile(member, hashing)
     return {"bytes": member.size, "sha256": hashing.digest.hexdigest()}
 
 
-class _Hashing:
+class _HashingFile:
     """A file that notes what was read of it."""
 
     def __init__(self, source: BinaryIO) -> None:
@@ -220,9 +220,9 @@ class _Hashing:
 
     def read(self, size: int = -1) -> bytes:
         """Read on."""
-        found = self._source.read(size)
-        self.digest.update(found)
-        return found
+        piece = self._source.read(size)
+        self.digest.update(piece)
+        return piece
 
 
 # -- and back --------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ def check_new(folder: Path) -> None:
 
 
 @contextmanager
-def unpacked(source: Path, folder: Path) -> Iterator[tuple[Path, Backup]]:
+def unpack(source: Path, folder: Path) -> Iterator[tuple[Path, Backup]]:
     """Give a folder with the files of an archive, each as it was written; rename it at the end.
 
     Where `folder` is there with the same index it stays. Raises InputError for what is no whole
@@ -250,8 +250,8 @@ def unpacked(source: Path, folder: Path) -> Iterator[tuple[Path, Backup]]:
             folder.parent.mkdir(parents=True)
         place = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
         try:
-            found = _unpack(source, place / "index")
-            yield place / "index", found
+            backup = _unpack(source, place / "index")
+            yield place / "index", backup
             if is_again and _are_same(place / "index", folder):
                 return
             check_new(folder)
@@ -268,7 +268,7 @@ def unpacked(source: Path, folder: Path) -> Iterator[tuple[Path, Backup]]:
 
 
 def _are_same(one: Path, other: Path) -> bool:
-    """Say whether two folders have the same index; what was paid for beside it does not matter."""
+    """Say whether two folders have the same index, whatever their paid files are."""
     try:
         with closing(Database(one)) as first, closing(Database(other)) as second:
             files = [each.name for each in first.segments()]
@@ -290,7 +290,7 @@ def _unpack(source: Path, place: Path) -> Backup:
     try:
         size = source.stat().st_size
         with tarfile.open(source, "r:*") as archive:
-            told, files = _files(archive, place)
+            listing, files = _extract_files(archive, place)
     except FileNotFoundError as error:
         raise InputError(f"there is no backup {source}: name the file") from error
     except (tarfile.TarError, zlib.error, gzip.BadGzipFile, EOFError, ValueError) as error:
@@ -298,44 +298,49 @@ def _unpack(source: Path, place: Path) -> Backup:
         raise InputError(
             f"{source} is no whole backup ({reason}): it is damaged, or was cut off"
         ) from error
-    if told is None or told.get("version") != _VERSION or told.get("files") != files:
+    if listing is None or listing.get("version") != _VERSION or listing.get("files") != files:
         raise InputError(f"{source} is no whole backup: its list of files does not fit them")
     try:
         with closing(Database(place)) as database:
-            found = int(database.meta("generation"))
-            if found != told.get("generation"):
-                raise InputError(f"{source} is no whole backup: its generation is {found}")
+            generation = int(database.meta("generation"))
+            if generation != listing.get("generation"):
+                raise InputError(f"{source} is no whole backup: its generation is {generation}")
             database.tell_generation()
             n_documents = len(database.live_documents())
     except DamagedIndex as error:
         raise InputError(f"{source} holds a damaged index ({error}): take another") from error
     return Backup(
-        path=str(source), generation=int(told["generation"]), n_documents=n_documents, n_bytes=size
+        path=str(source),
+        generation=int(listing["generation"]),
+        n_documents=n_documents,
+        n_bytes=size,
     )
 
 
-def _files(archive: tarfile.TarFile, place: Path) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """Write the files of an archive, of known names only; return its list, and what there is."""
+def _extract_files(
+    archive: tarfile.TarFile, place: Path
+) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """Write the known files of an archive; return its list and the files that it has."""
     make_folder(place)
     make_inner_folder(place / "segments")
-    told: dict[str, Any] | None = None
+    listing: dict[str, Any] | None = None
     files: dict[str, Any] = {}
     for member in archive:
         content = archive.extractfile(member) if member.isreg() else None
         is_known = member.name == _LIST or _MEMBER.fullmatch(member.name)
-        if content is None or not is_known or member.name in files or told is not None:
+        if content is None or not is_known or member.name in files or listing is not None:
             raise InputError(
                 f"{archive.name!s} is no backup of an index: it has {member.name!r:.100}"
             )
         if member.name == _LIST:
-            found = json.loads(content.read(_LIST_BYTES))
-            told = found if isinstance(found, dict) else {}
+            read_listing = json.loads(content.read(_LIST_BYTES))
+            listing = read_listing if isinstance(read_listing, dict) else {}
             continue
-        hashing = _Hashing(content)  # type: ignore[arg-type]
+        hashing = _HashingFile(content)  # type: ignore[arg-type]
         with open_file(place / member.name) as file:
             while piece := hashing.read(_PIECE):
                 file.write(piece)
             file.flush()
             os.fsync(file.fileno())
         files[member.name] = {"bytes": member.size, "sha256": hashing.digest.hexdigest()}
-    return told, files
+    return listing, files

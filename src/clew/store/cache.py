@@ -40,7 +40,7 @@ class FileCache:
         return sorted(generation for each, generation, _ in self._files() if each == name)
 
     def oldest(self, newest: int) -> int:
-        """Return the first generation of which something is cached, at most the `newest`."""
+        """Return the first generation that has cached arrays, at most `newest`."""
         return min((generation for _, generation, _ in self._files()), default=newest)
 
     def load(self, name: str, generation: int) -> Arrays | None:
@@ -56,24 +56,24 @@ class FileCache:
         return None
 
     def let_go(self) -> None:
-        """Let go of the files that were loaded."""
+        """Close the loaded files."""
         self._held.clear()
 
     def newest(self, name: str) -> Arrays | None:
-        found = self.generations(name)
+        generations = self.generations(name)
         with suppress(DamagedIndex):
-            return dict(self._read(self._path(name, found[-1]))) if found else None
+            return dict(self._read(self._path(name, generations[-1]))) if generations else None
         return None
 
     def save(self, name: str, generation: int, arrays: Arrays) -> None:
         path = self._path(name, generation)
         if not _FILE.fullmatch(path.name):
             raise ValueError(f"{name!r} names no file: take small letters, digits and hyphens")
-        if any(each == name and found > generation for each, found, _ in self._files()):
+        if any(each == name and cached_name > generation for each, cached_name, _ in self._files()):
             return
         own = path.with_name(f"{os.getpid()}-{threading.get_ident()}.tmp")
         with suppress(StoreError, OSError):
-            segments.write(own, arrays, final=path)
+            segments.write_segment(own, arrays, final=path)
             own.replace(path)
             self._drop(name, generation)
 
@@ -91,7 +91,7 @@ class FileCache:
                 _unlink(path)
 
     def _read(self, path: Path) -> Arrays:
-        return segments.read(path)
+        return segments.open_segment(path)
 
     def _path(self, name: str, generation: int) -> Path:
         return self._folder / f"{name}-{generation:06d}{segments.SUFFIX}"
@@ -99,8 +99,8 @@ class FileCache:
     def _files(self) -> list[tuple[str, int, Path]]:
         """Return the name, the generation and the path of each file."""
         with suppress(OSError):
-            found = ((_FILE.fullmatch(path.name), path) for path in self._folder.iterdir())
-            return [(each[1], int(each[2]), path) for each, path in found if each]
+            matches = ((_FILE.fullmatch(path.name), path) for path in self._folder.iterdir())
+            return [(each[1], int(each[2]), path) for each, path in matches if each]
         return []
 
 
@@ -108,10 +108,10 @@ _State = tuple[str, int, int, int]
 
 
 def _state(path: Path) -> _State | None:
-    """Return what is another value for another file, None where it cannot be had."""
+    """Return a value that identifies the file at a path, or None if it cannot be read."""
     with suppress(OSError):
-        found = path.stat()
-        return path.name, found.st_ino, found.st_mtime_ns, found.st_size
+        stat = path.stat()
+        return path.name, stat.st_ino, stat.st_mtime_ns, stat.st_size
     return None
 
 

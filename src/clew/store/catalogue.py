@@ -65,22 +65,22 @@ class Catalogue(ABC):
     place: str  # what errors call it
 
     @abstractmethod
-    def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+    def _select(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """Run a statement and return the rows that it gives."""
 
     @abstractmethod
-    def _many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+    def _run_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         """Run a statement once for each row of values."""
 
-    def _among(self, statement: str, values: Sequence[Any]) -> Iterator[Any]:
-        """Yield what a statement gives whose last column is to have one of many values."""
+    def _select_among(self, statement: str, values: Sequence[Any]) -> Iterator[Any]:
+        """Yield the rows of a statement whose last column has one of many values."""
         for part in _parts(list(values)):
-            yield from self._all(f"{statement} IN ({marks(part)})", part)
+            yield from self._select(f"{statement} IN ({placeholders(part)})", part)
 
     def _insert(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
         """Add whole rows to a table."""
         if rows:
-            self._many(f"INSERT INTO {table} VALUES ({marks(rows[0])})", rows)
+            self._run_many(f"INSERT INTO {table} VALUES ({placeholders(rows[0])})", rows)
 
     @abstractmethod
     def transaction(self) -> AbstractContextManager[None]:
@@ -96,7 +96,7 @@ class Catalogue(ABC):
 
     @abstractmethod
     def _has_touched(self) -> bool:
-        """Say whether there is that table."""
+        """Say whether the table of touched documents exists."""
 
     def set_format(self, recipe: Mapping[str, Scalar]) -> None:
         """Say that the index is of this version's format, inside a transaction."""
@@ -105,8 +105,8 @@ class Catalogue(ABC):
             self.set_meta("recipe", dict(recipe))
 
     def meta(self, name: str) -> Any:  # noqa: ANN401 -- as JSON is
-        """Return the JSON value kept under `name`, None where there is none."""
-        rows = self._all("SELECT value FROM meta WHERE name = ?", (name,))
+        """Return the JSON value under `name`, or None."""
+        rows = self._select("SELECT value FROM meta WHERE name = ?", (name,))
         try:
             return json.loads(rows[0][0]) if rows else None
         except (TypeError, ValueError) as error:
@@ -115,11 +115,11 @@ class Catalogue(ABC):
     def set_meta(self, name: str, value: object) -> None:
         """Keep a JSON value under `name`."""
         text = json.dumps(value, sort_keys=True)
-        self._all(f"INSERT INTO meta VALUES (?, ?) {_instead('name', 'value')}", (name, text))
+        self._select(f"INSERT INTO meta VALUES (?, ?) {_replacing('name', 'value')}", (name, text))
 
     def segments(self) -> list[Segment]:
         """Return the registered segments, oldest first."""
-        rows = self._all("SELECT name, level, counts FROM segment ORDER BY number")
+        rows = self._select("SELECT name, level, counts FROM segment ORDER BY number")
         try:
             return [Segment(str(name), int(level), json.loads(c)) for name, level, c in rows]
         except (TypeError, ValueError) as error:
@@ -129,18 +129,18 @@ class Catalogue(ABC):
 
     def add_segment(self, segment: Segment) -> None:
         """Register a segment behind all others."""
-        self._all(
+        self._select(
             "INSERT INTO segment (name, level, counts) VALUES (?, ?, ?)",
             (segment.name, segment.level, json.dumps(segment.counts, sort_keys=True)),
         )
 
     def drop_segments(self, names: Iterable[str]) -> None:
         """Forget segments; their rows must have moved."""
-        self._many("DELETE FROM segment WHERE name = ?", [(name,) for name in names])
+        self._run_many("DELETE FROM segment WHERE name = ?", [(name,) for name in names])
 
     def count(self, table: str) -> int:
         """Return how many rows `table` has, dead ones included; they are numbered from 0."""
-        last = self._all(f"SELECT max(row) FROM {_known(table)}")[0][0]
+        last = self._select(f"SELECT max(row) FROM {_check_table(table)}")[0][0]
         return 0 if last is None else int(last) + 1
 
     def add_documents(self, documents: Sequence[Document], hashes: Sequence[str]) -> None:
@@ -173,7 +173,7 @@ class Catalogue(ABC):
         """Mark live documents as removed; return the ids that were live."""
         rows = self.rows("document", ids)
         gone = [i for i in dict.fromkeys(ids) if i in rows]
-        self._many("UPDATE document SET live = 0 WHERE id = ?", [(i,) for i in gone])
+        self._run_many("UPDATE document SET live = 0 WHERE id = ?", [(i,) for i in gone])
         if gone:
             self._touch(rows.values())
         return gone
@@ -183,10 +183,10 @@ class Catalogue(ABC):
         self._make_touched()
         generation = int(self.meta("generation")) + 1
         noted = [(generation, row) for row in rows]
-        self._many("INSERT INTO touched VALUES (?, ?) ON CONFLICT DO NOTHING", noted)
+        self._run_many("INSERT INTO touched VALUES (?, ?) ON CONFLICT DO NOTHING", noted)
 
-    def touched(self, since: int, first: int) -> list[Touched] | None:
-        """Return what was removed since a generation; then what came, came back or moved, by id.
+    def touched_documents(self, since: int, first: int) -> list[Touched] | None:
+        """Return the documents removed since a generation, then those added or moved, by id.
 
         What was added stands in the rows from the `first` on. None where that is not known, or
         something else changed.
@@ -196,18 +196,18 @@ class Catalogue(ABC):
         old: list[int] = []
         if self._has_touched():
             since_then = "SELECT DISTINCT document FROM touched WHERE generation > ?"
-            old = [row for (row,) in self._all(since_then, (since,)) if row < first]
+            old = [row for (row,) in self._select(since_then, (since,)) if row < first]
         if _ELSE in old:
             return None
         state = "SELECT live, id FROM document WHERE row = ?"
-        known = [(row, *self._all(state, (row,))[0]) for row in old]
+        known = [(row, *self._select(state, (row,))[0]) for row in old]
         came = [(i, row) for row, live, i in known if live]
-        came += self._all("SELECT id, row FROM document WHERE row >= ? AND live = 1", (first,))
+        came += self._select("SELECT id, row FROM document WHERE row >= ? AND live = 1", (first,))
         before = "SELECT row FROM document WHERE id < ? AND live = 1 ORDER BY id DESC LIMIT 1"
         return [
             *(Touched(row, live=False, after=-1) for row, live, _ in known if not live),
             *(
-                Touched(row, live=True, after=next((r for (r,) in self._all(before, (i,))), -1))
+                Touched(row, live=True, after=next((r for (r,) in self._select(before, (i,))), -1))
                 for i, row in sorted(came)
             ),
         ]
@@ -216,33 +216,33 @@ class Catalogue(ABC):
         """Forget what generations up to one removed."""
         if until > int(self.meta("forgotten") or 0):
             self._make_touched()
-            self._all("DELETE FROM touched WHERE generation <= ?", (until,))
+            self._select("DELETE FROM touched WHERE generation <= ?", (until,))
             self.set_meta("forgotten", until)
 
-    def ever(self, ids: Sequence[str]) -> set[str]:
-        """Return those ids that a document has, or had since the last compaction."""
-        return {i for (i,) in self._among("SELECT DISTINCT id FROM document WHERE id", ids)}
+    def known_ids(self, ids: Sequence[str]) -> set[str]:
+        """Return the ids that a document has, or had since the last compaction."""
+        return {i for (i,) in self._select_among("SELECT DISTINCT id FROM document WHERE id", ids)}
 
     def revive(self, document_id: str, content: str) -> bool:
-        """Bring the removed document of this id and hash back, if there is one."""
-        rows = self._all(
+        """Restore the removed document of this id and hash, if there is one."""
+        rows = self._select(
             "SELECT row, live FROM document WHERE id = ? AND hash = ? ORDER BY live DESC, row DESC",
             (document_id, content),
         )
         if not rows or rows[0][1]:
             return False
         self.kill([document_id])
-        self._all("UPDATE document SET live = 1 WHERE row = ?", rows[0][:1])
+        self._select("UPDATE document SET live = 1 WHERE row = ?", rows[0][:1])
         self._touch(rows[0][:1])
         return True
 
     def rename(self, document_id: str, new: Document) -> bool:
         """Give a live document another id and source, unless a live one has that id."""
         named = "SELECT id, row FROM document WHERE live = 1 AND id IN (?, ?)"
-        live = dict(self._all(named, (document_id, new.id)))
+        live = dict(self._select(named, (document_id, new.id)))
         if list(live) != [document_id]:
             return False
-        self._all(
+        self._select(
             "UPDATE document SET id = ?, source = ? WHERE row = ?",
             (new.id, new.source, live[document_id]),
         )
@@ -250,8 +250,8 @@ class Catalogue(ABC):
         return True
 
     def restate(self, documents: Sequence[Document], hashes: Sequence[str]) -> None:
-        """Replace what live documents say of themselves beside their texts."""
-        self._many(
+        """Replace the metadata of live documents; their texts stay."""
+        self._run_many(
             "UPDATE document SET hash = ?, source = ?, metadata = ?, pages = ?, apparatus = ? "
             "WHERE id = ? AND live = 1",
             [
@@ -262,7 +262,7 @@ class Catalogue(ABC):
 
     def live_documents(self) -> list[tuple[str, int]]:
         """Return (id, row) of every live document, by id."""
-        rows: list[tuple[str, int]] = self._all(
+        rows: list[tuple[str, int]] = self._select(
             "SELECT id, row FROM document WHERE live = 1 ORDER BY id"
         )
         return rows
@@ -270,130 +270,132 @@ class Catalogue(ABC):
     def hashes(self, ids: Sequence[str] | None = None) -> dict[str, str]:
         """Return the content hash of each live document by id, or of some of them."""
         if ids is None:
-            return dict(self._all("SELECT id, hash FROM document WHERE live = 1"))
-        return dict(self._among("SELECT id, hash FROM document WHERE live = 1 AND id", ids))
+            return dict(self._select("SELECT id, hash FROM document WHERE live = 1"))
+        return dict(self._select_among("SELECT id, hash FROM document WHERE live = 1 AND id", ids))
 
     def documents(self, rows: Sequence[int], *, texts: bool = True) -> list[Document]:
         """Return the documents in `rows`, in that order; their texts are empty without `texts`."""
         columns = ", ".join(c if texts or c != "text" else "''" for c in COLUMNS)
-        found: dict[int, Document] = {}
-        asked = f"SELECT row, text_crc32, {columns} FROM document WHERE row"
-        for row, checksum, *fields in self._among(asked, sorted(set(rows))):
+        by_row: dict[int, Document] = {}
+        statement = f"SELECT row, text_crc32, {columns} FROM document WHERE row"
+        for row, checksum, *fields in self._select_among(statement, sorted(set(rows))):
             try:
-                found[row] = _document(dict(zip(COLUMNS, fields, strict=True)))
+                by_row[row] = _document(dict(zip(COLUMNS, fields, strict=True)))
             except (TypeError, ValueError) as error:
                 raise DamagedIndex(
                     f"{self.place} is damaged (document {row}): 'clew check' says more"
                 ) from error
             # A page of zeros has the right checksum: the end of a text may be one.
-            if texts and crc32(found[row].text.encode()) != checksum:
+            if texts and crc32(by_row[row].text.encode()) != checksum:
                 raise DamagedIndex(
-                    f"{self.place} is damaged (the text of {found[row].id}): 'clew check' says "
+                    f"{self.place} is damaged (the text of {by_row[row].id}): 'clew check' says "
                     f"what can be restored"
                 )
-        missing = next((row for row in rows if row not in found), None)
+        missing = next((row for row in rows if row not in by_row), None)
         if missing is not None:
             raise DamagedIndex(f"{self.place} has no document in row {missing}: index again")
-        return [found[row] for row in rows]
+        return [by_row[row] for row in rows]
 
     def rows(self, table: str, keys: Sequence[str]) -> dict[str, int]:
         """Return the row of each key that `table` has, of live documents only."""
         column, live = _TABLES[table], "live = 1 AND " if table == "document" else ""
-        asked = f"SELECT {column}, row FROM {_known(table)} WHERE {live}{column}"
-        return dict(self._among(asked, keys))
+        statement = f"SELECT {column}, row FROM {_check_table(table)} WHERE {live}{column}"
+        return dict(self._select_among(statement, keys))
 
     def keys(self, table: str, rows: Sequence[int]) -> list[str]:
         """Return the key in each of `rows`."""
         column = _TABLES[table]
-        asked = f"SELECT row, {column} FROM {_known(table)} WHERE row"
-        found: dict[int, str] = dict(self._among(asked, sorted(set(rows))))
-        missing = next((row for row in rows if row not in found), None)
+        statement = f"SELECT row, {column} FROM {_check_table(table)} WHERE row"
+        by_row: dict[int, str] = dict(self._select_among(statement, sorted(set(rows))))
+        missing = next((row for row in rows if row not in by_row), None)
         if missing is not None:
             raise DamagedIndex(f"{self.place} has no {table} in row {missing}: index again")
-        return [found[row] for row in rows]
+        return [by_row[row] for row in rows]
 
-    def named(self, keys: Sequence[str]) -> set[str]:
-        """Return those entity keys that have a name vector."""
-        asked = "SELECT key FROM entity WHERE named = 1 AND key"
-        return {key for (key,) in self._among(asked, keys)}
+    def keys_with_vectors(self, keys: Sequence[str]) -> set[str]:
+        """Return the entity keys that have a name vector."""
+        statement = "SELECT key FROM entity WHERE named = 1 AND key"
+        return {key for (key,) in self._select_among(statement, keys)}
 
-    def all_named(self) -> list[int]:
+    def rows_with_vectors(self) -> list[int]:
         """Return the rows of all entities that have a name vector."""
-        return [row for (row,) in self._all("SELECT row FROM entity WHERE named = 1")]
+        return [row for (row,) in self._select("SELECT row FROM entity WHERE named = 1")]
 
-    def set_named(self, rows: Iterable[int]) -> None:
+    def note_vectors(self, rows: Iterable[int]) -> None:
         """Note that these entities have a name vector now."""
-        self._many("UPDATE entity SET named = 1 WHERE row = ?", [(row,) for row in rows])
+        self._run_many("UPDATE entity SET named = 1 WHERE row = ?", [(row,) for row in rows])
 
     def add_keys(self, table: str, keys: Sequence[str]) -> list[int]:
-        """Return the row of each key, adding those that `table` lacks, in order."""
-        found = self.rows(table, keys)
-        new = [key for key in keys if key not in found]
+        """Return the row of each key, in order, and add the keys that `table` lacks."""
+        row_by_key = self.rows(table, keys)
+        new = [key for key in keys if key not in row_by_key]
         first = self.count(table)
         placed = {key: first + i for i, key in enumerate(new)}
         unnamed = (0,) if table == "entity" else ()
-        self._insert(_known(table), [(row, key, *unnamed) for key, row in placed.items()])
-        found.update(placed)
-        return [found[key] for key in keys]
+        self._insert(_check_table(table), [(row, key, *unnamed) for key, row in placed.items()])
+        row_by_key.update(placed)
+        return [row_by_key[key] for key in keys]
 
     def work(self, kind: str) -> dict[int, int]:
         """Return the pack of each chunk (stored row) that was considered and not extracted."""
         return dict(
-            self._all("SELECT chunk, pack FROM work WHERE kind = ? ORDER BY chunk", (kind,))
+            self._select("SELECT chunk, pack FROM work WHERE kind = ? ORDER BY chunk", (kind,))
         )
 
     def set_work(self, kind: str, packs: Mapping[int, int]) -> None:
         """Keep the packs of chunks."""
-        self._many(
-            f"INSERT INTO work VALUES (?, ?, ?) {_instead('kind, chunk', 'pack')}",
+        self._run_many(
+            f"INSERT INTO work VALUES (?, ?, ?) {_replacing('kind, chunk', 'pack')}",
             [(kind, chunk, pack) for chunk, pack in packs.items()],
         )
 
     def drop_work(self, kind: str, chunks: Iterable[int]) -> None:
         """Forget chunks that wait no more."""
         rows = [(kind, chunk) for chunk in chunks]
-        self._many("DELETE FROM work WHERE kind = ? AND chunk = ?", rows)
+        self._run_many("DELETE FROM work WHERE kind = ? AND chunk = ?", rows)
 
     def aliases(self) -> dict[str, str]:
         """Return which entity key stands for which other one."""
-        return dict(self._all("SELECT key, target FROM alias ORDER BY key"))
+        return dict(self._select("SELECT key, target FROM alias ORDER BY key"))
 
     def set_alias(self, key: str, target: str | None) -> None:
-        """Let `key` stand for `target`, or for itself again."""
+        """Make `key` an alias of `target`, or of nothing."""
         if target is None:
-            self._all("DELETE FROM alias WHERE key = ?", (key,))
+            self._select("DELETE FROM alias WHERE key = ?", (key,))
         else:
-            self._all(f"INSERT INTO alias VALUES (?, ?) {_instead('key', 'target')}", (key, target))
+            self._select(
+                f"INSERT INTO alias VALUES (?, ?) {_replacing('key', 'target')}", (key, target)
+            )
         self._touch()
 
     def replace_all(
         self, documents: Sequence[int], entities: Sequence[int], terms: Sequence[int]
     ) -> None:
         """Keep these rows only, numbered anew in the given order; no segment, no name vector."""
-        self._all("DELETE FROM segment")
-        self._all("UPDATE entity SET named = 0")
+        self._select("DELETE FROM segment")
+        self._select("UPDATE entity SET named = 0")
         for table, rows in (("document", documents), ("entity", entities), ("term", terms)):
             if list(rows) == list(range(self.count(table))):
                 continue
-            self._place(rows)
-            kept = "row IN (SELECT old FROM place)"
-            self._all(f"DELETE FROM {table} WHERE NOT {kept}")
+            self._number_rows(rows)
+            is_kept = "row IN (SELECT old FROM place)"
+            self._select(f"DELETE FROM {table} WHERE NOT {is_kept}")
             # Two steps, since a new number may still be another row's old one.
-            self._all(f"UPDATE {table} SET row = -1 - (SELECT new FROM place WHERE old = row)")
-            self._all(f"UPDATE {table} SET row = -1 - row")
-            self._all("DROP TABLE place")
+            self._select(f"UPDATE {table} SET row = -1 - (SELECT new FROM place WHERE old = row)")
+            self._select(f"UPDATE {table} SET row = -1 - row")
+            self._select("DROP TABLE place")
 
     def replace_work(self, chunks: Sequence[int]) -> None:
-        """Let the work go on with chunks numbered anew, and forget that of chunks that are gone."""
-        self._place(chunks)
-        self._all("DELETE FROM work WHERE chunk NOT IN (SELECT old FROM place)")
-        self._all("UPDATE work SET chunk = -1 - (SELECT new FROM place WHERE old = chunk)")
-        self._all("UPDATE work SET chunk = -1 - chunk")
-        self._all("DROP TABLE place")
+        """Renumber the chunks of pending work, and drop those that are gone."""
+        self._number_rows(chunks)
+        self._select("DELETE FROM work WHERE chunk NOT IN (SELECT old FROM place)")
+        self._select("UPDATE work SET chunk = -1 - (SELECT new FROM place WHERE old = chunk)")
+        self._select("UPDATE work SET chunk = -1 - chunk")
+        self._select("DROP TABLE place")
 
-    def _place(self, rows: Sequence[int]) -> None:
+    def _number_rows(self, rows: Sequence[int]) -> None:
         """Make a temporary table of the old and the new number of each of `rows`."""
-        self._all("CREATE TEMP TABLE place (old INTEGER PRIMARY KEY, new INTEGER)")
+        self._select("CREATE TEMP TABLE place (old INTEGER PRIMARY KEY, new INTEGER)")
         self._insert("place", [(int(old), new) for new, old in enumerate(rows)])
 
 
@@ -416,23 +418,23 @@ def _document(columns: Mapping[str, Any]) -> Document:
         metadata={k: tuple(v) if isinstance(v, list) else v for k, v in values.items()},
         headings=tuple(Heading(*heading) for heading in json.loads(columns["headings"])),
         pages=tuple(json.loads(columns["pages"])),
-        apparatus=tuple(Apparatus(*found) for found in json.loads(columns["apparatus"])),
+        apparatus=tuple(Apparatus(*entry) for entry in json.loads(columns["apparatus"])),
     )
 
 
-def _known(table: str) -> str:
+def _check_table(table: str) -> str:
     if table not in _TABLES:  # table names are ours, never a user's; this keeps it so
         raise KeyError(table)
     return table
 
 
-def _instead(key: str, column: str) -> str:
-    """Return what lets a new row take the place of the one with its key."""
+def _replacing(key: str, column: str) -> str:
+    """Return the SQL clause by which a new row replaces the one with its key."""
     return f"ON CONFLICT ({key}) DO UPDATE SET {column} = excluded.{column}"
 
 
-def marks(values: Sequence[Any]) -> str:
-    """Return as many question marks as there are values."""
+def placeholders(values: Sequence[Any]) -> str:
+    """Return a question mark for each value."""
     return ", ".join("?" * len(values))
 
 

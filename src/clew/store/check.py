@@ -1,4 +1,4 @@
-"""Look at every byte of an index in a folder: what is damaged, and which documents it concerns."""
+"""Read every byte of an index in a folder and list the damage, with the documents it concerns."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Damage:
     is_paid: bool = False  # it was paid for, and is again where it cannot be read
 
 
-def damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
-    """Return what is damaged in the index in a folder, or beside it of what was paid for.
+def find_damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
+    """Return the damage in the index in a folder and in the paid files beside it.
 
     What can be computed again is deleted if it is damaged. Raises NotAnIndex where there is no
     index, or where its database cannot be opened at all.
     """
-    found = [*of_cache(folder)]
-    for each in found:
+    damages = [*find_cache_damages(folder)]
+    for each in damages:
         with suppress(OSError):
             (folder / each.file).unlink()
     try:
@@ -50,58 +50,60 @@ def damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
     except DamagedIndex as error:
         if error.__cause__ is None:  # it is sound, and not the one that belongs to the rest
             raise
-        found.append(Damage(file=FILE, what=str(error)))
-        return found + of_paid(folder, set())
+        damages.append(Damage(file=FILE, what=str(error)))
+        return damages + find_paid_damages(folder, set())
     with closing(opened) as database:
         fault = database.newest_fault()
         if fault:
-            found.append(Damage(file=NEWEST, what=fault, is_cached=True))
+            damages.append(Damage(file=NEWEST, what=fault, is_cached=True))
             database.tell_generation()
         database.freeze()
-        found += [Damage(file=FILE, what=each) for each in database.faults()]
-        found += of_generation(folder, database, FILE, hash_of)
-        return found + of_paid(folder, _known(database))
+        damages += [Damage(file=FILE, what=each) for each in database.faults()]
+        damages += find_generation_damages(folder, database, FILE, hash_of)
+        return damages + find_paid_damages(folder, _noted_files(database))
 
 
-def _known(database: Database) -> set[str]:
+def _noted_files(database: Database) -> set[str]:
     """Return which files with what was paid for an index has."""
     try:
-        return paid.noted(database.meta(paid.NOTE))
+        return paid.noted_files(database.meta(paid.NOTE))
     except DamagedIndex:  # which is told of the database itself
         return set()
 
 
-def of_paid(folder: Path, known: set[str]) -> list[Damage]:
-    """Return what is damaged of what was paid for, beside an index, or gone though it is known."""
-    return [Damage(file=name, what=what, is_paid=True) for name, what in paid.faults(folder, known)]
+def find_paid_damages(folder: Path, known: set[str]) -> list[Damage]:
+    """Return the damage in the paid files beside an index, missing files included."""
+    return [
+        Damage(file=name, what=what, is_paid=True) for name, what in paid.find_faults(folder, known)
+    ]
 
 
-def of_generation(
+def find_generation_damages(
     folder: Path, catalogue: Catalogue, file: str, hash_of: Callable[[Document], str]
 ) -> list[Damage]:
-    """Return what is damaged in a catalogue, which is called `file`, and its segments."""
-    found: list[Damage] = []
+    """Return the damage in a catalogue, which messages call `file`, and in its segments."""
+    damages: list[Damage] = []
     try:
         live = {row: document_id for document_id, row in catalogue.live_documents()}
-        found += _of_texts(catalogue, live, file, hash_of)
-        found += _of_segments(folder, catalogue, live)
+        damages += _find_text_damages(catalogue, live, file, hash_of)
+        damages += _find_segment_damages(folder, catalogue, live)
     except DamagedIndex as error:
-        found.append(Damage(file=file, what=str(error)))
-    return found
+        damages.append(Damage(file=file, what=str(error)))
+    return damages
 
 
-def of_cache(folder: Path) -> Iterator[Damage]:
-    """Yield what is damaged of what can be computed again."""
+def find_cache_damages(folder: Path) -> Iterator[Damage]:
+    """Yield the damage in cached arrays, which can be computed again."""
     for path in sorted((folder / CACHED).glob(f"*{segments.SUFFIX}")):
-        fault = next(_faults(path), None)
+        fault = next(_find_faults(path), None)
         if fault is not None:
             yield Damage(file=f"{CACHED}/{path.name}", what=fault[1], is_cached=True)
 
 
-def _of_texts(
+def _find_text_damages(
     catalogue: Catalogue, live: dict[int, str], file: str, hash_of: Callable[[Document], str]
 ) -> Iterator[Damage]:
-    """Yield the documents that are not those whose hash was written beside them."""
+    """Yield the documents whose text does not match its stored hash."""
     hashes = catalogue.hashes()
     for row, document_id in live.items():
         try:
@@ -115,56 +117,58 @@ def _of_texts(
             yield Damage(file=file, what=what, documents=(document_id,))
 
 
-def _of_segments(folder: Path, catalogue: Catalogue, live: dict[int, str]) -> Iterator[Damage]:
-    """Yield the arrays that are damaged, with the documents whose rows are."""
+def _find_segment_damages(
+    folder: Path, catalogue: Catalogue, live: dict[int, str]
+) -> Iterator[Damage]:
+    """Yield the damaged arrays, with the documents of the damaged rows."""
     sound: set[int] = set()
     broken = []
     registered = catalogue.segments()
     for segment in registered:
         path = folder / "segments" / f"{segment.name}{segments.SUFFIX}"
-        rows, faults = _owners(path), list(_faults(path, segment.counts))
+        rows, faults = _owning_documents(path), list(_find_faults(path, segment.counts))
         if faults:
             broken.append((path, rows, faults))
         elif rows is not None:
             sound |= rows
     if not broken:
         return
-    n_documents, named = catalogue.count("document"), catalogue.all_named()
-    found = stand_ins(folder / "segments", registered, n_documents, named)
-    lost = {*found.documents.tolist()}
+    n_documents, named = catalogue.count("document"), catalogue.rows_with_vectors()
+    replacements = stand_ins(folder / "segments", registered, n_documents, named)
+    lost = {*replacements.documents.tolist()}
     for path, rows, faults in broken:
         for array, what in faults:
             concerned = live.keys() - sound if rows is None else live.keys() & rows & lost
             if array.startswith(_OF_EXTRACTIONS):
-                concerned = live.keys() & found.extracted
+                concerned = live.keys() & replacements.extracted
             documents = tuple(live[row] for row in sorted(concerned))
             yield Damage(file=f"segments/{path.name}", what=what, documents=documents)
 
 
-def _owners(path: Path) -> set[int] | None:
-    """Return the stored documents whose chunks stand in a segment; None: it cannot be told."""
+def _owning_documents(path: Path) -> set[int] | None:
+    """Return the stored documents whose chunks a segment holds, or None if that is unreadable."""
     try:
-        found = segments.read(path)
-        return set(found["chunk.document"].tolist()) if "chunk.document" in found else set()
+        segment = segments.open_segment(path)
+        return set(segment["chunk.document"].tolist()) if "chunk.document" in segment else set()
     except DamagedIndex:
         return None
 
 
-def _faults(path: Path, counts: Mapping[str, int] | None = None) -> Iterator[tuple[str, str]]:
-    """Yield each array of a file that is damaged, or the file itself, and what is wrong.
+def _find_faults(path: Path, counts: Mapping[str, int] | None = None) -> Iterator[tuple[str, str]]:
+    """Yield each damaged array of a file, or the file itself, with the fault.
 
     A segment has to have as many rows as were committed.
     """
     try:
-        found = segments.read(path)
+        segment = segments.open_segment(path)
     except DamagedIndex as error:
         yield "", str(error)
         return
-    if counts not in (None, schema.lengths(found)):
+    if counts not in (None, schema.count_rows_unread(segment)):
         yield "", "it is not the file that was committed"
         return
-    for name in found:
+    for name in segment:
         try:
-            found[name]
+            segment[name]
         except DamagedIndex:
             yield name, f"the array {name!r} is not what was written"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.algo.links import expanded
-from clew.algo.narrow import widened
+from clew.algo.links import expand_ranges
+from clew.algo.narrow import widen
 from clew.store.schema import parent_column
 from clew.store.segments import MappedSegment
 
@@ -26,10 +26,12 @@ _FEW = 2**18  # rows: so many numbers are about the block of a segment that is c
 
 @dataclass(frozen=True, slots=True)
 class StoredColumns:
-    """The columns of an index's segments end to end, of which parts are read."""
+    """The columns of all segments end to end; only the parts in use are read."""
 
     segments: Sequence[Segment]
-    _found: dict[str, list[tuple[Segment, int, int]]] = field(default_factory=dict, repr=False)
+    _places_by_name: dict[str, list[tuple[Segment, int, int]]] = field(
+        default_factory=dict, repr=False
+    )
 
     def size(self, layer: str) -> int:
         """Return how many rows of a layer are stored, dead ones among them."""
@@ -45,8 +47,8 @@ class StoredColumns:
         parts = []
         for segment, begin, end in self._places(name):
             if end > start:
-                part = _part(segment, name, max(start - begin, 0), end - begin)
-                parts.append(widened(part))
+                part = _read_part(segment, name, max(start - begin, 0), end - begin)
+                parts.append(widen(part))
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
 
     def head(self, name: str, end: int) -> NDArray[Any]:
@@ -54,21 +56,21 @@ class StoredColumns:
         parts = []
         for segment, begin, last in self._places(name):
             if begin < end:
-                parts.append(widened(_part(segment, name, 0, min(end, last) - begin)))
+                parts.append(widen(_read_part(segment, name, 0, min(end, last) - begin)))
         return parts[0] if len(parts) == 1 else np.concatenate([*parts, np.zeros(0, np.int32)])
 
     def take(self, name: str, rows: Rows) -> NDArray[Any]:
         """Return some rows of a column."""
-        found: NDArray[Any] | None = None
+        taken: NDArray[Any] | None = None
         for segment, begin, end in self._places(name):
             mine = np.flatnonzero((rows >= begin) & (rows < end))
-            if found is None or len(mine):
+            if taken is None or len(mine):
                 local = rows[mine] - begin
-                values = widened(_reach(segment, name, local, local + 1)[local])
-                if found is None:
-                    found = np.zeros(len(rows), dtype=values.dtype)
-                found[mine] = values
-        return np.zeros(len(rows), dtype=np.int32) if found is None else found
+                values = widen(_verify_ranges(segment, name, local, local + 1)[local])
+                if taken is None:
+                    taken = np.zeros(len(rows), dtype=values.dtype)
+                taken[mine] = values
+        return np.zeros(len(rows), dtype=np.int32) if taken is None else taken
 
     def ranges(
         self, name: str, starts: Rows, stops: Rows, code: Callable[[NDArray[Any]], NDArray[Any]]
@@ -77,20 +79,20 @@ class StoredColumns:
 
         What each segment has is handed through `code`, so that all of it is kept alike.
         """
-        found: NDArray[Any] | None = None
-        owner, rows = expanded(starts, stops)
+        pieces: NDArray[Any] | None = None
+        owner, rows = expand_ranges(starts, stops)
         for segment, begin, end in self._places(name):
             mine = np.flatnonzero((rows >= begin) & (rows < end))
-            if found is None or len(mine):
+            if pieces is None or len(mine):
                 local = rows[mine] - begin
-                values = code(np.asarray(_reach(segment, name, local, local + 1)[local]))
-                if found is None:
-                    found = np.empty((len(owner), *values.shape[1:]), dtype=values.dtype)
-                found[mine] = values
-        return np.zeros(0, dtype=np.uint8) if found is None else found
+                values = code(np.asarray(_verify_ranges(segment, name, local, local + 1)[local]))
+                if pieces is None:
+                    pieces = np.empty((len(owner), *values.shape[1:]), dtype=values.dtype)
+                pieces[mine] = values
+        return np.zeros(0, dtype=np.uint8) if pieces is None else pieces
 
-    def below(self, layer: str, parents: Rows) -> tuple[Rows, Rows]:
-        """Return the rows of a layer below some rows, and which of those each is below.
+    def rows_below(self, layer: str, parents: Rows) -> tuple[Rows, Rows]:
+        """Return the rows of a layer whose parents are given, and the place of each one's parent.
 
         In the order of the parents, which may not be those of another extraction. O(log n) each.
         """
@@ -100,40 +102,42 @@ class StoredColumns:
             if begin == end:
                 continue
             ends = np.array([0, end - begin - 1])
-            least, most = _reach(segment, name, ends, ends + 1)[ends].tolist()
+            least, most = _verify_ranges(segment, name, ends, ends + 1)[ends].tolist()
             some = np.flatnonzero((parents >= least) & (parents <= most))
             if not len(some):
                 continue
-            first, last = (_search(segment, name, parents[some] + i) for i in (0, 1))
-            owner, local = expanded(first, last)
+            first, last = (_search_sorted(segment, name, parents[some] + i) for i in (0, 1))
+            owner, local = expand_ranges(first, last)
             rows.append(begin + local)
             owners.append(some[owner])
-        found, owner = (np.concatenate([*each, np.zeros(0, np.int64)]) for each in (rows, owners))
+        children, owner = (
+            np.concatenate([*each, np.zeros(0, np.int64)]) for each in (rows, owners)
+        )
         order = np.argsort(owner, kind="stable")
-        return found[order].astype(np.int64), owner[order].astype(np.int64)
+        return children[order].astype(np.int64), owner[order].astype(np.int64)
 
     def _places(self, name: str) -> list[tuple[Segment, int, int]]:
         """Return the segments that have a column, with the rows where it begins and ends there."""
-        if name not in self._found:
-            found, begin = [], 0
+        if name not in self._places_by_name:
+            places, begin = [], 0
             for segment in self.segments:
                 if name in segment:
-                    end = begin + _length(segment, name)
-                    found.append((segment, begin, end))
+                    end = begin + _count_rows(segment, name)
+                    places.append((segment, begin, end))
                     begin = end
-            self._found[name] = found
-        return self._found[name]
+            self._places_by_name[name] = places
+        return self._places_by_name[name]
 
 
 @dataclass(frozen=True, slots=True)
 class StoredColumn:
-    """One array of a segment, of which no more is looked at than the rows that are read."""
+    """One array of a segment; only the rows in use are read and verified."""
 
     segment: Segment
     name: str
 
     def __len__(self) -> int:
-        return _length(self.segment, self.name)
+        return _count_rows(self.segment, self.name)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -146,40 +150,40 @@ class StoredColumn:
 
     def part(self, start: int, stop: int) -> NDArray[Any]:
         """Return rows that are neighbours."""
-        return _part(self.segment, self.name, start, stop)
+        return _read_part(self.segment, self.name, start, stop)
 
     def take(self, rows: Rows) -> NDArray[Any]:
         """Return some rows."""
-        return np.asarray(_reach(self.segment, self.name, rows, rows + 1)[rows])
+        return np.asarray(_verify_ranges(self.segment, self.name, rows, rows + 1)[rows])
 
 
-def _length(segment: Segment, name: str) -> int:
+def _count_rows(segment: Segment, name: str) -> int:
     return segment.length(name) if isinstance(segment, MappedSegment) else len(segment[name])
 
 
-def _part(segment: Segment, name: str, start: int, stop: int) -> NDArray[Any]:
+def _read_part(segment: Segment, name: str, start: int, stop: int) -> NDArray[Any]:
     if isinstance(segment, MappedSegment):
         return segment.part(name, start, stop)
     return segment[name][start:stop]
 
 
-def _reach(segment: Segment, name: str, starts: Rows, stops: Rows) -> NDArray[Any]:
+def _verify_ranges(segment: Segment, name: str, starts: Rows, stops: Rows) -> NDArray[Any]:
     if isinstance(segment, MappedSegment):
-        return segment.reach(name, starts, stops)
+        return segment.verify_ranges(name, starts, stops)
     return segment[name]
 
 
-def _search(segment: Segment, name: str, values: Rows) -> Rows:
+def _search_sorted(segment: Segment, name: str, values: Rows) -> Rows:
     """Return where values stand, or would, in a column that ascends; little of it is read."""
-    length = _length(segment, name)
+    length = _count_rows(segment, name)
     if length <= _FEW:
-        return np.searchsorted(_part(segment, name, 0, length), values).astype(np.int64)
+        return np.searchsorted(_read_part(segment, name, 0, length), values).astype(np.int64)
     first = np.zeros(len(values), dtype=np.int64)
     last = np.full(len(values), length, dtype=np.int64)
     while np.any(first < last):
         open_ = np.flatnonzero(first < last)
         middle = (first[open_] + last[open_]) // 2
-        is_less = _reach(segment, name, middle, middle + 1)[middle] < values[open_]
+        is_less = _verify_ranges(segment, name, middle, middle + 1)[middle] < values[open_]
         first[open_[is_less]] = middle[is_less] + 1
         last[open_[~is_less]] = middle[~is_less]
     return first

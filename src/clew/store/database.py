@@ -39,8 +39,8 @@ _AGAIN_S = 1.0  # between two tries to get readers out of the log
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Salvaged:
-    """What can be read of a damaged database."""
+class SalvagedRows:
+    """The readable rows of a damaged database."""
 
     documents: Sequence[tuple[Document, str]]  # the live ones, with their hashes
     rows: Sequence[int]  # the stored row of each of these
@@ -85,14 +85,14 @@ class Database(Catalogue):
         self.path = folder / FILE
         self.place = str(self.path)
         if recipe is None and is_blank(self.path):
-            if _newest(folder) > 0:
+            if _read_generation(folder) > 0:
                 raise DamagedIndex(f"{folder} is an index without its {FILE}-wal: {_COPY}")
             if sharded.is_home(folder):
-                raise NotAnIndex(sharded.why_not_one(folder))
+                raise NotAnIndex(sharded.explain_home(folder))
             raise NotAnIndex(f"{folder} is not a Clew index: make one with 'clew index PATH'")
         self._lock = threading.RLock()
         self._finalizer: weakref.finalize[..., Database] | None = None
-        with _explained(self.path):
+        with _translate_errors(self.path):
             self._hold(sqlite.connect(self.path, wait=_BUSY_S))
             if is_damaged:
                 sqlite.read_damaged(self._connection)
@@ -101,7 +101,7 @@ class Database(Catalogue):
         try:
             if recipe is not None:
                 self._create(recipe)
-            newest = _newest(folder)  # before: another process may commit meanwhile
+            newest = _read_generation(folder)  # before: another process may commit meanwhile
             self._check_format(folder, is_damaged=is_damaged)
             self._check_generation(newest)
             if not is_damaged:
@@ -125,19 +125,19 @@ class Database(Catalogue):
         return self._connection
 
     def _set_up(self) -> None:
-        self._all("PRAGMA synchronous = FULL")
-        self._all(f"PRAGMA journal_size_limit = {_LOG}")
+        self._select("PRAGMA synchronous = FULL")
+        self._select(f"PRAGMA journal_size_limit = {_LOG}")
 
     def _create(self, recipe: Mapping[str, Scalar]) -> None:
-        if self._all("SELECT 1 FROM sqlite_master"):  # ours or not: nothing to make
+        if self._select("SELECT 1 FROM sqlite_master"):  # ours or not: nothing to make
             return
-        self._all("PRAGMA journal_mode = WAL")
+        self._select("PRAGMA journal_mode = WAL")
         with self.transaction():
-            if not self._all("SELECT 1 FROM sqlite_master"):  # nobody else made it meanwhile
+            if not self._select("SELECT 1 FROM sqlite_master"):  # nobody else made it meanwhile
                 sqlite.mark(self._connection)
                 for table in (*SCHEMA, TOUCHED):
-                    self._all(f"CREATE TABLE {table}")
-                self._all("CREATE INDEX document_by_id ON document (id)")
+                    self._select(f"CREATE TABLE {table}")
+                self._select("CREATE INDEX document_by_id ON document (id)")
                 self.set_meta("format", FORMAT)
                 self.set_meta("generation", 0)
                 self.set_meta("numbering", 0)
@@ -145,27 +145,27 @@ class Database(Catalogue):
 
     def _check_format(self, folder: Path, *, is_damaged: bool) -> None:
         try:
-            with _explained(self.path):
+            with _translate_errors(self.path):
                 if not is_damaged:
                     sqlite.check(self._connection, self.path)
-            found = self.meta("format")
+            format_ = self.meta("format")
         except DamagedIndex as error:
             if isinstance(error.__cause__, apsw.SQLError):  # no such table
                 raise NotAnIndex(f"{self.path} is not a Clew index ({error.__cause__})") from error
             raise
-        if found is None:
+        if format_ is None:
             raise NotAnIndex(f"{self.path} is not a Clew index (it has no format)")
-        if found not in READABLE:
+        if format_ not in READABLE:
             raise NotAnIndex(
-                f"{folder} has index format {found}, this version reads {FORMAT}: index again"
+                f"{folder} has index format {format_}, this version reads {FORMAT}: index again"
             )
 
     def _check_generation(self, newest: int) -> None:
         """Raise DamagedIndex where commits that were made are not in the database any more."""
-        found = int(self.meta("generation"))
-        if found < newest:
+        generation = int(self.meta("generation"))
+        if generation < newest:
             raise DamagedIndex(
-                f"{self.path} has generation {found} and {NEWEST} says {newest}: "
+                f"{self.path} has generation {generation} and {NEWEST} says {newest}: "
                 f"{FILE}-wal, which held the others, is missing or damaged: {_COPY}, or delete "
                 f"{NEWEST} to go on with what there is"
             )
@@ -178,12 +178,12 @@ class Database(Catalogue):
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Run the block as one write transaction."""
-        with self._lock, _explained(self.path), sqlite.transaction(self._connection):
+        with self._lock, _translate_errors(self.path), sqlite.transaction(self._connection):
             yield
 
     def tell_generation(self) -> None:
-        """Note beside the database which generation was committed, so that a loss is seen."""
-        note = _note(int(self.meta("generation")))
+        """Note the committed generation beside the database, so that a loss is detected."""
+        note = _pack_generation(int(self.meta("generation")))
         path = self.path.with_name(NEWEST)
         own = path.with_name(f"{NEWEST}.tmp")
         with suppress(OSError):  # it says less than there is, then: nothing is lost
@@ -192,23 +192,23 @@ class Database(Catalogue):
             own.replace(path)
 
     def newest_fault(self) -> str:
-        """Return what is wrong with the note beside the database, "" where nothing is."""
+        """Return the fault of the note beside the database, or ""."""
         path = self.path.with_name(NEWEST)
         if not path.exists():
             return "it is missing" if int(self.meta("generation")) else ""
         with suppress(OSError):
-            if path.read_bytes() == _note(_newest(path.parent)):
+            if path.read_bytes() == _pack_generation(_read_generation(path.parent)):
                 return ""
         return "it is not what was written"
 
     def copy(self, path: Path) -> None:
         """Write what the open read transaction sees to a new file."""
-        with self._lock, _explained(self.path):
+        with self._lock, _translate_errors(self.path):
             sqlite.copy(self._connection, path)
 
     def freeze(self) -> None:
         """Begin a read transaction: later commits of others stay unseen until `close`."""
-        self._all("BEGIN")
+        self._select("BEGIN")
         self.meta("generation")
         self._is_frozen = True
 
@@ -231,7 +231,7 @@ class Database(Catalogue):
                 return
             other = Database(self.path.parent)
             try:
-                [(_, logged, done)] = other._all("PRAGMA wal_checkpoint(PASSIVE)")
+                [(_, logged, done)] = other._select("PRAGMA wal_checkpoint(PASSIVE)")
                 other.freeze()
                 if done < logged or other.meta("generation") != self.meta("generation"):
                     return
@@ -244,53 +244,53 @@ class Database(Catalogue):
             return self.path.with_name(f"{self.path.name}-wal").stat().st_size
         return 0
 
-    def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        with self._lock, _explained(self.path):
+    def _select(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._lock, _translate_errors(self.path):
             return self._connection.execute(statement, values).fetchall()
 
-    def _many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
-        with self._lock, _explained(self.path):
+    def _run_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+        with self._lock, _translate_errors(self.path):
             self._connection.executemany(statement, rows)
 
     def _make_touched(self) -> None:
-        self._all(f"CREATE TABLE IF NOT EXISTS {TOUCHED}")
+        self._select(f"CREATE TABLE IF NOT EXISTS {TOUCHED}")
 
     def _has_touched(self) -> bool:
-        return bool(self._all("SELECT 1 FROM sqlite_master WHERE name = 'touched'"))
+        return bool(self._select("SELECT 1 FROM sqlite_master WHERE name = 'touched'"))
 
     def faults(self) -> list[str]:
-        """Return what SQLite finds wrong in the file, nothing where it is sound."""
+        """Return the faults that SQLite finds in the file."""
         try:
-            with self._lock, _explained(self.path):
+            with self._lock, _translate_errors(self.path):
                 return sqlite.faults(self._connection)
         except (DamagedIndex, StoreError) as error:
             return [str(error)]
 
-    def salvaged(self, hash_of: Callable[[Document], str]) -> Salvaged:
-        """Return what can be read of a damaged file.
+    def salvage(self, hash_of: Callable[[Document], str]) -> SalvagedRows:
+        """Return the readable rows of a damaged file.
 
         Of what stands on a damaged page those documents count that have the hash and the id which
         were written of them.
         """
-        with self._lock, _explained(self.path):
-            found = sqlite.readable(self._connection, "document", "row", (0, _MOST_ROWS))
-            rows = {row: (fields[1], fields[2]) for row, *fields in found}
-            names = self._names()
-        notes, work = self._readable_notes(), self._readable_work()
-        aliases: dict[str, str] = dict(self._readable("alias", "key"))
+        with self._lock, _translate_errors(self.path):
+            readable = sqlite.readable(self._connection, "document", "row", (0, _MOST_ROWS))
+            rows = {row: (fields[1], fields[2]) for row, *fields in readable}
+            names = self._read_names()
+        notes, work = self._read_notes(), self._read_work()
+        aliases: dict[str, str] = dict(self._read_table("alias", "key"))
         documents, stored, unread = [], [], []
         for row in sorted(rows.keys() | names.keys()):
-            document = self._sound(row) if row in rows else None
+            document = self._read_sound(row) if row in rows else None
             if document is None:
                 unread.append(row)
             elif rows[row][0]:
                 documents.append((document, rows[row][1]))
                 stored.append(row)
         lost = []
-        self._all("PRAGMA checksum_verification = OFF")
+        self._select("PRAGMA checksum_verification = OFF")
         for row in unread:
-            is_live, content = rows.get(row) or self._decision(row)
-            document = self._sound(row)
+            is_live, content = rows.get(row) or self._read_decision(row)
+            document = self._read_sound(row)
             if (
                 document is not None
                 and names.get(row) == document.id
@@ -302,7 +302,7 @@ class Database(Catalogue):
             elif is_live and row in names:
                 lost.append(names[row])
         there = {document.id for document, _ in documents}
-        return Salvaged(
+        return SalvagedRows(
             documents=documents,
             rows=stored,
             lost=[each for each in dict.fromkeys(lost) if each not in there],
@@ -311,42 +311,42 @@ class Database(Catalogue):
             work=work,
         )
 
-    def _sound(self, row: int) -> Document | None:
-        """Return a document, None where its row or its text is damaged."""
+    def _read_sound(self, row: int) -> Document | None:
+        """Return a document, or None if its row or its text is damaged."""
         try:
             [document] = self.documents([row])
         except (DamagedIndex, UnicodeDecodeError):  # the latter of a page that is not checked
             return None
         return document
 
-    def _decision(self, row: int) -> tuple[int, str]:
-        """Return whether a document is live, and its hash, of a damaged page; else that it is."""
+    def _read_decision(self, row: int) -> tuple[int, str]:
+        """Return whether a document is live and its hash, or (1, "") if a page is damaged."""
         with suppress(DamagedIndex, UnicodeDecodeError):
-            for found in self._all("SELECT live, hash FROM document WHERE row = ?", (row,)):
-                return tuple(found)
+            for decision in self._select("SELECT live, hash FROM document WHERE row = ?", (row,)):
+                return tuple(decision)
         return 1, ""
 
-    def _names(self) -> dict[int, str]:
+    def _read_names(self) -> dict[int, str]:
         """Return the ids of documents by their rows, from an index of these, as far as it goes."""
-        found: dict[int, str] = {}
+        ids: dict[int, str] = {}
         with suppress(sqlite.Error):  # what came before stays
-            asked = "SELECT row, id FROM document INDEXED BY document_by_id"
-            found.update(self._connection.execute(asked))
-        return found
+            statement = "SELECT row, id FROM document INDEXED BY document_by_id"
+            ids.update(self._connection.execute(statement))
+        return ids
 
-    def _readable(self, table: str, key: str) -> list[sqlite.Row]:
-        with self._lock, _explained(self.path):
+    def _read_table(self, table: str, key: str) -> list[sqlite.Row]:
+        with self._lock, _translate_errors(self.path):
             return list(sqlite.readable(self._connection, table, key, ("", "\U0010ffff")))
 
-    def _readable_notes(self) -> dict[str, Any]:
-        """Return what is noted, of which a part may be zeros."""
+    def _read_notes(self) -> dict[str, Any]:
+        """Return the notes that can be read; a part of a note may be zeros."""
         notes = {}
-        for name, value in self._readable("meta", "name"):
+        for name, value in self._read_table("meta", "name"):
             with suppress(TypeError, ValueError):
                 notes[name] = json.loads(value)
         return {name: value for name, value in notes.items() if name not in _NOT_NOTES}
 
-    def _readable_work(self) -> dict[str, dict[int, int]] | None:
+    def _read_work(self) -> dict[str, dict[int, int]] | None:
         try:
             return {kind: self.work(kind) for kind in KINDS}
         except DamagedIndex:
@@ -357,7 +357,7 @@ class Database(Catalogue):
 
         Where another process still reads an older generation, the next compaction does it.
         """
-        with self._lock, _explained(self.path):
+        with self._lock, _translate_errors(self.path):
             self._connection.set_busy_timeout(0)
             try:
                 self._connection.execute("VACUUM")
@@ -374,7 +374,7 @@ class WriterLock:
 
     def __init__(self, folder: Path) -> None:
         path = folder / LOCK
-        with _explained(path):
+        with _translate_errors(path):
             self._connection = sqlite.connect(path, wait=0.0)
         try:
             self._connection.execute("BEGIN EXCLUSIVE")
@@ -392,24 +392,24 @@ class WriterLock:
         self._connection.close()
 
 
-def _note(generation: int) -> bytes:
-    """Return what is noted of a generation beside the database."""
-    told = {"generation": generation}
-    return json.dumps(told | {"crc32": crc32(json.dumps(told).encode())}).encode()
+def _pack_generation(generation: int) -> bytes:
+    """Return the bytes of the note that says the newest generation."""
+    note = {"generation": generation}
+    return json.dumps(note | {"crc32": crc32(json.dumps(note).encode())}).encode()
 
 
-def _newest(folder: Path) -> int:
-    """Return the generation that was noted beside the database, -1 where that is not known."""
+def _read_generation(folder: Path) -> int:
+    """Return the generation noted beside the database, or -1 if it is unknown."""
     with suppress(OSError, ValueError, KeyError, TypeError):
-        told = json.loads((folder / NEWEST).read_text(encoding="utf-8"))
-        checksum = told.pop("crc32")
-        if crc32(json.dumps(told).encode()) == checksum:
-            return int(told["generation"])
+        note = json.loads((folder / NEWEST).read_text(encoding="utf-8"))
+        checksum = note.pop("crc32")
+        if crc32(json.dumps(note).encode()) == checksum:
+            return int(note["generation"])
     return -1
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def _translate_errors(path: Path) -> Iterator[None]:
     """Turn SQLite's errors into ours."""
     try:
         yield

@@ -26,7 +26,7 @@ from clew.store.database import (
     LOCK,
     NEWEST,
     Database,
-    Salvaged,
+    SalvagedRows,
     WriterLock,
     is_blank,
 )
@@ -50,7 +50,7 @@ class EmbeddedStore(SegmentedStore[Database]):
     """A store in a folder. The first write takes the writer's lock and keeps it until `close`."""
 
     def __init__(self, folder: Path, database: Database, *, is_damaged: bool = False) -> None:
-        recipe = _renamed(database.meta("recipe"), int(database.meta("format")))
+        recipe = _rename_settings(database.meta("recipe"), int(database.meta("format")))
         super().__init__(database, Database(folder, is_damaged=is_damaged), recipe)
         self._folder = folder
         self._is_damaged = is_damaged
@@ -82,7 +82,7 @@ class EmbeddedStore(SegmentedStore[Database]):
 
     @classmethod
     def open_damaged(cls, folder: Path) -> Self:
-        """Open an index whose database is damaged, for `salvaged` to read what can be read of it.
+        """Open an index whose database is damaged, so that `salvage` can read the rest.
 
         Raises DamagedIndex where not even the settings of the index can be.
         """
@@ -99,7 +99,7 @@ class EmbeddedStore(SegmentedStore[Database]):
     def folder(self) -> Path:
         return self._folder
 
-    def frozen(self) -> Database:
+    def open_frozen(self) -> Database:
         database = Database(self._folder)
         try:
             database.freeze()
@@ -119,45 +119,45 @@ class EmbeddedStore(SegmentedStore[Database]):
                 return
             self._sweep()
             self.sweep()
-            segments.sweep(self._folder / _FORMER, ())
+            segments.delete_others(self._folder / _FORMER, ())
 
     def _name(self, number: int) -> str:
         return f"{number:06d}"
 
     def _put(self, name: str, arrays: Mapping[str, NDArray[Any] | Blocks]) -> None:
-        segments.write(self._path(name), arrays)
+        segments.write_segment(self._path(name), arrays)
 
     def _arrays(self, name: str) -> Arrays:
-        return segments.read(self._path(name))
+        return segments.open_segment(self._path(name))
 
     def _path(self, name: str) -> Path:
         return self._folder / _SEGMENTS / f"{name}{segments.SUFFIX}"
 
     def _sweep(self) -> None:
         names = [segment.name for segment in self._catalogue.segments()]
-        segments.sweep(self._folder / _SEGMENTS, names)
+        segments.delete_others(self._folder / _SEGMENTS, names)
 
-    def _committed(self) -> None:
+    def _after_commit(self) -> None:
         self._catalogue.tell_generation()
 
     def _erase(self) -> None:
         self._catalogue.vacuum()
 
     def stand_ins(self) -> StandIns:
-        """Return the segments with zeros in place of what is damaged, and whose rows that are."""
+        """Return the segments with zeros for damaged rows, and the documents of these rows."""
         registered = self._catalogue.segments()
         n_documents = self._catalogue.count("document")
-        named = self._catalogue.all_named()
+        named = self._catalogue.rows_with_vectors()
         return stand_ins(self._folder / _SEGMENTS, registered, n_documents, named)
 
     def put_back(self) -> None:
         """Give segments their own names again that stand under one another's."""
         names = [segment.name for segment in self._catalogue.segments()]
-        segments.put_back(self._folder / _SEGMENTS, names)
+        segments.restore_names(self._folder / _SEGMENTS, names)
 
-    def salvaged(self, hash_of: Callable[[Document], str]) -> Salvaged:
-        """Return what can be read of a damaged database."""
-        return self._catalogue.salvaged(hash_of)
+    def salvage(self, hash_of: Callable[[Document], str]) -> SalvagedRows:
+        """Return the readable rows of a damaged database."""
+        return self._catalogue.salvage(hash_of)
 
     def close(self) -> None:
         super().close()
@@ -185,8 +185,8 @@ def replace_files(folder: Path, place: Path) -> None:
     shutil.rmtree(place)
 
 
-def _renamed(recipe: Mapping[str, Scalar], version: int) -> dict[str, Scalar]:
-    """Return a recipe with the names that it has now, and the defaults of those that came later.
+def _rename_settings(recipe: Mapping[str, Scalar], version: int) -> dict[str, Scalar]:
+    """Return a recipe of an earlier format with today's names and defaults.
 
     What is written to an index of an earlier format has the present default of tokens' bits, unless
     it was made with others than the default of then.
@@ -198,7 +198,7 @@ def _renamed(recipe: Mapping[str, Scalar], version: int) -> dict[str, Scalar]:
 
 
 def has_foreign_files(folder: Path) -> bool:
-    """Say whether a folder has files that are none of an index."""
+    """Say whether a folder has files that do not belong to an index."""
     folders = {_SEGMENTS, _CACHED, _FORMER}
     ours = {FILE, LOCK, NEWEST, f"{NEWEST}.tmp", NAMED_IN, *paid.FILES, *folders}
     return any(_BESIDE.sub("", path.name) not in ours for path in folder.iterdir())

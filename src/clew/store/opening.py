@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from clew import plugins
 from clew.errors import InputError, NotAnIndex, StoreError
 from clew.runtime.private import make_file, make_folder
+from clew.runtime.renamed import keep_old_names
 from clew.store import sharded
 from clew.store.embedded import NAMED_IN, EmbeddedStore
 from clew.store.postgres import address
@@ -33,7 +34,7 @@ _POSTGRES = "postgres"
 
 
 class StoreKind(Protocol):
-    """What a package registers under `clew.stores`; `place` is what stands behind NAME: in a spec.
+    """A store that a package registers under `clew.stores`; a spec is NAME:PLACE.
 
     Where nothing does it is the folder of the index.
     """
@@ -62,55 +63,55 @@ def folder_of(place: str | Path) -> Path:
         raise InputError(
             f"an index is a folder, or {address.FORM}; {place.partition('://')[0]}:// is neither"
         )
-    folder = address.parse(place).folder
+    folder = address.parse_address(place).folder
     spec = f"{_POSTGRES}:{place}"
-    if named_in(folder) != spec:
-        _name(folder, spec)
+    if read_spec(folder) != spec:
+        _write_spec(folder, spec)
     return folder
 
 
-def shown(folder: Path) -> str:
-    """Return what an index is called in messages: its folder, or its address without a password."""
-    found = address_of(folder)
-    return str(folder) if found is None else found.shown
+def describe_place(folder: Path) -> str:
+    """Return the name of an index in messages: its folder, or its address without a password."""
+    index_address = address_of(folder)
+    return str(folder) if index_address is None else index_address.shown
 
 
 def address_of(folder: Path) -> address.IndexAddress | None:
-    """Return the address for which a folder stands, None where it stands for none."""
-    name, place = _kept_by(folder)
-    return address.parse(place) if name == _POSTGRES and place else None
+    """Return the address that a folder stands for, or None."""
+    name, place = _read_kind(folder)
+    return address.parse_address(place) if name == _POSTGRES and place else None
 
 
-def paid_in(folder: Path, name: str) -> Place:
+def paid_place(folder: Path, name: str) -> Place:
     """Return where an index keeps what was paid for: a file of its folder, or its database."""
-    found = address_of(folder)
-    if found is None:
+    index_address = address_of(folder)
+    if index_address is None:
         return folder / name
     from clew.store.postgres.paid import PostgresFile
 
-    return partial(PostgresFile, found)
+    return partial(PostgresFile, index_address)
 
 
 def erase(folder: Path) -> None:
     """Delete an index, wherever it is, with the folder that stands for it."""
-    found = address_of(folder)
-    if found is not None:
+    index_address = address_of(folder)
+    if index_address is not None:
         from clew.store.postgres.store import PostgresStore
 
-        with PostgresStore(found) as store:
+        with PostgresStore(index_address) as store:
             store.erase()
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def place_of(folder: Path) -> str:
-    """Return what names an index on any machine: its address, with a password, else its folder."""
-    name, place = _kept_by(folder)
+    """Return the place of an index from any machine: its address, password included, or folder."""
+    name, place = _read_kind(folder)
     return place if name == _POSTGRES and place else str(folder.absolute())
 
 
 def exists(folder: Path) -> bool:
     """Say whether `folder` is an index's."""
-    spec = named_in(folder)
+    spec = read_spec(folder)
     if spec is None:
         return EmbeddedStore.exists(folder)
     kind, place = _kind(spec, folder)
@@ -119,22 +120,22 @@ def exists(folder: Path) -> bool:
 
 def create(folder: Path, recipe: Mapping[str, Scalar], spec: str = "") -> Store:
     """Make the index of a folder, kept by what `spec` names, else by the folder itself."""
-    spec = named_in(folder) or spec
+    spec = read_spec(folder) or spec
     if sharded.is_home(folder):
-        raise NotAnIndex(sharded.why_not_one(folder))
+        raise NotAnIndex(sharded.explain_home(folder))
     if not spec:
         return EmbeddedStore.create(folder, recipe)
     kind, place = _kind(spec, folder)
-    made = kind.create(place, recipe)
+    store = kind.create(place, recipe)
     try:
-        _name(folder, spec)
+        _write_spec(folder, spec)
     except StoreError:
-        made.close()
+        store.close()
         raise
-    return made
+    return store
 
 
-def _name(folder: Path, spec: str) -> None:
+def _write_spec(folder: Path, spec: str) -> None:
     """Write into a folder which store keeps its index."""
     try:
         make_folder(folder)
@@ -147,13 +148,13 @@ def _name(folder: Path, spec: str) -> None:
 
 
 def damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
-    """Return what is damaged in an index, wherever it is, copies in `folder` not among it.
+    """Return the damage in an index, wherever it is; copies in `folder` are not checked.
 
     Raises NotAnIndex where there is none, InputError where another package's store keeps it.
     """
-    from clew.store.check import damages as damages_of
+    from clew.store.check import find_damages as damages_of
 
-    name, place = _kept_by(folder)
+    name, place = _read_kind(folder)
     if not name:
         return damages_of(folder, hash_of)
     if name == _POSTGRES:
@@ -163,31 +164,32 @@ def damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
     raise InputError(f"{folder} is kept by another store, which checks its own files")
 
 
-def backups_of(folder: Path) -> str:
-    """Return how an index is backed up that is not in its folder, "" where it is."""
-    name, place = _kept_by(folder)
+def explain_backup(folder: Path) -> str:
+    """Return how to back up an index outside its folder, or "" for one inside."""
+    name, place = _read_kind(folder)
     if name == _POSTGRES:
-        schema = address.parse(place).schema
+        schema = address.parse_address(place).schema
         return (
-            f"{shown(folder)} is in PostgreSQL: dump it with pg_dump --schema '\"{schema}\"', and"
-            f" let the bucket keep what is deleted from it as long as the dumps"
+            f"{describe_place(folder)} is in PostgreSQL: dump it with pg_dump --schema"
+            f" '\"{schema}\"', and let the bucket keep what is deleted from it as long as the dumps"
         )
     return f"{folder} is kept by another store, which has backups of its own" if name else ""
 
 
-def repairs_of(folder: Path) -> str:
-    """Return how a damaged index is mended that is not in its folder."""
-    if _kept_by(folder)[0] == _POSTGRES:
+def explain_repair(folder: Path) -> str:
+    """Return how to repair a damaged index outside its folder."""
+    if _read_kind(folder)[0] == _POSTGRES:
         return (
-            f"{shown(folder)} is in PostgreSQL: restore the damaged objects from what the bucket or"
-            f" a backup keeps, or the database from a dump, or index the documents anew"
+            f"{describe_place(folder)} is in PostgreSQL: restore the damaged objects from what"
+            f" the bucket or a backup keeps, or the database from a dump, or index the documents"
+            f" anew"
         )
     return f"{folder} is kept by another store, which repairs its own files"
 
 
 def open_store(folder: Path) -> Store:
     """Open the store of an index. Raises NotAnIndex where there is none."""
-    spec = named_in(folder)
+    spec = read_spec(folder)
     if spec is None:
         return EmbeddedStore.open(folder)
     kind, place = _kind(spec, folder)
@@ -207,14 +209,14 @@ def _kind(spec: str, folder: Path) -> tuple[StoreKind, str]:
     return kind, place or str(folder)
 
 
-def _kept_by(folder: Path) -> tuple[str, str]:
-    """Return the name of the store that a folder names, "" for none, and the place there."""
-    name, _, place = (named_in(folder) or "").partition(":")
+def _read_kind(folder: Path) -> tuple[str, str]:
+    """Return the name of the store that a folder names, or "", and the place in it."""
+    name, _, place = (read_spec(folder) or "").partition(":")
     return name, place
 
 
-def named_in(folder: Path) -> str | None:
-    """Return the spec of the store that a folder names, None where it names none."""
+def read_spec(folder: Path) -> str | None:
+    """Return the spec of the store that a folder names, or None."""
     path = folder / NAMED_IN
     try:
         return path.read_text(encoding="utf-8").strip() or None
@@ -224,3 +226,15 @@ def named_in(folder: Path) -> str | None:
         raise StoreError(f"{folder} may not be read: ask its owner to allow it") from error
     except (OSError, UnicodeDecodeError) as error:
         raise NotAnIndex(f"{path} cannot be read ({error}): it names the store") from error
+
+
+__getattr__ = keep_old_names(
+    __name__,
+    {
+        "backups_of": "explain_backup",
+        "named_in": "read_spec",
+        "paid_in": "paid_place",
+        "repairs_of": "explain_repair",
+        "shown": "describe_place",
+    },
+)

@@ -1,4 +1,4 @@
-"""What was paid for, beside an index in a folder: an LLM's replies and an embedder's vectors.
+"""The paid files beside an index in a folder: an LLM's replies and an embedder's vectors.
 
 An index keeps a note of which of these files it has, so that one that is gone is missed, and one
 that never was is not.
@@ -23,7 +23,7 @@ _FILES = "files"
 
 
 class _Kind(NamedTuple):
-    """What a file is for, and what looks at it and mends it."""
+    """The purpose of a paid file, and the functions that check and mend it."""
 
     holds: str
     application_id: int
@@ -43,48 +43,48 @@ _KINDS: Mapping[str, _Kind] = {
 FILES = tuple(_KINDS)
 
 
-def note(store: Store, folder: Path) -> None:
-    """Note in an index which files there are beside it, those that there were included."""
-    known = noted(store.note(NOTE))
+def note_files(store: Store, folder: Path) -> None:
+    """Record in an index which paid files lie beside it, earlier ones included."""
+    known = noted_files(store.note(NOTE))
     there = known | {name for name in FILES if (folder / name).exists()}
     if there != known:
         store.set_note(NOTE, {_FILES: sorted(there)})
 
 
-def noted(kept: Mapping[str, Any] | None) -> set[str]:
-    """Return which files an index has, by what it keeps as its note."""
-    return {*(kept or {}).get(_FILES, ())}
+def noted_files(note: Mapping[str, Any] | None) -> set[str]:
+    """Return the names of the paid files that an index has noted."""
+    return {*(note or {}).get(_FILES, ())}
 
 
-def faults(folder: Path, known: set[str]) -> Iterator[tuple[str, str]]:
-    """Yield each file that is damaged, or is gone though it is `known`, and what is wrong."""
+def find_faults(folder: Path, known: set[str]) -> Iterator[tuple[str, str]]:
+    """Yield each damaged or missing paid file among `known`, with its fault."""
     for name, kind in _KINDS.items():
-        found = kind.faults(folder / name)
-        if found:
-            yield name, f"{found[0]}; the {kind.holds} that cannot be read are paid for again"
+        faults = kind.faults(folder / name)
+        if faults:
+            yield name, f"{faults[0]}; the {kind.holds} that cannot be read are paid for again"
         elif name in known and not owner(folder / name):
             yield name, f"it is missing: the {kind.holds} that it held are paid for again"
 
 
 def mend(folder: Path, known: set[str]) -> list[str]:
     """Keep what can be read of files that are damaged; return their names, and of those gone."""
-    _put_back(folder)
-    found = [name for name, _ in faults(folder, known)]
-    for name in found:
+    _restore_names(folder)
+    damaged = [name for name, _ in find_faults(folder, known)]
+    for name in damaged:
         if _KINDS[name].faults(folder / name):
             _KINDS[name].mend(folder / name)
-    return found
+    return damaged
 
 
-def miss_no_more(store: Store, folder: Path) -> None:
-    """Let an index have those files that are there, and no others."""
+def forget_missing(store: Store, folder: Path) -> None:
+    """Drop missing files from the note of an index."""
     there = sorted(name for name in FILES if owner(folder / name))
-    if set(there) != noted(store.note(NOTE)):
+    if set(there) != noted_files(store.note(NOTE)):
         store.set_note(NOTE, {_FILES: there})
 
 
-def _put_back(folder: Path) -> None:
-    """Give two files their own names again of which each has the other's."""
+def _restore_names(folder: Path) -> None:
+    """Swap two files back that bear each other's names."""
     owners = {name: owner(folder / name) for name in FILES}
     if [owners[name] for name in FILES] == [
         _KINDS[name].application_id for name in reversed(FILES)

@@ -1,4 +1,4 @@
-"""What is left of a damaged index in a folder, so that what is sound need not be made again.
+"""Salvage a damaged index in a folder, so that its intact part is not made again.
 
 Where blocks of a segment are damaged, the rows in them are found, and the documents whose rows they
 are. Stand-ins have zeros there: once these documents are read again from their texts, their old
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.algo.narrow import widened
+from clew.algo.narrow import widen
 from clew.errors import DamagedIndex
 from clew.store import schema, segments
 from clew.store.schema import TABLES, parent_column
@@ -43,7 +43,7 @@ _DTYPES: Mapping[str, str] = {  # of columns that are no int32
 
 @dataclass(frozen=True, slots=True)
 class StandIns:
-    """The segments of an index, with zeros in place of what is damaged."""
+    """The segments of an index with zeros in place of damaged rows."""
 
     segments: Sequence[Arrays]  # and a last one, with the chunk of no document
     documents: NDArray[np.int64]  # stored rows of those that have a damaged row of their own
@@ -76,28 +76,30 @@ def stand_ins(
 
     `n_documents` are stored, and the entities in `named` had a vector of their name.
     """
-    found = [_read(folder / f"{each.name}{segments.SUFFIX}", each.counts) for each in registered]
-    sizes = _sizes(found, ["chunk" in each.counts for each in registered], n_documents)
-    sound = [part.arrays for part in found if part is not None]
-    parts = [
-        part or _unread(each.counts, n, sound)
-        for part, each, n in zip(found, registered, sizes, strict=True)
+    stored_parts = [
+        _read_part(folder / f"{each.name}{segments.SUFFIX}", each.counts) for each in registered
     ]
-    lost = _Lost(parts)
+    sizes = _sizes(stored_parts, ["chunk" in each.counts for each in registered], n_documents)
+    sound = [part.arrays for part in stored_parts if part is not None]
+    parts = [
+        part or _stand_in(each.counts, n, sound)
+        for part, each, n in zip(stored_parts, registered, sizes, strict=True)
+    ]
+    lost = _DamagedRows(parts)
     for layer in reversed([*TABLES]):
         lost.follow(layer)
     for part in parts:
         _drop_names(part)
     arrays = [part.arrays for part in parts]
-    unnamed = np.setdiff1d(named, schema.concatenated(arrays, "name.entity"))
+    unnamed = np.setdiff1d(named, schema.concatenate_column(arrays, "name.entity"))
     sources, gone = lost.extractions()
     nobodys = {TITLE: np.full(1, -1, np.int32), _DOCUMENT: np.full(1, n_documents, np.int32)}
     return StandIns(
         segments=[*arrays, nobodys],
         documents=np.flatnonzero(lost.rows["document"]),
         unnamed=unnamed.astype(np.int32),
-        is_damaged=any(part is None or part.damaged for part in found),
-        owners=schema.concatenated(arrays, _DOCUMENT).astype(np.int64),
+        is_damaged=any(part is None or part.damaged for part in stored_parts),
+        owners=schema.concatenate_column(arrays, _DOCUMENT).astype(np.int64),
         sources=sources,
         lost=gone,
         is_unsure=lost.is_unsure,
@@ -107,7 +109,7 @@ def stand_ins(
 def _sizes(
     parts: Sequence[_Part | None], has_chunks: Sequence[bool], n_documents: int
 ) -> list[int]:
-    """Return how many documents each segment has, of which some cannot be read.
+    """Return the number of documents of each segment, unreadable segments included.
 
     Where a segment's first chunk can be read it says how many documents there are before. Those of
     several others that stand between two such segments are all lost, and the first one has them.
@@ -136,36 +138,36 @@ def _sizes(
 
 
 def _first_document(part: _Part) -> int | None:
-    """Return the stored row of a segment's first document, None where that cannot be read."""
+    """Return the stored row of a segment's first document, or None if it is unreadable."""
     owners = part.arrays.get(_DOCUMENT, np.zeros(0, np.int32))
     if not len(owners) or any(start == 0 for start, _ in part.damaged.get(_DOCUMENT, ())):
         return None
     return int(owners[0])
 
 
-def _read(path: Path, counts: Mapping[str, int]) -> _Part | None:
-    """Return what can be read of a segment, None where nothing can, or it is another one."""
+def _read_part(path: Path, counts: Mapping[str, int]) -> _Part | None:
+    """Return the readable rows of a segment, or None if it is unreadable or another one."""
     try:
-        mapped = segments.read(path)
+        mapped = segments.open_segment(path)
     except DamagedIndex:
         return None
-    if schema.lengths(mapped) != counts:
+    if schema.count_rows_unread(mapped) != counts:
         return None
     part = _Part({})
     for name in mapped:
-        array, spans = mapped.zeroed(name)
-        part.arrays[name] = widened(array)
+        array, spans = mapped.read_with_zeros(name)
+        part.arrays[name] = widen(array)
         if spans:
             part.damaged[name] = spans
     return part
 
 
-def _unread(counts: Mapping[str, int], n_documents: int, others: Sequence[Arrays]) -> _Part:
-    """Return a stand-in for a segment of which nothing can be read, with the arrays of others."""
+def _stand_in(counts: Mapping[str, int], n_documents: int, others: Sequence[Arrays]) -> _Part:
+    """Return a stand-in for an unreadable segment, with the arrays that others have."""
     arrays: dict[str, NDArray[Any]] = {TITLE: np.full(n_documents, -1, np.int32)}
     known = {name: other[name] for other in others for name in other}
     for layer, n in counts.items():
-        parent, *columns = schema.numbers(layer)
+        parent, *columns = schema.number_columns(layer)
         for name in (parent, *(each for each in columns if each in known)):
             arrays[name] = np.zeros(n, _DTYPES.get(name, "int32"))
         wide = dict.fromkeys(TABLES[layer].ragged.values(), 0)
@@ -178,8 +180,8 @@ def _unread(counts: Mapping[str, int], n_documents: int, others: Sequence[Arrays
     return _Part(arrays, {name: [(0, len(array))] for name, array in arrays.items() if len(array)})
 
 
-class _Lost:
-    """Which stored rows are damaged or hang on what is; rows count through all segments."""
+class _DamagedRows:
+    """The stored rows that are damaged or depend on damaged rows, counted through all segments."""
 
     def __init__(self, parts: Sequence[_Part]) -> None:
         self.parts = parts
@@ -203,13 +205,15 @@ class _Lost:
             self._part_from_chunks()
             return
         for i, part in enumerate(self.parts):
-            names = [*schema.numbers(layer), f"{layer}.vectors"]
+            names = [*schema.number_columns(layer), f"{layer}.vectors"]
             for name in names:
                 self._mark(layer, i, part.damaged.get(name, ()))
             for count, wide in kind.ragged.items():
-                self._mark(layer, i, _mended_counts(part, f"{layer}.{count}", wide))
+                self._mark(layer, i, _mend_counts(part, f"{layer}.{count}", wide))
             self._mend_parents(layer, i)
-        parents = schema.concatenated([part.arrays for part in self.parts], parent_column(layer))
+        parents = schema.concatenate_column(
+            [part.arrays for part in self.parts], parent_column(layer)
+        )
         self.rows[kind.above][parents[self.rows[layer]]] = True
 
     def _part_from_chunks(self) -> None:
@@ -220,13 +224,13 @@ class _Lost:
         unknown = np.zeros(len(self.rows[_EXTRACTION]), dtype=bool)
         for i, part in enumerate(self.parts):
             first = self.starts[_EXTRACTION][i]
-            for name in schema.numbers(_EXTRACTION):
+            for name in schema.number_columns(_EXTRACTION):
                 for start, stop in part.damaged.get(name, ()):
                     unknown[first + start : first + stop] = True
         self.rows[_EXTRACTION] |= unknown
         self.is_unsure = bool(unknown.any())
         known = np.flatnonzero(~unknown)
-        columns = [self._whole(name) for name in schema.numbers(_EXTRACTION)]
+        columns = [self._full_column(name) for name in schema.number_columns(_EXTRACTION)]
         chunks, kinds, sources = (column[known] for column in columns)
         self._extractions = (known, chunks, kinds, sources)
         self._forget_earlier()
@@ -240,7 +244,7 @@ class _Lost:
                 part.arrays[parent_column(_EXTRACTION)] = chunks
 
     def _forget_earlier(self) -> None:
-        """Mark the extractions before those that are damaged: they do not count again."""
+        """Mark the extractions before damaged ones, so that they do not count again."""
         _, lost = self.extractions()
         rows, chunks, kinds, _ = self._extractions
         for number, kind in enumerate(KINDS):
@@ -248,7 +252,7 @@ class _Lost:
             gone = lost[kind][chunks[inside]]
             self.rows[_EXTRACTION][rows[inside][gone]] = True
 
-    def _whole(self, name: str) -> NDArray[Any]:
+    def _full_column(self, name: str) -> NDArray[Any]:
         """Return a column of extractions, with zeros where a segment lacks it."""
         sizes = np.diff(self.starts[_EXTRACTION])
         return np.concatenate(
@@ -264,13 +268,13 @@ class _Lost:
         """Return by kind what made each chunk's newest extraction, and whether that is damaged."""
         n_chunks = int(self.starts["chunk"][-1])
         rows, chunks, kinds, sources = self._extractions
-        made = {kind: np.zeros(n_chunks, np.uint8) for kind in KINDS}
+        made_by = {kind: np.zeros(n_chunks, np.uint8) for kind in KINDS}
         lost = {kind: np.zeros(n_chunks, dtype=bool) for kind in KINDS}
         for number, kind in enumerate(KINDS):
             of_kind = (kinds == number) & (chunks < n_chunks)
-            made[kind][chunks[of_kind]] = sources[of_kind]  # of several the last one stays
+            made_by[kind][chunks[of_kind]] = sources[of_kind]  # of several the last one stays
             lost[kind][chunks[of_kind]] = self.rows[_EXTRACTION][rows[of_kind]]
-        return made, lost
+        return made_by, lost
 
     def _mark(self, layer: str, i: int, spans: Spans) -> None:
         first = self.starts[layer][i]
@@ -278,7 +282,7 @@ class _Lost:
             self.rows[layer][first + start : first + stop] = True
 
     def _mend_parents(self, layer: str, i: int) -> None:
-        """Let damaged rows hang on rows that are marked: on their neighbours', and those between.
+        """Attach damaged rows to marked neighbours, and all rows between them.
 
         Rows of a segment stand in the order of the rows above them, all in the same segment.
         """
@@ -299,8 +303,8 @@ def _rows_of(layer: str) -> str:
     return TITLE if layer == "document" else parent_column(layer)
 
 
-def _mended_counts(part: _Part, count: str, wide: str) -> Spans:
-    """Let the counts add up again, and return the rows whose range of `wide` is not known."""
+def _mend_counts(part: _Part, count: str, wide: str) -> Spans:
+    """Make the counts add up again; return the rows whose range of `wide` is unknown."""
     if wide not in part.arrays:
         return ()
     counts, n = part.arrays[count], len(part.arrays[wide])
@@ -319,7 +323,7 @@ def _mended_counts(part: _Part, count: str, wide: str) -> Spans:
 
 
 def _drop_names(part: _Part) -> None:
-    """Leave out the names whose row or vector is damaged; they are embedded again."""
+    """Drop the names whose row or vector is damaged; they are embedded again."""
     spans = [span for name in _NAMES for span in part.damaged.get(name, ())]
     if spans:
         sound = np.ones(len(part.arrays["name.entity"]), dtype=bool)

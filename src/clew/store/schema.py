@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.algo import coding
-from clew.algo.narrow import narrowed, widened
-from clew.snapshot.batch import REFERENCES
+from clew.algo.narrow import narrow, widen
+from clew.runtime.renamed import keep_old_names
 from clew.store.segments import let_go
 
 if TYPE_CHECKING:
@@ -108,35 +108,35 @@ def parent_column(layer: str) -> str:
     return f"{layer}.{TABLES[layer].parent}"
 
 
-def numbers(layer: str) -> tuple[str, ...]:
+def number_columns(layer: str) -> tuple[str, ...]:
     """Return the full names of a layer's columns of numbers, its parent's first."""
     return parent_column(layer), *(f"{layer}.{name}" for name in TABLES[layer].columns)
 
 
-def counts(arrays: Mapping[str, Any]) -> dict[str, int]:
-    """Return how many rows of each layer a segment's arrays hold, where there are any."""
-    found = {layer: arrays.get(parent_column(layer)) for layer in TABLES}
-    return {k: int(v.shape[0]) for k, v in found.items() if v is not None and v.shape[0]}
+def count_rows(arrays: Mapping[str, Any]) -> dict[str, int]:
+    """Return the number of rows of each layer in a segment, without empty layers."""
+    parents = {layer: arrays.get(parent_column(layer)) for layer in TABLES}
+    return {k: int(v.shape[0]) for k, v in parents.items() if v is not None and v.shape[0]}
 
 
-def lengths(arrays: MappedSegment) -> dict[str, int]:
-    """Return what `counts` does of a file, of which nothing is looked at."""
-    found = {layer: parent_column(layer) for layer in TABLES}
-    known = {layer: arrays.length(name) for layer, name in found.items() if name in arrays}
+def count_rows_unread(arrays: MappedSegment) -> dict[str, int]:
+    """Return the rows of each layer as `count_rows` does, from a file's header alone."""
+    parents = {layer: parent_column(layer) for layer in TABLES}
+    known = {layer: arrays.length(name) for layer, name in parents.items() if name in arrays}
     return {layer: n for layer, n in known.items() if n}
 
 
-def concatenated(segments: Sequence[Segment], name: str) -> NDArray[Any]:
+def concatenate_column(segments: Sequence[Segment], name: str) -> NDArray[Any]:
     """Return a column of all segments end to end; empty where none has it."""
-    parts = [widened(segment[name]) for segment in segments if name in segment]
+    parts = [widen(segment[name]) for segment in segments if name in segment]
     if len(parts) == 1:
         return np.asarray(parts[0])
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
 
 
-def table(segments: Sequence[Segment]) -> Mapping[str, NDArray[Any]]:
-    """Return every column of numbers, of all segments end to end, put together when asked for."""
-    names = ["document.title_entity", *(name for layer in TABLES for name in numbers(layer))]
+def open_columns(segments: Sequence[Segment]) -> Mapping[str, NDArray[Any]]:
+    """Return every column of numbers over all segments; a column is concatenated on access."""
+    names = ["document.title_entity", *(name for layer in TABLES for name in number_columns(layer))]
     return _Columns(segments, dict.fromkeys(names))
 
 
@@ -155,7 +155,7 @@ class _Columns(Mapping[str, "NDArray[Any]"]):
             if self._last in segment:
                 let_go(segment, self._last)
         self._last = name
-        return concatenated(self._segments, name)
+        return concatenate_column(self._segments, name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -164,39 +164,39 @@ class _Columns(Mapping[str, "NDArray[Any]"]):
         return len(self._names)
 
 
-def bits(name: str, recipe: Mapping[str, Scalar]) -> int:
+def vector_bits(name: str, recipe: Mapping[str, Scalar]) -> int:
     """Return how many bits a number of an array of vectors has that is written now."""
     kind = "token_bits" if name in _TOKENS else "unit_bits" if name in _UNITS else "vector_bits"
-    found = recipe[kind]
-    assert isinstance(found, int)  # noqa: S101 -- as settings check
-    return found
+    bits = recipe[kind]
+    assert isinstance(bits, int)  # noqa: S101 -- as settings check
+    return bits
 
 
-def in_codes(name: str, array: NDArray[Any], recipe: Mapping[str, Scalar]) -> NDArray[Any]:
+def encode_array(name: str, array: NDArray[Any], recipe: Mapping[str, Scalar]) -> NDArray[Any]:
     """Return an array as a store keeps it: vectors in as many bits as `recipe` says."""
     if not name.endswith(".vectors"):
         return array
     if array.dtype == np.uint8:  # coded, perhaps in more bits by an earlier version
         dimension = recipe["dimension"]
         assert isinstance(dimension, int)  # noqa: S101 -- as an embedder has it
-        return coding.recoded(array, dimension, bits(name, recipe))
+        return coding.recode(array, dimension, vector_bits(name, recipe))
     if array.dtype == np.int8:  # tokens as a batch has them, and a segment of format 6
         array = array / np.float32(LENGTH)
-    return coding.coded(array, bits(name, recipe))
+    return coding.encode(array, vector_bits(name, recipe))
 
 
-class Coded(Mapping[str, "NDArray[Any]"]):
-    """A segment with its vectors in few bits, whoever wrote it."""
+class CodedSegment(Mapping[str, "NDArray[Any]"]):
+    """A segment with its vectors in few bits, whichever version wrote it."""
 
     def __init__(self, segment: Segment, recipe: Mapping[str, Scalar]) -> None:
         self._segment = segment
         self._recipe = recipe
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        return in_codes(name, self._segment[name], self._recipe)
+        return encode_array(name, self._segment[name], self._recipe)
 
     def let_go(self, name: str) -> None:
-        """Let go of the memory that an array takes, where it is mapped."""
+        """Free the memory of a mapped array."""
         let_go(self._segment, name)
 
     def __iter__(self) -> Iterator[str]:
@@ -209,7 +209,7 @@ class Coded(Mapping[str, "NDArray[Any]"]):
         return name in self._segment
 
 
-def placed(
+def place_batch(
     batch: Batch,
     keys: Mapping[str, Sequence[int]],
     first: Mapping[str, int],
@@ -221,7 +221,7 @@ def placed(
     documents, how many rows there were before, none where it says nothing. Vectors are coded as the
     `recipe` says.
     """
-    rows = {table: np.asarray(found, np.int32) for table, found in keys.items()}
+    rows = {table: np.asarray(numbers, np.int32) for table, numbers in keys.items()}
     arrays: dict[str, NDArray[Any]] = {}
     for name, column in batch.columns.items():
         layer = REFERENCES.get(name)
@@ -229,15 +229,31 @@ def placed(
             layer = "chunk"
         if layer in rows:
             local = column.astype(np.int64)
-            found = np.where(local >= 0, _take(rows[layer], local), -1).astype(np.int32)
+            stored = np.where(local >= 0, _take_or_any(rows[layer], local), -1).astype(np.int32)
         elif layer is not None:
-            found = (column.astype(np.int64) + first.get(layer, 0)).astype(np.int32)
+            stored = (column.astype(np.int64) + first.get(layer, 0)).astype(np.int32)
         else:
-            found = in_codes(name, column, recipe)
-        arrays[name] = narrowed(found)
+            stored = encode_array(name, column, recipe)
+        arrays[name] = narrow(stored)
     return arrays
 
 
-def _take(rows: NDArray[np.int32], positions: NDArray[np.int64]) -> NDArray[Any]:
+def _take_or_any(rows: NDArray[np.int32], positions: NDArray[np.int64]) -> NDArray[Any]:
     """Return rows[positions], any value where a position is -1."""
     return np.asarray(rows[np.maximum(positions, 0)]) if len(rows) else positions
+
+
+__getattr__ = keep_old_names(
+    __name__,
+    {
+        "Coded": "CodedSegment",
+        "bits": "vector_bits",
+        "concatenated": "concatenate_column",
+        "counts": "count_rows",
+        "in_codes": "encode_array",
+        "lengths": "count_rows_unread",
+        "numbers": "number_columns",
+        "placed": "place_batch",
+        "table": "open_columns",
+    },
+)

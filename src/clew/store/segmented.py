@@ -1,4 +1,4 @@
-"""What stores have in common that keep rows in a catalogue and arrays in immutable segments.
+"""The common part of stores with rows in a catalogue and arrays in immutable segments.
 
 A transaction of the catalogue is the commit point. The segments of a commit are durable before it;
 every eight of a size become one.
@@ -52,7 +52,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
     # -- where things are -------------------------------------------------------------------
 
     @abstractmethod
-    def frozen(self) -> Catalogue:
+    def open_frozen(self) -> Catalogue:
         """Open the catalogue once more, at the newest generation, unchanged by later commits."""
 
     @property
@@ -80,8 +80,8 @@ class SegmentedStore(Closing, ABC, Generic[C]):
         """Delete the segments that no transaction registered, or that one has replaced."""
 
     @abstractmethod
-    def _committed(self) -> None:
-        """Do what is to be done behind a commit."""
+    def _after_commit(self) -> None:
+        """Do what follows a commit."""
 
     @abstractmethod
     def _erase(self) -> None:
@@ -108,7 +108,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
         return self._catalogue.hashes(ids)
 
     def unnamed(self, keys: Sequence[str]) -> list[int]:
-        named = self._catalogue.named(keys)
+        named = self._catalogue.keys_with_vectors(keys)
         return [i for i, key in enumerate(keys) if key not in named]
 
     def lock(self) -> None:
@@ -117,7 +117,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
     def commit(self, batch: Batch, hashes: Sequence[str]) -> int:
         self._write_lock()
         self._merge()
-        with self._committing():
+        with self._transaction():
             keys = {
                 "entity": self._catalogue.add_keys("entity", batch.entities),
                 "term": self._catalogue.add_keys("term", batch.terms),
@@ -125,11 +125,11 @@ class SegmentedStore(Closing, ABC, Generic[C]):
             first = Counter(document=self._catalogue.count("document"))
             for segment in self._catalogue.segments():
                 first.update(segment.counts)
-            arrays = schema.placed(batch, keys, first, self._recipe)
+            arrays = schema.place_batch(batch, keys, first, self._recipe)
             self._write(arrays, level=0)
             self._catalogue.add_documents(batch.documents, hashes)
             if "name.entity" in arrays:
-                self._catalogue.set_named(arrays["name.entity"].tolist())
+                self._catalogue.note_vectors(arrays["name.entity"].tolist())
             self._drop_work(arrays)
             return self._advance()
 
@@ -143,12 +143,12 @@ class SegmentedStore(Closing, ABC, Generic[C]):
         number = int(self._catalogue.meta("next_segment") or 0)
         name = self._name(number)
         self._put(name, arrays)
-        self._catalogue.add_segment(Segment(name, level, schema.counts(arrays)))
+        self._catalogue.add_segment(Segment(name, level, schema.count_rows(arrays)))
         self._catalogue.set_meta("next_segment", number + 1)
         self._catalogue.set_format(self._recipe)
 
     def _merge(self) -> None:
-        """Put the newest segments end to end while there are many of one size.
+        """Join the newest segments while many are of one size.
 
         So an index of n commits has O(log n) segments: few files to open, however long a run is.
         No row changes its number, and so no generation begins.
@@ -162,7 +162,9 @@ class SegmentedStore(Closing, ABC, Generic[C]):
                 parts = [self._arrays(segment.name) for segment in newest]
                 with self._catalogue.transaction():
                     self._catalogue.drop_segments(segment.name for segment in newest)
-                    arrays = segments.joined([schema.Coded(part, self._recipe) for part in parts])
+                    arrays = segments.join_segments(
+                        [schema.CodedSegment(part, self._recipe) for part in parts]
+                    )
                     self._write(arrays, level=newest[0].level + 1)
             except DamagedIndex as error:
                 _log.warning("segments are not merged (%s)", error)
@@ -191,14 +193,14 @@ class SegmentedStore(Closing, ABC, Generic[C]):
         return self._catalogue.aliases()
 
     def set_aliases(self, targets: Mapping[str, str | None]) -> int:
-        with self._committing():
+        with self._transaction():
             for key, target in targets.items():
                 self._catalogue.set_alias(key, target)
             return self._advance()
 
     def revive(self, hashes: Mapping[str, str]) -> list[str]:
-        with self._committing():
-            had = self._catalogue.ever([*hashes])
+        with self._transaction():
+            had = self._catalogue.known_ids([*hashes])
             back = [
                 i
                 for i, content in hashes.items()
@@ -209,31 +211,31 @@ class SegmentedStore(Closing, ABC, Generic[C]):
         return back
 
     def rename(self, documents: Mapping[str, Document]) -> list[str]:
-        with self._committing():
+        with self._transaction():
             renamed = [i for i, new in documents.items() if self._catalogue.rename(i, new)]
             if renamed:
                 self._advance()
         return renamed
 
     def restate(self, documents: Sequence[Document], hashes: Sequence[str]) -> None:
-        with self._committing():
+        with self._transaction():
             self._catalogue.restate(documents, hashes)
             self._advance()
 
     def remove(self, ids: Sequence[str]) -> list[str]:
-        with self._committing():
+        with self._transaction():
             gone = self._catalogue.kill(ids)
             if gone:
                 self._advance()
         return gone
 
     @contextmanager
-    def _committing(self) -> Iterator[None]:
+    def _transaction(self) -> Iterator[None]:
         """Run the block as one transaction that may lead to another generation."""
         self._write_lock()
         with self._catalogue.transaction():
             yield
-        self._committed()
+        self._after_commit()
 
     def _advance(self) -> int:
         generation = int(self._catalogue.meta("generation")) + 1
@@ -241,12 +243,12 @@ class SegmentedStore(Closing, ABC, Generic[C]):
         return generation
 
     def rewrite(self, live: Compacted) -> None:
-        with self._committing():
+        with self._transaction():
             self._catalogue.replace_all(
                 live.documents.tolist(), live.entities.tolist(), live.terms.tolist()
             )
             self._catalogue.replace_work(live.chunks.tolist())
-            self._catalogue.set_named(live.named)
+            self._catalogue.note_vectors(live.named)
             self._catalogue.set_meta("numbering", int(self._catalogue.meta("numbering")) + 1)
             if len(live.documents):
                 self._write(live.arrays, level=_COMPACTED)
@@ -257,16 +259,16 @@ class SegmentedStore(Closing, ABC, Generic[C]):
     def view(self) -> View:
         for _ in range(_ATTEMPTS - 1):
             with suppress(segments.MissingSegment):  # a compaction came between
-                return self.view_of()
-        return self.view_of()
+                return self.open_view()
+        return self.open_view()
 
-    def view_of(self, given: Sequence[Arrays] | None = None) -> GenerationView:
-        """Return the newest generation, with its segments or with those `given`."""
-        catalogue = self.frozen()
+    def open_view(self, segments: Sequence[Arrays] | None = None) -> GenerationView:
+        """Return the newest generation, with its segments or with the given `segments`."""
+        catalogue = self.open_frozen()
         try:
-            if given is None:
-                given = [self._arrays(each.name) for each in catalogue.segments()]
-            return GenerationView(catalogue, self._recipe, given)
+            if segments is None:
+                segments = [self._arrays(each.name) for each in catalogue.segments()]
+            return GenerationView(catalogue, self._recipe, segments)
         except BaseException:
             catalogue.close()
             raise
@@ -287,11 +289,11 @@ class GenerationView:
     """One generation of a store: a read transaction, and its segments mapped into memory."""
 
     def __init__(
-        self, catalogue: Catalogue, recipe: Mapping[str, Scalar], found: Sequence[Arrays]
+        self, catalogue: Catalogue, recipe: Mapping[str, Scalar], segments: Sequence[Arrays]
     ) -> None:
         self._catalogue = catalogue
         self.recipe = recipe
-        self.segments = found
+        self.segments = segments
         self.generation = int(catalogue.meta("generation"))
         self.numbering = int(catalogue.meta("numbering"))
 
@@ -314,7 +316,7 @@ class GenerationView:
         return self._catalogue.aliases()
 
     def touched(self, since: int, first: int) -> Sequence[Touched] | None:
-        return self._catalogue.touched(since, first)
+        return self._catalogue.touched_documents(since, first)
 
     def close(self) -> None:
         self._catalogue.close()

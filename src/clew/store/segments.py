@@ -63,18 +63,18 @@ class Blocks:
     def nbytes(self) -> int:
         return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
 
-    def whole(self) -> NDArray[Any]:
+    def to_array(self) -> NDArray[Any]:
         """Return the array in memory, for a store that writes no pieces."""
         pieces = [np.zeros((0, *self.shape[1:]), self.dtype), *self.pieces]
         return np.concatenate(pieces).astype(self.dtype, copy=False)
 
 
-def name_of(path: Path) -> str:
-    """Return what a file says that it is: its folder's name and its own."""
+def own_name(path: Path) -> str:
+    """Return the name that a file records of itself: its folder's and its own."""
     return f"{path.parent.name}/{path.name.removesuffix(SUFFIX)}"
 
 
-def write(
+def write_segment(
     path: Path, arrays: Mapping[str, NDArray[Any] | Blocks], *, final: Path | None = None
 ) -> None:
     """Write `arrays` as the new segment `path`, durable when this returns.
@@ -82,7 +82,7 @@ def write(
     It is read by the name of `final`, where that is the path which it will get. Raises StoreError
     where it cannot be written, as on a full disk.
     """
-    name = name_of(final or path)
+    name = own_name(final or path)
     # The widest first, so that each stands at a multiple of its own width.
     ordered = dict(sorted(arrays.items(), key=lambda item: -item[1].dtype.itemsize))
     try:
@@ -133,7 +133,9 @@ def _header(
             "data_offsets": [start, end],
         }
     blocks = "".join(
-        f"{each:08x}" for name, array in arrays.items() for each in sums.get(name, _zeros(array))
+        f"{each:08x}"
+        for name, array in arrays.items()
+        for each in sums.get(name, _empty_sums(array))
     )
     sums_of = {"block": str(_BLOCK), "blocks": blocks}
     crc = _checksum(header, *sums_of.values())
@@ -144,7 +146,7 @@ def _header(
     return len(text).to_bytes(_LENGTH, "little") + text
 
 
-def _zeros(array: NDArray[Any] | Blocks) -> list[int]:
+def _empty_sums(array: NDArray[Any] | Blocks) -> list[int]:
     return [0] * _n_blocks(array.nbytes, _BLOCK)
 
 
@@ -158,7 +160,7 @@ def _checksum(header: Mapping[str, Any], *others: str) -> str:
 
 @dataclass(slots=True)
 class _Mapped:
-    """An array of a mapped file: where it is, and which blocks of it were looked at."""
+    """An array of a mapped file: its place, and which of its blocks were verified."""
 
     array: NDArray[Any]
     begin: int  # in the file
@@ -173,7 +175,7 @@ class _Mapped:
 
 
 class MappedSegment(Mapping[str, "NDArray[Any]"]):
-    """The arrays of a file, mapped into memory; each is checked when it is first asked for.
+    """The arrays of a file, mapped into memory and verified at their first use.
 
     Raises DamagedIndex for an array whose bytes are not those that were written. What was read is
     let go of from time to time: the system keeps it as long as it has room, and it is no memory of
@@ -210,17 +212,17 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
         return mapped.array
 
     def length(self, name: str) -> int:
-        """Return how many rows an array has; none of them is looked at."""
+        """Return the number of rows of an array without reading any."""
         return len(self._arrays[name].array)
 
     def part(self, name: str, start: int, stop: int) -> NDArray[Any]:
-        """Return rows of an array; only the blocks that they are in are looked at."""
+        """Return some rows of an array; only their blocks are verified."""
         mapped = self._arrays[name]
         self._touch_span(name, start * mapped.width, stop * mapped.width)
         return mapped.array[start:stop]
 
-    def reach(self, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
-        """Return an array of which only the blocks with rows from `starts` to `stops` are sound."""
+    def verify_ranges(self, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
+        """Return an array of which only the rows from `starts` to `stops` are verified."""
         mapped = self._arrays[name]
         if len(starts) <= _FEW:
             for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
@@ -259,7 +261,7 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
         mapped.touched[blocks] = True
 
     def let_go(self, name: str) -> None:
-        """Let go of the memory that an array takes; it is read anew when it is asked for."""
+        """Free the memory of an array; it is read again at its next use."""
         mapped = self._arrays[name]
         self._let_go(mapped.begin, mapped.begin + mapped.array.nbytes)
         mapped.touched[:] = False
@@ -269,7 +271,7 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
             page = begin - begin % mmap.PAGESIZE
             self._data.madvise(_LET_GO, page, end - page)
 
-    def zeroed(self, name: str) -> tuple[NDArray[Any], list[tuple[int, int]]]:
+    def read_with_zeros(self, name: str) -> tuple[NDArray[Any], list[tuple[int, int]]]:
         """Return an array, and which of its rows are damaged: a copy with zeros there."""
         mapped = self._arrays[name]
         array, width = mapped.array, mapped.width or 1
@@ -291,10 +293,10 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
         """Compare blocks, ascending ones, with their checksums."""
         mapped, data = self._arrays[name], memoryview(self._data)
         end, since = mapped.begin + mapped.array.nbytes, -1
-        for block, wanted in zip(blocks.tolist(), mapped.sums[blocks].tolist(), strict=True):
+        for block, checksum in zip(blocks.tolist(), mapped.sums[blocks].tolist(), strict=True):
             begin = mapped.begin + block * self._block
             last = min(begin + self._block, end)
-            if crc32(data[begin:last]) != wanted and not self._mended(begin, last, wanted):
+            if crc32(data[begin:last]) != checksum and not self._mend_bytes(begin, last, checksum):
                 raise DamagedIndex(
                     f"{self._path} is damaged (the array {name!r}): 'clew check' says more"
                 )
@@ -304,24 +306,24 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
                 self._let_go(since, last)
                 since = -1
 
-    def _mended(self, begin: int, end: int, wanted: int) -> bool:
-        """Say whether damaged bytes are sound once the file was written again."""
+    def _mend_bytes(self, begin: int, end: int, checksum: int) -> bool:
+        """Write the file again and say whether these bytes are intact then."""
         if self._mend is None or not self._mend():
             return False
-        return crc32(memoryview(self._data)[begin:end]) == wanted
+        return crc32(memoryview(self._data)[begin:end]) == checksum
 
 
 _FEW = 16  # ranges that are looked at one by one
 
 
-def read(path: Path, mend: Callable[[], bool] | None = None) -> MappedSegment:
-    """Return the arrays of a segment, mapped into memory, not to be written to.
+def open_segment(path: Path, mend: Callable[[], bool] | None = None) -> MappedSegment:
+    """Return the arrays of a segment, mapped into memory, read-only.
 
     `mend` writes the file again where an array is damaged, and says whether it could. Raises
     MissingSegment where the file is gone, DamagedIndex where it cannot be read.
     """
     try:
-        return _mapped(path, mend)
+        return _map_file(path, mend)
     except PermissionError as error:
         raise StoreError(f"{path} may not be read: ask its owner to allow it") from error
     except FileNotFoundError as error:
@@ -332,25 +334,25 @@ def read(path: Path, mend: Callable[[], bool] | None = None) -> MappedSegment:
         ) from error
 
 
-def _mapped(path: Path, mend: Callable[[], bool] | None) -> MappedSegment:
+def _map_file(path: Path, mend: Callable[[], bool] | None) -> MappedSegment:
     with path.open("rb") as file:
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     begin = _LENGTH + int.from_bytes(data[:_LENGTH], "little")
     if begin > len(data):
         raise ValueError("its header is cut off")
     header = json.loads(data[_LENGTH:begin])
-    told = header.pop("__metadata__")
-    sums_of = [told[name] for name in ("block", "blocks") if name in told]
-    if told["crc32"] != _checksum(header, *sums_of):
+    metadata = header.pop("__metadata__")
+    sums_of = [metadata[name] for name in ("block", "blocks") if name in metadata]
+    if metadata["crc32"] != _checksum(header, *sums_of):
         raise ValueError("its header was changed")
-    _check_name(path, told)
+    _check_name(path, metadata)
     size = max((entry["data_offsets"][1] for entry in header.values()), default=0)
     if begin + size != len(data):
         raise ValueError(f"it has {len(data)} bytes, not {begin + size}")
-    block = int(told.get("block", _FORMER_BLOCK))
+    block = int(metadata.get("block", _FORMER_BLOCK))
     if block < 1:
         raise ValueError(f"its blocks have {block} bytes")
-    sums = np.frombuffer(bytes.fromhex(told["blocks"]), ">u4").astype(np.uint32)
+    sums = np.frombuffer(bytes.fromhex(metadata["blocks"]), ">u4").astype(np.uint32)
     arrays, place = {}, 0
     for name, entry in header.items():
         array = _array(data, begin, entry)
@@ -364,17 +366,17 @@ def _mapped(path: Path, mend: Callable[[], bool] | None) -> MappedSegment:
     return MappedSegment(path, data, arrays, block, mend)
 
 
-def _check_name(path: Path, told: Mapping[str, str]) -> None:
+def _check_name(path: Path, metadata: Mapping[str, str]) -> None:
     """Raise ValueError where a file stands under another name than it was written under.
 
     Those that an earlier version wrote do not say any.
     """
-    name, checksum = told.get("name"), told.get("name_crc32")
+    name, checksum = metadata.get("name"), metadata.get("name_crc32")
     if name is None and checksum is None:
         return
-    if name is None or checksum != _checksum({}, told["crc32"], name):
+    if name is None or checksum != _checksum({}, metadata["crc32"], name):
         raise ValueError("its header was changed")
-    if name != name_of(path):
+    if name != own_name(path):
         raise ValueError(f"it was written as {name}")
 
 
@@ -397,7 +399,7 @@ def let_go(arrays: Arrays, name: str) -> None:
         own(name)
 
 
-def joined(parts: Sequence[Arrays]) -> dict[str, Blocks]:
+def join_segments(parts: Sequence[Arrays]) -> dict[str, Blocks]:
     """Return several segments' arrays end to end, as one segment."""
     together = {}
     for name in dict.fromkeys(name for part in parts for name in part):
@@ -419,17 +421,17 @@ def _pieces(parts: Sequence[Arrays], name: str) -> Iterator[NDArray[Any]]:
             let_go(part, name)
 
 
-def put_back(folder: Path, names: Iterable[str]) -> None:
-    """Give files their own names again that stand under one another's, of those that have `names`.
+def restore_names(folder: Path, names: Iterable[str]) -> None:
+    """Rename files back that bear one another's names, among `names`.
 
     None takes the place of a file that is where it belongs.
     """
     paths = {f"{folder.name}/{name}": folder / f"{name}{SUFFIX}" for name in names}
-    told = {path: _told(path) for path in paths.values()}
+    own_names = {path: _read_name(path) for path in paths.values()}
     moves = {
         path: paths[name]
-        for path, name in told.items()
-        if name in paths and paths[name] != path and told[paths[name]] != name
+        for path, name in own_names.items()
+        if name in paths and paths[name] != path and own_names[paths[name]] != name
     }
     aside = {path: path.with_name(f"{path.name}.aside") for path in moves}
     for path, place in aside.items():
@@ -438,20 +440,20 @@ def put_back(folder: Path, names: Iterable[str]) -> None:
         aside[path].replace(target)
 
 
-def _told(path: Path) -> str | None:
-    """Return what a file says that it is, None where that cannot be read or it does not say it."""
+def _read_name(path: Path) -> str | None:
+    """Return the name that a file records of itself, or None."""
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
         with path.open("rb") as file:
             size = int.from_bytes(file.read(_LENGTH), "little")
-            told = json.loads(file.read(min(size, path.stat().st_size)))["__metadata__"]
-        name = str(told["name"])
-        if told["name_crc32"] == _checksum({}, told["crc32"], name):
+            metadata = json.loads(file.read(min(size, path.stat().st_size)))["__metadata__"]
+        name = str(metadata["name"])
+        if metadata["name_crc32"] == _checksum({}, metadata["crc32"], name):
             return name
     return None
 
 
-def sweep(folder: Path, keep: Iterable[str]) -> None:
-    """Delete the segments in `folder` whose names are not in `keep`."""
+def delete_others(folder: Path, keep: Iterable[str]) -> None:
+    """Delete the segments in `folder` that are not in `keep`."""
     kept = {f"{name}{SUFFIX}" for name in keep}
     if folder.exists():
         for path in folder.iterdir():

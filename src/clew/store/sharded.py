@@ -22,8 +22,8 @@ def is_home(folder: Path) -> bool:
     return (folder / SHARDS).is_file()
 
 
-def name(home: Path, places: Sequence[str]) -> None:
-    """Write into a folder what its shards are. Raises StoreError where it cannot be written."""
+def write_places(home: Path, places: Sequence[str]) -> None:
+    """Write the places of the shards into a folder. Raises StoreError if it cannot be written."""
     own = home / f"{SHARDS}.tmp"
     try:
         own.write_text(json.dumps({"shards": list(places)}, indent=1) + "\n", encoding="utf-8")
@@ -32,13 +32,13 @@ def name(home: Path, places: Sequence[str]) -> None:
         raise StoreError(f"{home} cannot be written ({error.strerror}): name another") from error
 
 
-def named_in(home: Path) -> list[str]:
-    """Return the folders of shards, below or elsewhere, or addresses, that a folder names.
+def read_places(home: Path) -> list[str]:
+    """Return the folders or addresses of the shards that a folder names.
 
     Raises InputError where there are none.
     """
     try:
-        told = json.loads((home / SHARDS).read_text(encoding="utf-8"))
+        listing = json.loads((home / SHARDS).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(
             f"there are no shards in {home} ({SHARDS}: {error.strerror}): name the folders of"
@@ -46,23 +46,25 @@ def named_in(home: Path) -> list[str]:
         ) from error
     except ValueError as error:
         raise InputError(f"{home / SHARDS} is no JSON ({error}): {_FORM}") from error
-    names = told.get("shards") if isinstance(told, dict) else None
+    names = listing.get("shards") if isinstance(listing, dict) else None
     if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
         raise InputError(f"{home / SHARDS} does not name shards: {_FORM}")
     twice = [name for name, n in Counter(names).items() if n > 1]
     if twice:
-        raise InputError(f"{home / SHARDS} names {shown(home, twice[0])} twice: once is enough")
+        raise InputError(
+            f"{home / SHARDS} names {describe_shard(home, twice[0])} twice: once is enough"
+        )
     return names
 
 
-def shown(home: Path, name: str) -> str:
-    """Return what a shard is called in messages: its folder, or an address without a password."""
+def describe_shard(home: Path, name: str) -> str:
+    """Return the name of a shard in messages: its folder, or an address without a password."""
     if address.is_address(name):
-        return address.parse(name).shown
+        return address.parse_address(name).shown
     return name if "://" in name else str(home / name)
 
 
-def why_not_one(home: Path) -> str:
-    """Return why a folder of shards is no index by itself."""
-    first = shown(home, named_in(home)[0])
+def explain_home(home: Path) -> str:
+    """Return why a folder of shards cannot be opened as one index."""
+    first = describe_shard(home, read_places(home)[0])
     return f"{home} is an index in shards, of which this takes one: name that, such as {first}"

@@ -12,10 +12,10 @@ import numpy as np
 
 from clew import index
 from clew.errors import IndexLocked, MissingLayer
-from clew.generation import compact, open_snapshot, wasted
+from clew.generation import compact, open_snapshot, wasted_share
 from clew.index import building, choose
-from clew.layers.extractions import Extracted, graph_batch
-from clew.layers.imported import Statements, imported_batch
+from clew.layers.extractions import ChunkExtraction, build_graph_batch
+from clew.layers.imported import Statements, build_imported_batch
 from clew.models.metered import Meter
 from clew.snapshot import Snapshot
 from clew.snapshot.batch import Batch
@@ -54,7 +54,7 @@ class StoreContract:
         snapshot = open_snapshot(store)
         assert dict(store.recipe) == dict(self.recipe)
         assert store.hashes() == {}
-        assert wasted(store) == 0
+        assert wasted_share(store) == 0
         assert [len(layer) for layer in snapshot.layers.values()] == [0] * len(snapshot.layers)
         snapshot.close()
         store.close()
@@ -113,7 +113,7 @@ class StoreContract:
         assert store.remove([*ids, "never there"]) == ids
         assert store.generation > generation
         assert not set(ids) & set(store.hashes())
-        assert wasted(store) > 0
+        assert wasted_share(store) > 0
         generation = store.generation
         assert store.remove(ids) == []
         assert store.revive({documents[0].id: hashes[documents[0].id]}) == []
@@ -165,7 +165,7 @@ class StoreContract:
         renamed = {document.id: index.content_hash(document) for document in moved.values()}
         assert store.hashes().items() >= renamed.items()
         assert not moved.keys() & store.hashes().keys()
-        assert wasted(store) == 0
+        assert wasted_share(store) == 0
         for change in (_open_and_close, compact, _open_and_close):
             change(store)
             with _open(store) as snapshot:
@@ -207,7 +207,7 @@ class StoreContract:
             with _open(store) as snapshot:
                 assert contents(snapshot) == before
                 check_consistent(snapshot)
-        assert wasted(store) == 0
+        assert wasted_share(store) == 0
         store.close()
 
     def test_everything_is_kept(self, open_store: OpenStore) -> None:
@@ -256,9 +256,9 @@ class StoreContract:
         statements = Statements()
         statements.add(Triple(subject="Mira Toll", relation="met", object="Bo Dahl"), "")
         statements.add(Triple(subject="Bo Dahl", relation="left", object="Verle"), "")
-        graph = statements.graph()
+        graph = statements.to_graph()
         subjects = list(graph.subjects("kg.tsv", "kg.tsv"))
-        batch = imported_batch(
+        batch = build_imported_batch(
             graph,
             subjects,
             building.chunking(store.recipe),
@@ -355,8 +355,8 @@ class StoreContract:
         with _open(store) as snapshot:
             chunks = choose.stored_chunks(snapshot)[:2].tolist()
         extraction = Extraction(triples=(triple,))
-        extracted = [Extracted(chunk, "recorded", extraction) for chunk in chunks]
-        store.commit(graph_batch(extracted, models(), store.unnamed), ())
+        extracted = [ChunkExtraction(chunk, "recorded", extraction) for chunk in chunks]
+        store.commit(build_graph_batch(extracted, models(), store.unnamed), ())
 
     def test_stored_numbers_stay(self, open_store: OpenStore) -> None:
         """What is added or removed changes no stored number; a rewriting changes the numbering."""

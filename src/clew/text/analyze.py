@@ -50,7 +50,7 @@ STOP_WORDS = frozenset(
 )
 
 
-def counted_terms(text: str) -> dict[str, tuple[int, int]]:
+def count_terms(text: str) -> dict[str, tuple[int, int]]:
     """Return how often each term stands in `text`, and how often written in lower case."""
     counts: dict[str, tuple[int, int]] = {}
     for term, start, _ in term_spans(text):
@@ -73,13 +73,13 @@ def term_spans(text: str) -> Iterator[tuple[str, int, int]]:
 def _word_terms(word: str, start: int) -> Iterator[tuple[str, int, int]]:
     previous = 0
     for run in UNSPACED.finditer(word):
-        yield from _spaced(word[previous : run.start()], start + previous)
+        yield from _split_at_spaces(word[previous : run.start()], start + previous)
         yield from _pairs(run.group(), start + run.start())
         previous = run.end()
-    yield from _spaced(word[previous:], start + previous)
+    yield from _split_at_spaces(word[previous:], start + previous)
 
 
-def _spaced(word: str, start: int) -> Iterator[tuple[str, int, int]]:
+def _split_at_spaces(word: str, start: int) -> Iterator[tuple[str, int, int]]:
     term = _POSSESSIVE.sub("", fold(word)).strip(_EDGES)
     if (len(term) > 1 or term.isdigit()) and term not in STOP_WORDS:
         yield term, start + len(word) - len(word.lstrip(_EDGES)), start + len(word)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from clew.text.pieces import OnPiece, Pieces
+from clew.text.pieces import OnPiece, PieceStream
 
 NUMBERS = re.compile(r"\[(\d{1,3}(?:, ?\d{1,3})*)\]")  # [2], [2, 3]
 _JOINTS = r"[\s,;]*(?:(?:and|or|&)\s*)?"  # "[2], [3] and [4]"
@@ -26,25 +26,25 @@ _ENDINGS = ".!"
 _SPACES = re.compile(r"\s+")
 
 
-def answer_line(reply: str) -> str:
+def find_answer_line(reply: str) -> str:
     """Return the line that answers in one line, with its citations."""
     *_, tail = _MARKER.split(reply)
     line = tail if tail is reply else tail.strip().partition("\n")[0]
     return " ".join(line.replace("**", "").split())
 
 
-def after_marker(reply: str) -> str:
+def extract_answer(reply: str) -> str:
     """Return the line that answers without citations, nor what joins them to the words."""
-    return without_marks(answer_line(reply))
+    return strip_marks(find_answer_line(reply))
 
 
-def without_marks(line: str) -> str:
+def strip_marks(line: str) -> str:
     """Return a line without citations, nor what joins them to the words."""
     return MARKS.sub("", line).strip(AROUND)
 
 
 class AnswerText:
-    """Tells of the answer in a reply that comes piece by piece.
+    """Sends the answer of a reply that arrives piece by piece.
 
     Nobody is told of what stands before a marker; what may be part of a citation, or of the word
     `unknown` for no answer, waits for what follows. Another marker begins the answer anew. In the
@@ -57,14 +57,14 @@ class AnswerText:
     def __init__(
         self, on_text: OnPiece, unknown: str = "", on_marks: OnMarks | None = None
     ) -> None:
-        self._pieces = Pieces(on_text)
+        self._pieces = PieceStream(on_text)
         self._unknown = unknown
         self._on_marks = on_marks
         self._before = ""  # the character before what waits: does a word begin there?
         self._waiting = ""  # the end of what came, which may be the beginning of a marker
         self._begin_line(behind=False)
 
-    def hear(self, piece: str | None) -> None:
+    def feed(self, piece: str | None) -> None:
         """Take a further piece of the reply; None: it begins anew."""
         if piece is None:
             self._before = self._waiting = ""
@@ -78,10 +78,10 @@ class AnswerText:
         end = len(text) - waiting
         self._before, self._waiting = text[max(end - 1, 0) : end], text[end:]
         if self._is_line:
-            self._hear_line(text[start:end])
+            self._feed_line(text[start:end])
 
     def end(self, text: str) -> None:
-        """Tell what is left of the answer, which is `text`; empty: there is none."""
+        """Send the rest of the answer `text`; an empty text means that there is no answer."""
         self._pieces.end(text)
 
     def _begin_line(self, *, behind: bool) -> None:
@@ -90,45 +90,47 @@ class AnswerText:
         self._answer = ""  # what waits of the answer: it may be the word for none
         self._claim = ""  # what stands behind the last citations
         self._tells_marks = True
-        self._pieces.anew()
+        self._pieces.restart()
         if self._on_marks is not None:
             self._on_marks("", None)
 
-    def _hear_line(self, new: str) -> None:
-        if not (self._line or self._answer or self._pieces.has_told):
+    def _feed_line(self, new: str) -> None:
+        if not (self._line or self._answer or self._pieces.has_sent):
             new = new.lstrip()
         new, ends, _ = new.partition("\n")
         self._is_line = not ends
         self._line = _SPACES.sub(" ", self._line + new)
-        known = len(self._line) if ends else _without_open_end(self._line)
+        known = len(self._line) if ends else _find_open_end(self._line)
         part = _SPACES.sub(" ", self._line[:known].replace("**", ""))
         self._line = self._line[known:]
         start = 0
         for marks in MARKS.finditer(part):
-            self._hear_words(part[start : marks.start()])
-            self._hear_marks(marks[0])
+            self._feed_words(part[start : marks.start()])
+            self._feed_marks(marks[0])
             start = marks.end()
-        self._hear_words(part[start:].rstrip(AROUND) if ends else part[start:])
+        self._feed_words(part[start:].rstrip(AROUND) if ends else part[start:])
 
-    def _hear_marks(self, marks: str) -> None:
+    def _feed_marks(self, marks: str) -> None:
         self._tells_marks = self._tells_marks and not self._answer  # it may be the word for none
         if self._on_marks is not None and self._tells_marks:
             self._on_marks(self._claim, marks)
             self._claim = ""
 
-    def _hear_words(self, answer: str) -> None:
+    def _feed_words(self, answer: str) -> None:
         self._claim += answer
-        if not (self._answer or self._pieces.has_told):
+        if not (self._answer or self._pieces.has_sent):
             answer = answer.lstrip(AROUND)
         self._answer += answer
-        if self._pieces.has_told or not self._may_be_unknown():
+        if self._pieces.has_sent or not self._may_be_unknown():
             self._pieces.add(self._answer)
             self._answer = ""
 
     def _may_be_unknown(self) -> bool:
-        said = self._answer.lstrip(_ENDINGS).casefold()
-        is_whole = said.startswith(self._unknown) and not said[len(self._unknown) :].strip(_ENDINGS)
-        return bool(self._unknown) and (is_whole or self._unknown.startswith(said))
+        beginning = self._answer.lstrip(_ENDINGS).casefold()
+        is_whole = beginning.startswith(self._unknown) and not beginning[
+            len(self._unknown) :
+        ].strip(_ENDINGS)
+        return bool(self._unknown) and (is_whole or self._unknown.startswith(beginning))
 
 
 def is_word(answer: str, word: str) -> bool:
@@ -142,7 +144,7 @@ def _may_become_marker(text: str) -> int:
     return next((n for n in lengths if _WORD.startswith(text[-n:].casefold())), 0)
 
 
-def _without_open_end(line: str) -> int:
+def _find_open_end(line: str) -> int:
     """Return where a line ends without what may become a citation, or be left off."""
     whole = len(line.rstrip(_OF_MARKS))
     bracket = line.find("[", whole)

@@ -1,4 +1,4 @@
-"""Tell contents pages, indexes and bibliographies from the text that they lead to.
+"""Recognise contents pages, indexes and bibliographies.
 
 They have the words of every question and answer none. A text is one where its lines say so,
 
@@ -60,10 +60,10 @@ _PROSE = re.compile(r".{80,}[.!?。]")
 _SHORT = 60  # characters of the lines of a list, on average
 
 
-def kind_of(text: str, section: str = "") -> str:
-    """Return which of `KINDS` a piece of text in a section is, "" for none."""
+def apparatus_kind(text: str, section: str = "") -> str:
+    """Return which of `KINDS` a piece of text in a section is, or ""."""
     lines = [line for line in map(collapse, text.splitlines()) if line]
-    named = named_in(section)
+    named = kind_in_heading(section)
     if named == BIBLIOGRAPHY and _n_sources(text) >= 2:
         return named
     if named in (CONTENTS, INDEX) and _is_list(lines):
@@ -72,7 +72,7 @@ def kind_of(text: str, section: str = "") -> str:
         return named or CONTENTS
     if _is_index(lines):
         return INDEX
-    labels = [found.start() for found in _LABEL.finditer(text)]
+    labels = [label.start() for label in _LABEL.finditer(text)]
     if len(labels) >= 3 and 3 * labels[0] <= len(text) and _n_sources(text) >= len(labels):
         return BIBLIOGRAPHY
     return ""
@@ -89,8 +89,8 @@ def asks_for(query: str, kind: str) -> bool:
     return any(f" {name} " in words for name, other in _KIND_OF.items() if other == kind)
 
 
-def named_in(section: str) -> str:
-    """Return the kind whose name the last heading of a section has.
+def kind_in_heading(section: str) -> str:
+    """Return the kind that the last heading of a section names, or "".
 
     That is the one above it where the last one is a letter, as in an index.
     """
@@ -116,7 +116,7 @@ def _is_contents(lines: Sequence[str]) -> bool:
     if numbered >= 4 and numbered + _n_matches(_CHAPTER, lines) >= max(6, 0.7 * len(lines)):
         return True
     counted = (line for line in lines if _ends_in_digit(line))
-    pages = [int(found[1]) for line in counted if (found := _PAGED.fullmatch(line))]
+    pages = [int(match[1]) for line in counted if (match := _PAGED.fullmatch(line))]
     if len(pages) < max(8, 0.7 * len(lines)) or pages[0] == pages[-1]:
         return False
     return _share_in_order(pages) >= 0.9

@@ -12,8 +12,8 @@ _GUARDED = re.compile(r"'(?='*[=+\-@＝＋－＠])")
 _NUMBER = re.compile(r"[+-]?(?:\d[\d,]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?%?")
 
 
-def guarded(cell: str) -> str:
-    """Return a cell that is no formula, and from which `unguarded` takes the guard off again.
+def guard(cell: str) -> str:
+    """Return a cell that is no formula, and from which `unguard` takes the guard off again.
 
     >>> guarded("=1+1"), guarded("-1.5")
     ("'=1+1", '-1.5')
@@ -22,8 +22,8 @@ def guarded(cell: str) -> str:
     return f"'{cell}" if is_formula else cell
 
 
-def unguarded(cell: str) -> str:
-    """Return the cell that `guarded` made this of.
+def unguard(cell: str) -> str:
+    """Return the cell that `guard` made this of.
 
     >>> unguarded("'=1+1"), unguarded("'t Hooft")
     ('=1+1', "'t Hooft")

@@ -40,8 +40,8 @@ class Chunking:
     subchunk_depth: int = 0  # how often chunks are halved into sub-chunks [τ of KET-RAG]
 
     def __post_init__(self) -> None:
-        given = {each.name: getattr(self, each.name) for each in fields(self)}
-        arguments.check(given, dict.fromkeys(given, arguments.WHOLE))
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        arguments.check(values, dict.fromkeys(values, arguments.WHOLE))
         if self.size < 1 or not 0 <= self.overlap < self.size:
             raise InputError(
                 f"chunks of {self.size} tokens cannot overlap by {self.overlap}: "
@@ -72,33 +72,35 @@ class _TextToCut:
     headings: Sequence[Headed] = ()  # behind the first character of the first sentence
 
 
-def chunk(
+def cut_windows(
     text: str, start: int = 0, chunking: Chunking | None = None, headings: Sequence[Headed] = ()
 ) -> list[Window]:
-    """Return the windows of text[start:], in order; none where there is no word.
+    """Return the windows of text[start:], in order; a text without a word has none.
 
     Every sentence lies wholly in at least one window, unless it is longer than half a window
     and begins where it no longer fits; such a sentence is cut at the window's edges. Only a
     window of one character may have more than `size` tokens.
     """
     chunking = chunking or Chunking()
-    sentences = list(_divided(text, sentence_spans(text, start), [h.start for h in headings]))
+    sentences = list(
+        _split_at_headings(text, sentence_spans(text, start), [h.start for h in headings])
+    )
     if not sentences:
         return []
     begin, end = sentences[0][0], sentences[-1][1]
     inside = [heading for heading in headings if begin < heading.start < end]
-    source = _TextToCut(text, sentences, tokens.starts(text[begin:end]) + begin, inside)
-    windows = [_longest(source, begin, 0, chunking.size)]
+    source = _TextToCut(text, sentences, tokens.token_starts(text[begin:end]) + begin, inside)
+    windows = [_longest_window(source, begin, 0, chunking.size)]
     while (last := windows[-1]).end < end:
         begin = _next_start(source, last, chunking.overlap)
-        window = _longest(source, begin, last.end, chunking.size)
+        window = _longest_window(source, begin, last.end, chunking.size)
         if window.end <= last.end:  # the overlap alone fills it
-            window = _longest(source, _next_start(source, last, 0), last.end, chunking.size)
+            window = _longest_window(source, _next_start(source, last, 0), last.end, chunking.size)
         windows.append(window)
     return windows
 
 
-def _divided(
+def _split_at_headings(
     text: str, sentences: Sequence[tuple[int, int]], places: Sequence[int]
 ) -> Iterator[tuple[int, int]]:
     """Yield sentences, those divided in which a heading begins."""
@@ -110,7 +112,7 @@ def _divided(
                 yield first, last_word
 
 
-def _longest(source: _TextToCut, begin: int, previous: int, size: int) -> Window:
+def _longest_window(source: _TextToCut, begin: int, previous: int, size: int) -> Window:
     """Return the window from `begin` that reaches beyond `previous`, if its tokens allow.
 
     They are counted anew: at the edges of a piece, text has other tokens than inside the whole.
@@ -120,14 +122,14 @@ def _longest(source: _TextToCut, begin: int, previous: int, size: int) -> Window
         first -= 1  # the token around `begin`
     last = first + size
     while True:
-        window = _window(source, begin, _cut(source, begin, previous, first, last))
+        window = _make_window(source, begin, _best_cut(source, begin, previous, first, last))
         excess = window.n_tokens - size
         if excess <= 0 or last == first:
             return window
         last = max(min(last, len(source.token_starts)) - excess, first)
 
 
-def _window(source: _TextToCut, start: int, end: int) -> Window:
+def _make_window(source: _TextToCut, start: int, end: int) -> Window:
     piece = source.text[start:end].rstrip()
     end, sentences = start + len(piece), source.sentences
     inside = []
@@ -138,7 +140,7 @@ def _window(source: _TextToCut, start: int, end: int) -> Window:
     return Window(start, end, tokens.count(piece), tuple(inside))
 
 
-def _cut(source: _TextToCut, begin: int, previous: int, first: int, last: int) -> int:
+def _best_cut(source: _TextToCut, begin: int, previous: int, first: int, last: int) -> int:
     """Return where a window of the tokens `first` to `last` ends best."""
     sentences, starts = source.sentences, source.token_starts
     if last >= len(starts):
@@ -150,7 +152,7 @@ def _cut(source: _TextToCut, begin: int, previous: int, first: int, last: int) -
         end = min(wide, key=lambda heading: (heading.level, -heading.start)).start
     else:
         end = _sentence_end(source, begin, least, limit)
-    return _before_headings(source, max(begin, previous), end)
+    return _skip_headings_back(source, max(begin, previous), end)
 
 
 def _sentence_end(source: _TextToCut, begin: int, least: int, limit: int) -> int:
@@ -172,7 +174,7 @@ def _headings(source: _TextToCut, least: int, most: int) -> Sequence[Headed]:
     return source.headings[first:last]
 
 
-def _before_headings(source: _TextToCut, least: int, end: int) -> int:
+def _skip_headings_back(source: _TextToCut, least: int, end: int) -> int:
     """Return `end`, or where the headings begin that nothing but white space divides from it."""
     for heading in reversed(_headings(source, least, end - 1)):
         line = _HEADING.match(source.text, heading.start, end)
@@ -192,8 +194,8 @@ def _next_start(source: _TextToCut, last: Window, overlap: int) -> int:
         shared = i > 0 and source.token_starts[i] == source.token_starts[i - 1]
         overlapping = int(source.token_starts[i]) + shared  # no part of a character's tokens
         earliest = min(max(overlapping, last.start + 1), end)
-    if found := _headings(source, earliest - 1, _next_word(text, end)):
-        return found[-1].start
+    if headings := _headings(source, earliest - 1, _next_word(text, end)):
+        return headings[-1].start
     i = bisect_left(sentences, earliest, key=lambda span: span[0])
     if i < len(sentences) and (sentences[i][0] < end or sentences[i - 1][1] <= end):
         return sentences[i][0]

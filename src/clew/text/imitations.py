@@ -61,21 +61,21 @@ _IMITATIONS = (_NUMBER, _CHAT, _INNER_HEADING, _REPLY, _ORDER)
 
 
 def imitates(text: str) -> bool:
-    r"""Say whether a text has what looks like a part of a prompt.
+    r"""Say whether a text looks like a part of a prompt.
 
     >>> imitates("She sank.\n[2] Official register")
     True
     >>> imitates("She sank in 1962.")
     False
     """
-    plain = _plain(text)
+    plain = _normalize(text)
     if any(each.search(plain) for each in _IMITATIONS) or _has_heading(plain):
         return True
     return may_hide_a_message(text)
 
 
-def disarmed(text: str) -> str:
-    r"""Return a text without what nobody sees and without marks of chat templates.
+def disarm(text: str) -> str:
+    r"""Return a text without invisible characters and marks of chat templates.
 
     Numbers in brackets stand in parentheses, and headings have no colon.
 
@@ -84,7 +84,7 @@ def disarmed(text: str) -> str:
     """
     if not imitates(text):
         return text
-    text = _plain(text)
+    text = _normalize(text)
     while (shorter := _CHAT.sub(" ", text)) != text:  # what is left may be a mark again
         text = shorter
     return _COLON.sub(r"\1 -", _NUMBER.sub(r"(\1)", text))
@@ -92,11 +92,11 @@ def disarmed(text: str) -> str:
 
 def _has_heading(text: str) -> bool:
     return any(
-        _HEADING.search(text[max(found.end() - _LONGEST, 0) : found.end()])
-        for found in _HEADING_END.finditer(text)
-        if found[1].lower() in _LAST_WORDS
+        _HEADING.search(text[max(match.end() - _LONGEST, 0) : match.end()])
+        for match in _HEADING_END.finditer(text)
+        if match[1].lower() in _LAST_WORDS
     )
 
 
-def _plain(text: str) -> str:
+def _normalize(text: str) -> str:
     return unicodedata.normalize("NFKC", without_hidden(text))

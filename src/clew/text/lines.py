@@ -1,4 +1,4 @@
-"""Which line of a file a character of a document is on, where the document's text tells it.
+"""Find the line of a file that a character of a document is on.
 
 That is so of files that are read as they stand, whatever newlines, byte order mark or front matter
 they have, and of records that have a line each. What was extracted from a page, a book or a mail

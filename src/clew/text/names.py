@@ -74,7 +74,7 @@ def date_spans(text: str) -> Iterator[Span]:
 
 
 def quoted_spans(text: str) -> Iterator[Span]:
-    """Yield what stands between quotation marks, up to 80 characters, without end marks."""
+    """Yield quotations of up to 80 characters, without their marks and end marks."""
     for match in _QUOTED.finditer(text):
         start, end = match.span(match.lastindex or 0)
         while end > start and text[end - 1] in ",.;:!? ":
@@ -104,7 +104,7 @@ def title_span(title: str) -> Span:
     """Return where the name proper of a document's title stands: "The Thing (1982 film)": Thing."""
     end = len(_PARENTHESIS.sub("", title)) or len(title)
     words = [w for w in _words(title) if w.end <= end]
-    kept = _without_leading(words)
+    kept = _strip_leading(words)
     return (kept[0].start, end) if kept else (0, end)
 
 
@@ -123,7 +123,7 @@ def _runs(text: str) -> Iterator[list[_Word]]:
     pending: list[_Word] = []  # connectors that join only if a capitalised word follows
     for word in _words(text):
         before = pending or run
-        if not before or not _joined(text, before[-1], word):
+        if not before or not _are_joined(text, before[-1], word):
             if run:
                 yield run
             run, pending = [], []
@@ -143,7 +143,7 @@ def _runs(text: str) -> Iterator[list[_Word]]:
         yield run
 
 
-def _joined(text: str, last: _Word, word: _Word) -> bool:
+def _are_joined(text: str, last: _Word, word: _Word) -> bool:
     gap = text[last.end : word.start]
     if _POSSESSIVE.search(text[last.start : last.end]):
         return False
@@ -173,10 +173,10 @@ def _run_names(text: str, run: list[_Word]) -> Iterator[Span]:
                 loose.append(len(parts) - 1)
         else:
             parts[-1].append(word)
-    whole = _without_leading(run)
-    inner = *_tight_groups(parts, loose), *map(_without_leading, parts)
+    whole = _strip_leading(run)
+    inner = *_tight_groups(parts, loose), *map(_strip_leading, parts)
     seen = set()
-    for words in (whole, _without_address(whole), *inner):
+    for words in (whole, _strip_address(whole), *inner):
         if not words or words[0].lower in _CONNECTORS:
             continue
         span = words[0].start, _name_end(text, words[-1])
@@ -187,22 +187,22 @@ def _run_names(text: str, run: list[_Word]) -> Iterator[Span]:
 
 
 def _tight_groups(parts: list[list[_Word]], loose: list[int]) -> Iterator[list[_Word]]:
-    """Yield what stands between loose connectors: both sides of "Duke of York and Albany"."""
+    """Yield the groups between loose connectors: both sides of "Duke of York and Albany"."""
     if not loose:
         return
     edges = [0, *loose, len(parts)]
     for a, b in pairwise(edges):
-        yield _without_leading([word for part in parts[a:b] for word in part])
+        yield _strip_leading([word for part in parts[a:b] for word in part])
 
 
-def _without_leading(words: list[_Word]) -> list[_Word]:
+def _strip_leading(words: list[_Word]) -> list[_Word]:
     i = 0
     while i < len(words) and words[i].lower in _LEADING:
         i += 1
     return words[i:]
 
 
-def _without_address(words: list[_Word]) -> list[_Word]:
+def _strip_address(words: list[_Word]) -> list[_Word]:
     addressed = len(words) > 1 and words[0].lower in _ADDRESS and words[1].capital
     return words[1:] if addressed else []
 

@@ -28,12 +28,12 @@ def token_ids(texts: Iterable[str]) -> tuple[NDArray[np.int32], NDArray[np.int64
     The (n_texts + 1,) starts end with n: text i has tokens[starts[i] : starts[i + 1]].
     """
     rows: dict[str, int] = {}
-    found = [
+    ids = [
         np.array([rows.setdefault(t, len(rows)) for t in bleu_tokens(text)], dtype=np.int32)
         for text in texts
     ]
-    starts = np.cumsum([0, *map(len, found)], dtype=np.int64)
-    return np.concatenate([np.empty(0, dtype=np.int32), *found]), starts
+    starts = np.cumsum([0, *map(len, ids)], dtype=np.int64)
+    return np.concatenate([np.empty(0, dtype=np.int32), *ids]), starts
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class TextPiece:
     closes: bool  # whether the piece ends with its last word, so that the next may go on
 
 
-def pieces(text: str) -> list[str]:
+def split_pieces(text: str) -> list[str]:
     """Return the parts of `text` between white space, an empty one behind each paragraph."""
     return [piece for part in _EMPTY_LINE.split(text) for piece in (*part.split(), "")]
 

@@ -19,18 +19,18 @@ def nfkc(text: str) -> str:
     """
     if text.isascii():
         return text
-    return unicodedata.normalize("NFKC", _LONG_RUN.sub(_joined, text))
+    return unicodedata.normalize("NFKC", _LONG_RUN.sub(_compose_run, text))
 
 
-def _joined(run: re.Match[str]) -> str:
-    found, marks = [], 0
+def _compose_run(run: re.Match[str]) -> str:
+    composed, marks = [], 0
     for character in run[0]:
         marks = marks + 1 if unicodedata.combining(character) else 0
         if marks > _MARKS_AT_MOST:
-            found.append(_JOINER)
+            composed.append(_JOINER)
             marks = 1
-        found.append(character)
-    return "".join(found)
+        composed.append(character)
+    return "".join(composed)
 
 
 def entity_key(name: str) -> str:
@@ -60,7 +60,7 @@ def _is_name_character(character: str) -> bool:
 
 
 def title_head(title: str, text: str, section: str = "") -> str:
-    """Return what models read in front of a chunk's text: title and section on a line of its own.
+    """Return the line above a chunk as models read it: its title and section.
 
     Nothing where there is neither, or where the text is in no section and begins with the title.
     """

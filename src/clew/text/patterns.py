@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 
-def matching(pattern: str, ids: Sequence[str]) -> list[str]:
-    """Return the ids that a pattern names: one, those of a folder, or those that are like it.
+def match_ids(pattern: str, ids: Sequence[str]) -> list[str]:
+    """Return the ids that a pattern names: one id, a folder, or a pattern with wildcards.
 
     In a pattern `*` stands for any characters, `?` for one and `[ab]` for one of these; `/` is a
     character like any other.
@@ -20,5 +20,5 @@ def matching(pattern: str, ids: Sequence[str]) -> list[str]:
     if pattern in ids:
         return [pattern]
     below = f"{pattern.rstrip('/')}/"
-    found = [each for each in ids if each.startswith(below)]
-    return found or [each for each in ids if fnmatchcase(each, pattern)]
+    matches = [each for each in ids if each.startswith(below)]
+    return matches or [each for each in ids if fnmatchcase(each, pattern)]

@@ -18,8 +18,8 @@ class Period(NamedTuple):
     end: datetime
 
 
-def period(text: str) -> Period | None:
-    """Return the period that a date names, None where the text is no date.
+def parse_period(text: str) -> Period | None:
+    """Return the period that a date names, or None if the text is no date.
 
     A time without a zone is one of UTC, and fractions of a second are left out.
 

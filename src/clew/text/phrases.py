@@ -30,7 +30,7 @@ def phrase_spans(text: str, taken: Sequence[Span] = ()) -> Iterator[Span]:
     for _, start, end in term_spans(text):
         if _touches((start, end), taken):
             continue
-        if run and _joined(text, run, (start, end)) and not _touches((run[0], end), taken):
+        if run and _are_joined(text, run, (start, end)) and not _touches((run[0], end), taken):
             run = run[0], end
             continue
         if run:
@@ -40,7 +40,7 @@ def phrase_spans(text: str, taken: Sequence[Span] = ()) -> Iterator[Span]:
         yield run
 
 
-def _joined(text: str, run: Span, term: Span) -> bool:
+def _are_joined(text: str, run: Span, term: Span) -> bool:
     return term[0] <= run[1] or text[run[1] : term[0]].isspace()
 
 
@@ -49,11 +49,11 @@ def _touches(span: Span, taken: Sequence[Span]) -> bool:
 
 
 def overlap(one: Span, other: Span) -> bool:
-    """Say whether two spans have a character in common."""
+    """Say whether two spans share a character."""
     return one[0] < other[1] and other[0] < one[1]
 
 
-def bound(phrase: Span, names: Sequence[Span]) -> Span:
+def span_to_nearest(phrase: Span, names: Sequence[Span]) -> Span:
     """Return the span from a phrase to the nearest of the names, both included.
 
     Of names equally near it is the first; without names it is the phrase's own span.
@@ -65,7 +65,7 @@ def bound(phrase: Span, names: Sequence[Span]) -> Span:
 
 
 def query_type(query: str, names: Sequence[Span]) -> str:
-    """Return what the words of a question plainly show: "comparison", "or", "and", or "default".
+    """Return the type that a question's words show: "comparison", "or", "and", or "default".
 
     `names` are where its names stand, in order.
     """

@@ -1,4 +1,4 @@
-"""A text that comes in pieces: who is told of them, and what was told so far."""
+"""A text that is sent piece by piece while it is generated."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from collections.abc import Callable
 OnPiece = Callable[[str | None], None]
 
 
-class Pieces:
-    """Tells of a text piece by piece, such that what was told is always the beginning of it."""
+class PieceStream:
+    """Sends a text piece by piece; what was sent is always a prefix of the text."""
 
     def __init__(self, tell: OnPiece) -> None:
         self._tell = tell
         self._told: list[str] = []
 
     @property
-    def has_told(self) -> bool:
-        """Whether somebody was told of any piece that counts."""
+    def has_sent(self) -> bool:
+        """Whether any piece that still counts was sent."""
         return bool(self._told)
 
     def add(self, piece: str) -> None:
-        """Tell of a further piece; nobody is told of an empty one."""
+        """Send a further piece, unless it is empty."""
         if piece:
             self._told.append(piece)
             self._tell(piece)
 
-    def anew(self) -> None:
-        """Say that nothing of what was told counts, if anything was."""
+    def restart(self) -> None:
+        """Withdraw what was sent, if anything was."""
         if self._told:
             self._told.clear()
             self._tell(None)
 
     def end(self, text: str) -> None:
-        """Tell what is left of the whole `text`; all of it, anew, where it began otherwise."""
-        told = "".join(self._told)
-        if not text.startswith(told):
-            self.anew()
-            told = ""
-        self.add(text[len(told) :])
+        """Send the rest of the whole `text`; if it does not continue what was sent, restart."""
+        sent = "".join(self._told)
+        if not text.startswith(sent):
+            self.restart()
+            sent = ""
+        self.add(text[len(sent) :])

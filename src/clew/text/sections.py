@@ -32,7 +32,7 @@ class Headed(Protocol):
 
 
 def section_at(headings: Sequence[Headed], place: int, title: str = "") -> str:
-    """Return the section that a character is in, the widest heading first, "" for none.
+    """Return the section of a character, the widest heading first, or "".
 
     Each heading is of a lower level than the one behind it. One that repeats the document's title
     is left out, and so are those beyond the twelve that stand nearest above the place.
@@ -44,21 +44,21 @@ def sections_at(headings: Sequence[Headed], places: Sequence[int], title: str = 
     """Return the section that each of some characters is in, in time linear in the headings."""
     if not headings:
         return [""] * len(places)
-    above = _above(headings)
+    above = _parent_headings(headings)
     known = collapse(title[:_READ])
     return [_section(headings, above, place, known) for place in places]
 
 
-def _above(headings: Sequence[Headed]) -> list[int]:
+def _parent_headings(headings: Sequence[Headed]) -> list[int]:
     """Return the nearest heading before each that is of a lower level, -1 for none."""
-    found: list[int] = []
+    parents: list[int] = []
     path: list[int] = []
     for i, heading in enumerate(headings):
         while path and headings[path[-1]].level >= heading.level:
             path.pop()
-        found.append(path[-1] if path else -1)
+        parents.append(path[-1] if path else -1)
         path.append(i)
-    return found
+    return parents
 
 
 def _section(headings: Sequence[Headed], above: Sequence[int], place: int, title: str) -> str:
@@ -69,34 +69,34 @@ def _section(headings: Sequence[Headed], above: Sequence[int], place: int, title
             break
         names.insert(0, collapse(headings[i].title[:_READ]))
         i = above[i]
-    return SEPARATOR.join(_shortened(name) for name in names if name and name != title)
+    return SEPARATOR.join(_shorten(name) for name in names if name and name != title)
 
 
 def page_at(pages: Sequence[int], place: int) -> int | None:
-    """Return the page that a character is on, from 1; None where there are no pages."""
+    """Return the page of a character, from 1, or None if there are no pages."""
     return max(bisect_right(pages, place), 1) if pages else None
 
 
-def titled(title: str, section: str) -> str:
+def join_title(title: str, section: str) -> str:
     """Return title and section as one line."""
     return SEPARATOR.join(filter(None, (collapse(title), section)))
 
 
 def page_range(first: int | None, last: int | None) -> str:
-    """Return pages as they are cited: "p. 12", "pp. 12-13", or "" where there are none."""
+    """Return pages as they are cited: "p. 12", "pp. 12-13", or ""."""
     if first is None:
         return ""
     return f"p. {first}" if last in (None, first) else f"pp. {first}-{last}"
 
 
-def head(title: str, section: str, first: int | None, last: int | None) -> str:
-    """Return what stands above a passage: title, section and pages, those that there are."""
-    return ", ".join(filter(None, (titled(title, section), page_range(first, last))))
+def format_head(title: str, section: str, first: int | None, last: int | None) -> str:
+    """Return the line above a passage: its title, section and pages, if any."""
+    return ", ".join(filter(None, (join_title(title, section), page_range(first, last))))
 
 
 def _start(heading: Headed) -> int:
     return heading.start
 
 
-def _shortened(name: str) -> str:
+def _shorten(name: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1].rstrip()}…"

@@ -39,12 +39,12 @@ def sentence_spans(text: str, start: int = 0) -> list[tuple[int, int]]:
 def _blocks(text: str, start: int) -> Iterator[tuple[int, int]]:
     previous = start
     for match in _BLOCK_BREAK.finditer(text, start):
-        yield from _after_heading(text, previous, match.start())
+        yield from _split_heading(text, previous, match.start())
         previous = match.end()
-    yield from _after_heading(text, previous, len(text))
+    yield from _split_heading(text, previous, len(text))
 
 
-def _after_heading(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _split_heading(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     heading = _AFTER_HEADING.match(text[start:end])
     if heading:
         yield start, start + heading.end()
@@ -64,17 +64,17 @@ def _block_sentences(block: str) -> Iterator[tuple[int, int]]:
 
 
 def _split(block: str) -> Iterator[tuple[int, int]]:
-    """Yield what the splitter finds; a cut between two parts of a long word is no sentence end."""
+    """Yield the sentences of a block; a cut inside a long word ends none."""
     import nupunkt  # 0.06 s
 
     start = 0
     open_: tuple[int, int] | None = None  # what ends at a cut: it may go on behind it
     for end in [*_cuts(block), len(block)]:
-        found = [(start + a, start + b) for a, b in nupunkt.sent_spans(block[start:end])]
+        spans = [(start + a, start + b) for a, b in nupunkt.sent_spans(block[start:end])]
         if open_ is not None:
-            found[:1] = [(open_[0], found[0][1] if found else open_[1])]
-        open_ = found.pop() if found and end < len(block) else None
-        yield from found
+            spans[:1] = [(open_[0], spans[0][1] if spans else open_[1])]
+        open_ = spans.pop() if spans and end < len(block) else None
+        yield from spans
         start = end
 
 
@@ -89,12 +89,12 @@ def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     while end - start > MAX_CHARACTERS:
         cut = max(text.rfind(c, start, start + MAX_CHARACTERS) for c in " \n\t")
         cut = cut if cut > start else start + MAX_CHARACTERS
-        yield from _stripped(text, start, cut)
+        yield from _strip_span(text, start, cut)
         start = cut
-    yield from _stripped(text, start, end)
+    yield from _strip_span(text, start, end)
 
 
-def _stripped(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _strip_span(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     piece = text[start:end]
     start += len(piece) - len(piece.lstrip())
     end = start + len(piece.strip())

@@ -10,7 +10,7 @@ from clew.errors import InputError
 from clew.text import tokens
 
 
-def halves(text: str, start: int, end: int, depth: int, limit: int) -> list[tuple[int, int]]:
+def halve(text: str, start: int, end: int, depth: int, limit: int) -> list[tuple[int, int]]:
     """Return the (start, end) characters of the parts of text[start:end], in order, without gaps.
 
     Halving i = 1, 2, ... cuts each part of more than `limit` / 2^i tokens in two, the first with
@@ -32,7 +32,7 @@ def halves(text: str, start: int, end: int, depth: int, limit: int) -> list[tupl
     if depth == 0:
         return [(start, end)] if start < end else []
     whole = text[start:end]
-    begins = tokens.starts(whole)
+    begins = tokens.token_starts(whole)
     cuts = [start + int(begins[i]) for i in _cuts(len(begins), depth, limit)]
     readable = end - len(whole.lstrip())
     parts = pairwise(sorted({start, *cuts, end}))

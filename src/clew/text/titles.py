@@ -1,4 +1,4 @@
-"""Tell the title line of a chunk from its text, as models read both: see `normalize.title_head`."""
+"""Split the title line from a chunk's text, as models read both: see `normalize.title_head`."""
 
 import re
 
@@ -13,7 +13,7 @@ _STOPS = tuple(".!?;:,…。！？")
 
 
 def split_title(text: str) -> tuple[str, int]:
-    """Return what the title of `text` names, and where the text behind the title begins.
+    """Return the name in the title of `text`, and where the text behind the title begins.
 
     A first line that is long, that ends like a sentence, or that goes on in lower case on the
     next line is no title: the text then begins at 0. It may begin with what it is about, which
@@ -36,7 +36,7 @@ def _proper_name(title: str) -> str:
 
 
 def _lead_name(text: str) -> str:
-    """Return the name that `text` begins with, if its first words say what that is."""
+    """Return the name that begins `text`, if a definition follows it."""
     lead = text[:_LONGEST]
     for start, end in name_spans(lead):
         if _BEFORE.fullmatch(lead[:start]) and _BEHIND.match(lead, end):

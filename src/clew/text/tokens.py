@@ -43,7 +43,7 @@ def _encoding() -> "tiktoken.Encoding":
 
 
 def count(text: str) -> int:
-    """Return how many tokens `text` has. Markers such as <|endoftext|> are plain text."""
+    """Return the number of tokens of `text`. Markers such as <|endoftext|> are plain text."""
     encode = _encoding().encode_ordinary
     return sum(len(encode(part)) for part in _parts(text))
 
@@ -51,14 +51,14 @@ def count(text: str) -> int:
 def _parts(text: str) -> Iterator[str]:
     """Yield a text as it is, but for long white space, which is divided."""
     begin = 0
-    for found in _WHITE.finditer(text) if len(text) >= _LONG else ():
-        for end in range(found.start() + _LONG, found.end(), _LONG):
+    for match in _WHITE.finditer(text) if len(text) >= _LONG else ():
+        for end in range(match.start() + _LONG, match.end(), _LONG):
             yield text[begin:end]
             begin = end
     yield text[begin:]
 
 
-def at_least(text: str) -> int:
+def count_at_least(text: str) -> int:
     """Return how many tokens `text` has for any model, at the least.
 
     Half of our own count of what is ASCII, and one for eight other characters: `o200k_base`, whose
@@ -69,27 +69,27 @@ def at_least(text: str) -> int:
     return count(_NOT_ASCII.sub(" ", text)) // 2 + others // 8
 
 
-def starts(text: str) -> NDArray[np.int64]:
+def token_starts(text: str) -> NDArray[np.int64]:
     """Return the (n,) character at which each token of `text` begins, ascending.
 
     A character that several tokens share, such as an emoji, starts all of them.
     """
     encoding = _encoding()
-    found, begin = [np.zeros(0, dtype=np.int64)], 0
+    starts, begin = [np.zeros(0, dtype=np.int64)], 0
     while begin < len(text):
         edge = _EDGE.search(text, begin + _BLOCK)
         end = edge.start() if edge else len(text)
         for part in _parts(text[begin:end]):
             tokens = encoding.encode_ordinary(part)
             _, offsets = encoding.decode_with_offsets(tokens)
-            found.append(np.asarray(offsets, dtype=np.int64) + begin)
+            starts.append(np.asarray(offsets, dtype=np.int64) + begin)
             begin += len(part)
-    return np.concatenate(found)
+    return np.concatenate(starts)
 
 
 def truncate(text: str, n_tokens: int) -> str:
     """Return the longest prefix of `text`, cut between tokens, of at most `n_tokens` tokens."""
-    begins = starts(text)
+    begins = token_starts(text)
     if len(begins) <= n_tokens:
         return text
     cut = text[: int(begins[n_tokens])] if n_tokens > 0 else ""

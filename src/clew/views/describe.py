@@ -15,11 +15,9 @@ from clew.algo.links import neighbours
 from clew.algo.topk import positive_top_k
 from clew.display.visible import visible
 from clew.errors import InputError
-from clew.generation import wasted
+from clew.generation import wasted_share
 from clew.index.choose import NOTE, waiting
-from clew.layers.aliases import Proposal, propose
-from clew.snapshot import Snapshot
-from clew.snapshot.layers import TripleLayer
+from clew.layers.aliases import Proposal, propose_merges
 from clew.text.analyze import fold
 from clew.text.keys import name_key
 from clew.types import ENTITY_TYPES, GRAPH, IMPORTED, SOURCES, UNITS, Usage
@@ -48,7 +46,7 @@ def describe_index(
         "layers": describe_layers(snapshot),
         "extraction": _extraction(store, snapshot),
         "links": describe_links(snapshot),
-        "wasted": round(wasted(store), 4),
+        "wasted": round(wasted_share(store), 4),
         "recipe": dict(snapshot.recipe),
         "cost": "unknown" if spent is None else _cost(spent),
         "documents": sorted(store.hashes()),
@@ -109,7 +107,7 @@ def describe_aliases(merged: Mapping[str, str], snapshot: Snapshot) -> dict[str,
     layer = snapshot.layer("entity")
     rows = np.flatnonzero(layer.columns["linkable"] | layer.columns["extracted"])
     keys = layer.ids(rows.tolist())
-    proposals = propose(keys, layer.vectors[rows]) if keys else []
+    proposals = propose_merges(keys, layer.vectors[rows]) if keys else []
     return {
         "merged": dict(merged),
         "names": _merged_names(snapshot, merged),

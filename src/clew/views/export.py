@@ -28,7 +28,7 @@ from clew.display.visible import escaped
 from clew.errors import InputError
 from clew.models.extractors.cooccurrence import FALLBACK, MOST_PAIRS
 from clew.readers.extras import needs
-from clew.text.cells import guarded
+from clew.text.cells import guard
 from clew.text.normalize import collapse
 from clew.text.sections import page_range
 from clew.types import ENTITY_TYPES, GRAPH, IMPORTED
@@ -608,7 +608,7 @@ def _write_table(path: Path, graph: ExportedGraph, *, raw: bool) -> None:
 def _cell(text: str, raw: bool) -> str:  # noqa: FBT001
     """Return a cell of one line, in quotes where it begins with one."""
     text = _told(collapse(text), raw)  # a control character would make the file look binary
-    text = text if raw else guarded(text)
+    text = text if raw else guard(text)
     return '"' + text.replace('"', '""') + '"' if text.startswith('"') else text
 
 

@@ -19,8 +19,8 @@ _FEW, _A_CORE = 16, 4  # processes that are always allowed, and for each core
 _RAY = re.compile(r"ray(?::(//)?[^/]+)?")
 
 
-def workers_of(spec: int | str) -> int | str:
-    """Return a spec of workers as `open_workers` takes it. Raises InputError for what is none."""
+def parse_workers(spec: int | str) -> int | str:
+    """Return a checked spec for `open_workers`. Raises InputError if it is invalid."""
     if isinstance(spec, str) and spec.isdecimal():
         spec = int(spec)
     is_count = isinstance(spec, int) and not isinstance(spec, bool) and spec >= 0
@@ -33,13 +33,13 @@ def workers_of(spec: int | str) -> int | str:
 
 
 def open_workers(spec: int | str, models: Specs) -> Workers | None:
-    """Return workers that load models by name; None where this process is to do all by itself.
+    """Return workers that load models by name, or None if this process does all the work.
 
     `spec` is a number of processes, 0 for one on each core that this process may use, or the
     address of a Ray cluster. Raises InputError, MissingExtra, ModelError where the cluster cannot
     be reached.
     """
-    spec = workers_of(spec)
+    spec = parse_workers(spec)
     if isinstance(spec, str):
         from clew.workers.ray import RayWorkers
 

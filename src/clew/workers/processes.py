@@ -39,14 +39,14 @@ class ProcessWorkers:
     def n(self) -> int:
         return self._n
 
-    def submit(self, task: str, *given: Any) -> _Task:  # noqa: ANN401 -- as the task takes
+    def submit(self, task: str, *arguments: Any) -> _Task:  # noqa: ANN401 -- as the task takes
         """Let a worker do a task; see `clew.index.building.Workers`."""
-        found = _Task(self, task, given)
-        self._waiting[found] = None
-        found.send()
-        return found
+        new_task = _Task(self, task, arguments)
+        self._waiting[new_task] = None
+        new_task.send()
+        return new_task
 
-    def sent(self, task: str, given: tuple[Any, ...]) -> Future[Any]:
+    def send(self, task: str, arguments: tuple[Any, ...]) -> Future[Any]:
         """Send a task to the processes."""
         if self._executor is None:
             self._executor = ProcessPoolExecutor(
@@ -55,15 +55,15 @@ class ProcessWorkers:
                 initializer=_begin,
                 env={"OMP_NUM_THREADS": str(max(1, cores() // self._n))},
             )
-        return self._executor.submit(tasks.run, self._specs, task, given)  # type: ignore[no-any-return]  # loky has no types
+        return self._executor.submit(tasks.run, self._specs, task, arguments)  # type: ignore[no-any-return]  # loky has no types
 
-    def done(self, task: _Task) -> None:
+    def forget(self, task: _Task) -> None:
         """Forget a task that has its result."""
         self._waiting.pop(task, None)
         self._ends = 0
 
-    def begin_again(self, error: BrokenExecutor) -> None:
-        """Replace the processes, one of which ended, and send again what had not come back."""
+    def restart(self, error: BrokenExecutor) -> None:
+        """Replace the processes after one of them ended, and send unfinished tasks again."""
         self._ends += 1
         if self._ends == _TRIES:
             self.close()
@@ -77,7 +77,7 @@ class ProcessWorkers:
                 each.send()
 
     def close(self) -> None:
-        """End the processes, and what they have at hand."""
+        """End the processes and their tasks."""
         self._waiting.clear()
         self._ends = 0
         self._end()
@@ -91,14 +91,14 @@ class ProcessWorkers:
 class _Task:
     """A task, wherever it is done."""
 
-    def __init__(self, workers: ProcessWorkers, name: str, given: tuple[Any, ...]) -> None:
+    def __init__(self, workers: ProcessWorkers, name: str, arguments: tuple[Any, ...]) -> None:
         self._workers = workers
         self._name = name
-        self._given = given
+        self._given = arguments
         self._future: Future[Any] = Future()
 
     def send(self) -> None:
-        self._future = self._workers.sent(self._name, self._given)
+        self._future = self._workers.send(self._name, self._given)
 
     def has_result(self) -> bool:
         return self._future.done() and not isinstance(self._future.exception(), BrokenExecutor)
@@ -109,12 +109,12 @@ class _Task:
     def result(self) -> Any:  # noqa: ANN401 -- as the task returns
         while True:
             try:
-                found = self._future.result()
+                result = self._future.result()
             except BrokenExecutor as error:
-                self._workers.begin_again(error)
+                self._workers.restart(error)
             else:
-                self._workers.done(self)
-                return found
+                self._workers.forget(self)
+                return result
 
 
 def _begin() -> None:

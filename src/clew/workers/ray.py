@@ -39,7 +39,7 @@ class RayWorkers:
         "ray" is that of this machine, "ray:HOST:PORT" one of which this machine is a node, and
         "ray://HOST:PORT" another one, through its Ray client server.
         """
-        self._ray, self._address, self._was_there = connected(spec)
+        self._ray, self._address, self._was_there = connect(spec)
         self._looked = self._seen = time.monotonic()
         self._n = int(self._ray.cluster_resources().get("CPU", 0))
         if not self._n:
@@ -51,11 +51,11 @@ class RayWorkers:
     def n(self) -> int:
         return self._n
 
-    def submit(self, task: str, *given: Any) -> _Task:  # noqa: ANN401 -- as the task takes
+    def submit(self, task: str, *arguments: Any) -> _Task:  # noqa: ANN401 -- as the task takes
         """Let a worker do a task; see `clew.index.building.Workers`."""
-        return _Task(self, self._ray, self._run.remote(self._named, task, given))
+        return _Task(self, self._ray, self._run.remote(self._named, task, arguments))
 
-    def look(self) -> None:
+    def check_head(self) -> None:
         """Look for the head of the cluster, now and then.
 
         Raises ModelError where it has been gone for a while.
@@ -82,18 +82,18 @@ class RayWorkers:
 
 
 @dataclass(frozen=True, slots=True)
-class _Failed:
-    """What a task returns instead of an error: those that are raised Ray writes on stderr."""
+class _TaskError:
+    """The result of a failed task, since Ray writes raised errors on stderr."""
 
     error: ClewError
 
 
-def _run(specs: Specs, task: str, given: Sequence[Any]) -> Any:  # noqa: ANN401 -- as the task returns
+def _run(specs: Specs, task: str, arguments: Sequence[Any]) -> Any:  # noqa: ANN401 -- as the task returns
     """Do a task on a node."""
     try:
-        return tasks.run(specs, task, given)
+        return tasks.run(specs, task, arguments)
     except ClewError as error:
-        return _Failed(error)
+        return _TaskError(error)
 
 
 class _Task:
@@ -110,10 +110,10 @@ class _Task:
 
     def result(self) -> Any:  # noqa: ANN401 -- as the task returns
         try:
-            self._workers.look()
+            self._workers.check_head()
             while not self._is_ready(LOOK_S):
-                self._workers.look()
-            found = self._ray.get(self._reference)
+                self._workers.check_head()
+            result = self._ray.get(self._reference)
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause from error
         except (self._ray.exceptions.RayError, ConnectionError) as error:
@@ -121,9 +121,9 @@ class _Task:
                 f"the Ray cluster did not do its work ({first_sentence(error)}): see 'ray status',"
                 f" and run the same command again, which goes on"
             ) from error
-        if isinstance(found, _Failed):
-            raise found.error
-        return found
+        if isinstance(result, _TaskError):
+            raise result.error
+        return result
 
     def _is_ready(self, seconds: float) -> bool:
         """Wait so long for the task's end, which may be an error."""
@@ -132,13 +132,13 @@ class _Task:
 
     def _has_result(self) -> bool:
         try:
-            self._is_well = not isinstance(self._ray.get(self._reference), _Failed)
+            self._is_well = not isinstance(self._ray.get(self._reference), _TaskError)
         except (self._ray.exceptions.RayError, ConnectionError):
             self._is_well = False
         return self._is_well
 
 
-def connected(spec: str) -> tuple[Any, str, bool]:
+def connect(spec: str) -> tuple[Any, str, bool]:
     """Return Ray, the address of the cluster that a spec names, and whether it was joined before.
 
     Raises MissingExtra, and ModelError where the cluster cannot be reached.
@@ -153,7 +153,7 @@ def connected(spec: str) -> tuple[Any, str, bool]:
         address = _address(spec)
         if not was_there:
             _reach(address)
-            with _kept_handler():
+            with _keep_handler():
                 ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
             _be_silent(ray)
         ray.cluster_resources()
@@ -181,8 +181,8 @@ def _address(spec: str) -> str:
 
 
 @contextmanager
-def _kept_handler() -> Iterator[None]:
-    """Leave SIGTERM to whoever had it before the block: Ray would end this process at once."""
+def _keep_handler() -> Iterator[None]:
+    """Keep the SIGTERM handler from before the block, since Ray's ends this process."""
     before = signal.getsignal(signal.SIGTERM)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Models whose work is done by workers, in parts of the texts that they are given."""
+"""Models whose work is done by workers, each on a part of the texts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def spread_embedder(inner: Embedder, workers: Workers) -> Embedder:
 
 
 def spread_extractor(inner: Extractor, by: str, workers: Workers) -> Extractor:
-    """Return an extractor by rules, those that `by` names, whose texts workers read."""
+    """Return an extractor whose rules, named by `by`, run in workers."""
     return _SpreadExtractor(inner, by, workers)
 
 
@@ -43,7 +43,7 @@ class _SpreadEmbedder(AroundEmbedder):
     def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:
         if kind != "document" or len(texts) < _FEW:
             return self.inner.embed(texts, kind=kind)
-        return np.concatenate(_done(self.workers, "names", (), texts))
+        return np.concatenate(_run_parts(self.workers, "names", (), texts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +67,15 @@ class _SpreadExtractor:
     def extract(self, texts: Sequence[str]) -> list[Extraction]:
         if len(texts) < _FEW:
             return self.inner.extract(texts)
-        parts = _done(self.workers, "triples", (self.by,), texts)
+        parts = _run_parts(self.workers, "triples", (self.by,), texts)
         return [each for part in parts for each in part]
 
 
-def _done(workers: Workers, task: str, given: tuple[Any, ...], texts: Sequence[str]) -> list[Any]:
-    """Return what workers make of the texts, a part for each, in order."""
+def _run_parts(
+    workers: Workers, task: str, arguments: tuple[Any, ...], texts: Sequence[str]
+) -> list[Any]:
+    """Return the workers' results for the texts, a part for each worker, in order."""
     size = -(-len(texts) // workers.n)
     parts = [list(texts[begin : begin + size]) for begin in range(0, len(texts), size)]
-    pending = [workers.submit(task, *given, part) for part in parts]
+    pending = [workers.submit(task, *arguments, part) for part in parts]
     return [each.result() for each in pending]

@@ -1,4 +1,4 @@
-"""What a worker does. Its models are loaded by the first task, and stay for those that follow."""
+"""The tasks of a worker, which loads its models at the first task."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.index import check_recipe, model_recipe
 from clew.index.building import Rows, rows_of
-from clew.layers.vectors import embedded_names
+from clew.layers.vectors import embed_names
 from clew.loading import Specs, load_extractor, load_models
 from clew.models.metered import Meter
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from clew.types import Document, Extraction, Scalar
 
 
-def run(specs: Specs, task: str, given: Sequence[Any]) -> Any:  # noqa: ANN401 -- as the task returns
+def run(specs: Specs, task: str, arguments: Sequence[Any]) -> Any:  # noqa: ANN401 -- as the task returns
     """Do a task with the models that are named."""
-    return _TASKS[task](_models(specs), *given)
+    return _TASKS[task](_models(specs), *arguments)
 
 
 @lru_cache(maxsize=1)
@@ -39,11 +39,11 @@ def _rows(models: Models, documents: Sequence[Document], recipe: Mapping[str, Sc
 
 def _names(models: Models, keys: Sequence[str]) -> NDArray[np.float32]:
     """Return the (n, d) vectors of entity names."""
-    return embedded_names(keys, models.embedder)
+    return embed_names(keys, models.embedder)
 
 
 def _triples(models: Models, by: str, texts: Sequence[str]) -> list[Extraction]:
-    """Return what rules extract from each text."""
+    """Return the extraction of each text by rules."""
     extractor = load_extractor(by, models.tagger)
     assert extractor is not None  # noqa: S101 -- nobody asks for triples by an LLM here
     return extractor.extract(texts)

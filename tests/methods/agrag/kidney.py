@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from clew import steps
-from clew.layers.statistical import Statistical, statistical
+from clew.layers.statistical import StatisticalEntities, statistical_entities
 from clew.methods.agrag.view import AgragView, graph_of, view_of
 from clew.testing import models
 from clew.text.keys import name_key
@@ -43,7 +43,7 @@ class Look:
     """A view, and the statistical entities behind it, with nodes by name."""
 
     view: AgragView
-    found: Statistical
+    found: StatisticalEntities
 
     def node(self, name):
         """Return the node of an entity of either kind by its key, or of a chunk by its id."""
@@ -68,7 +68,7 @@ def look(
     **counted,
 ):
     """Return what a method with these settings sees."""
-    found = statistical(snapshot, models().embedder, **counted)
+    found = statistical_entities(snapshot, models().embedder, **counted)
     graph = graph_of(snapshot, found, entities=entities, contains=contains, verbatim=verbatim)
     asked = steps.read_query(models(), question)
     hybrid = steps.hybrid_scores(snapshot, asked)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew import steps
-from clew.algo.mcmi import Joined
+from clew.algo.mcmi import JoinedNode
 from clew.algo.steiner import steiner_tree
 from clew.errors import BudgetSpent, InputError
 from clew.methods import load
@@ -477,8 +477,8 @@ def test_a_limit_that_everything_is_below_is_no_number(snapshot):
     node, to = look.node("tumors"), look.node("kidney")
     scores = np.zeros(look.view.graph.adjacency.shape[0])
     added = [
-        Joined(to, tree.nodes[0], 0.25, 0.5, 0.5, 0.75),
-        Joined(node, to, 1, 0.5, 2.0, math.inf),
+        JoinedNode(to, tree.nodes[0], 0.25, 0.5, 0.5, 0.75),
+        JoinedNode(node, to, 1, 0.5, 2.0, math.inf),
     ]
     mapped = Mapped(((0, 0.5),), (0,))
     found = FoundSubgraph(look.view, mapped, terminals, scores, tree, added)

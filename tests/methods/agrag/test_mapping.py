@@ -78,7 +78,7 @@ def stated(cosines, scores, chunks=None, sources=None, near=None):
     pairs = [(row, chunk) for row, each in enumerate(chunks) for chunk in each]
     rows, columns_of_link = np.array(pairs).T
     link = csr_array((np.ones(len(pairs)), (rows, columns_of_link)), shape=(len(cosines), n))
-    return Snapshot(layers["document"], layers, {("triple", "chunk"): StoredLink.of(link)})
+    return Snapshot(layers["document"], layers, {("triple", "chunk"): StoredLink.from_matrix(link)})
 
 
 QUERY = steps.Query("Who built the ship?", np.array([1.0, 0.0], dtype=np.float32), None)

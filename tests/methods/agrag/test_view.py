@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 from clew import steps
 from clew.algo.links import StoredLink
-from clew.layers.statistical import Statistical
+from clew.layers.statistical import StatisticalEntities
 from clew.methods.agrag.view import graph_of, view_of
 from clew.snapshot import Snapshot
 from tests.methods.memory import Rows
@@ -66,14 +66,16 @@ def snapshot():
         ("chunk", "unit"): matrix({(MENTIONS[u][1], u) for u in units}, (4, len(units))),
         ("unit", "entity"): matrix({(u, MENTIONS[u][0]) for u in units}, (len(units), n)),
     }
-    return Snapshot(None, layers, {pair: StoredLink.of(link) for pair, link in links.items()})
+    return Snapshot(
+        None, layers, {pair: StoredLink.from_matrix(link) for pair, link in links.items()}
+    )
 
 
 def counted(synonyms=SYNONYMS):
     both_ways = synonyms | {(b, a): cosine for (a, b), cosine in synonyms.items()}
     said = [where[chunk] for *_, where in TRIPLES for chunk in sorted(where)]
     n = len(ENTITIES)
-    return Statistical(
+    return StatisticalEntities(
         names=["Straw", "Steady hand"],
         vectors=vectors(TERMS),
         entities=matrix(SALIENT, (n, 4)),
@@ -256,9 +258,9 @@ def test_an_edge_costs_the_same_from_both_ends():
         "triple": Rows(range(two.sum()), range(two.sum()), columns, drawn[n:]),
     }
     said = matrix({(row, 0) for row in range(two.sum())}, (two.sum(), 1))
-    index = Snapshot(None, layers, {("triple", "chunk"): StoredLink.of(said)})
+    index = Snapshot(None, layers, {("triple", "chunk"): StoredLink.from_matrix(said)})
     alike = np.triu(random.random((n, n)) < 0.3, 1).astype(np.float32)
-    given = Statistical(
+    given = StatisticalEntities(
         names=[],
         vectors=drawn[:0],
         entities=matrix({}, (n, 1)),

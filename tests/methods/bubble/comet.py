@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from clew import index, steps
 from clew.generation import open_snapshot
-from clew.layers.extractions import Extracted, graph_batch
+from clew.layers.extractions import ChunkExtraction, build_graph_batch
 from clew.methods.bubble.view import BubbleView, view_of
 from clew.store.embedded import EmbeddedStore
 from clew.testing import models
@@ -53,7 +53,7 @@ def indexed(texts=TEXTS, triples=TRIPLES, source="llm"):
         )
         snapshot.close()
         made = [
-            Extracted(
+            ChunkExtraction(
                 chunks[name],
                 source,
                 Extraction(
@@ -66,7 +66,7 @@ def indexed(texts=TEXTS, triples=TRIPLES, source="llm"):
             )
             for name, rows in triples.items()
         ]
-        store.commit(graph_batch(made, models(), store.unnamed), ())
+        store.commit(build_graph_batch(made, models(), store.unnamed), ())
         index.finish(store, lambda: models().embedder)
         snapshot = open_snapshot(store)
         yield snapshot

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.algo.bubble import Piece, Ranked
+from clew.algo.bubble import Piece, RankedPiece
 from clew.asking.context import build_context
 from clew.methods.bubble.analysis import Concept
 from clew.methods.bubble.anchors import AnchorGroup
@@ -30,7 +30,7 @@ def graph():
 
 
 def ranked(graph, *names, covers=(True,), score=1.0, kind="inter"):
-    return Ranked(Piece(graph.nodes(*names), (), kind), score, 0.5, 0.25, covers)
+    return RankedPiece(Piece(graph.nodes(*names), (), kind), score, 0.5, 0.25, covers)
 
 
 def group(graph, concept, weight, *, latent=False, **nodes):
@@ -336,7 +336,8 @@ def searches(draw, graph):
     nodes = st.integers(0, n_entities + n_triples - 1)
     drawn = draw(st.lists(st.frozensets(nodes, min_size=1, max_size=5), max_size=4))
     pieces = [
-        Ranked(Piece(tuple(sorted(each)), (), "inter"), 1.0, 0.5, 0.0, (True,)) for each in drawn
+        RankedPiece(Piece(tuple(sorted(each)), (), "inter"), 1.0, 0.5, 0.0, (True,))
+        for each in drawn
     ]
     chosen = draw(st.permutations(range(len(pieces))))[: draw(st.integers(0, len(pieces)))]
     grown = []

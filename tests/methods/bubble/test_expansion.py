@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from clew import steps
-from clew.algo.subdivided import subdivided
+from clew.algo.subdivided import subdivide
 from clew.errors import BudgetSpent
 from clew.methods.bubble.expansion import Grown, Said, grow
 from clew.methods.bubble.view import BubbleView
@@ -436,7 +436,7 @@ def hub():
     triples = Lines(range(n), range(n), vectors=vectors)
     snapshot = Snapshot(triples, {"triple": triples}, {})
     subjects = np.zeros(n, dtype=np.int32)
-    graph = subdivided(n + 1, subjects, np.arange(1, n + 1, dtype=np.int32))
+    graph = subdivide(n + 1, subjects, np.arange(1, n + 1, dtype=np.int32))
     CountingView.sizes.clear()
     return CountingView(snapshot, steps.Query("hub?", vectors[7], None), graph)
 

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from clew.cli import main
 from clew.store.opening import folder_of
-from clew.store.postgres.address import parse
+from clew.store.postgres.address import parse_address
 from tests.cli.conftest import ARTICLES, open_with_doubles
 
 
@@ -39,7 +39,7 @@ def test_each_command_does_its_work(run, s3_address):
     assert "Archer" in run("search", "Who built the Fram?", "--index", s3_address).output
     assert len(run("list", "--index", s3_address).output.splitlines()) == len(ARTICLES)
     shown = json.loads(run("show", "--index", s3_address, "--json").output)
-    assert shown["folder"] == parse(s3_address).shown
+    assert shown["folder"] == parse_address(s3_address).shown
     assert run("remove", "*quest.md", "--index", s3_address).exit_code == 0
     compacted = json.loads(run("compact", "--index", s3_address, "--json").output)
     assert compacted["size_bytes"] > 100_000
@@ -57,7 +57,7 @@ def test_check_looks_at_every_byte(run, s3_address, postgres):
     """Of the database and of the storage; what cannot be mended here, another tool restores."""
     assert "every byte is as it was written" in run("check", "--index", s3_address).output
     assert "every byte" in run("check", "--repair", "--index", s3_address).output
-    schema = parse(s3_address).schema
+    schema = parse_address(s3_address).schema
     postgres.psql(f'UPDATE "{schema}".document SET text = title WHERE row = 0')  # noqa: S608
     result = run("check", "--index", s3_address)
     assert result.exit_code == 1
@@ -71,7 +71,7 @@ def test_check_looks_at_every_byte(run, s3_address, postgres):
 def test_backups_are_those_of_the_database(run, s3_address, tmp_path):
     """`clew backup` says by what."""
     said = failed(run("backup", tmp_path / "b.tar.gz", "--index", s3_address))
-    assert f"pg_dump --schema '\"{parse(s3_address).schema}\"'" in said
+    assert f"pg_dump --schema '\"{parse_address(s3_address).schema}\"'" in said
     assert not (tmp_path / "b.tar.gz").exists()
 
 

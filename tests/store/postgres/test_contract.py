@@ -2,7 +2,7 @@
 
 import pytest
 
-from clew.store.postgres.address import parse
+from clew.store.postgres.address import parse_address
 from clew.store.postgres.store import PostgresStore
 from clew.testing import StoreContract
 
@@ -10,10 +10,10 @@ from clew.testing import StoreContract
 class TestPostgres(StoreContract):
     @pytest.fixture
     def open_store(self, address):
-        return lambda: PostgresStore.create(parse(address), self.recipe)
+        return lambda: PostgresStore.create(parse_address(address), self.recipe)
 
 
 class TestPostgresAndS3(StoreContract):
     @pytest.fixture
     def open_store(self, s3_address):
-        return lambda: PostgresStore.create(parse(s3_address), self.recipe)
+        return lambda: PostgresStore.create(parse_address(s3_address), self.recipe)

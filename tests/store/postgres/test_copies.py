@@ -1,6 +1,7 @@
 """Copies of objects on this disk: bounded, mended, and never what an index depends on."""
 
 import os
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 import clew
 from clew.errors import DamagedIndex, InputError
 from clew.generation import compact
-from clew.store.postgres.address import parse
+from clew.store.postgres.address import cache_root, parse_address
 from clew.store.postgres.store import PostgresStore
 from clew.store.segments import SUFFIX
 from clew.testing import models
@@ -21,7 +22,7 @@ from tests.store.postgres import writers
 
 
 def opened(address):
-    return PostgresStore.create(parse(address), RECIPE)
+    return PostgresStore.create(parse_address(address), RECIPE)
 
 
 def commit(store, first, n=4):
@@ -30,7 +31,7 @@ def commit(store, first, n=4):
 
 def copies(address):
     """Return the copies of an index, by their names."""
-    found = parse(address).folder.glob(f"*/*/*{SUFFIX}")
+    found = parse_address(address).folder.glob(f"*/*/*{SUFFIX}")
     return {f"{path.parent.name}/{path.name}": path for path in sorted(found)}
 
 
@@ -116,7 +117,7 @@ def test_copies_are_bounded(large):
         assert index.search("Who crossed Bakken?").hits
     found = copies(large).values()
     assert size(found) <= (1 << 20) + max(path.stat().st_size for path in found)
-    with PostgresStore(parse(large)) as store:
+    with PostgresStore(parse_address(large)) as store:
         compact(store)
     writers.check_objects(large)
 
@@ -153,3 +154,16 @@ def test_what_is_computed_is_shared(address, monkeypatch, tmp_path):
         assert {name for name in copies(address) if name.startswith("cached/")} <= shared
     with clew.open(address, models=models()) as index:
         assert index.check() == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other folders")
+def test_copies_are_where_the_system_keeps_such_files(monkeypatch, tmp_path):
+    """A user who moved the cache is obeyed, and no variable of another system counts."""
+    monkeypatch.delenv("CLEW_CACHE", raising=False)
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "other"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_root() == tmp_path / "clew"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache_root() == Path.home() / ".cache" / "clew"
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "chosen"))
+    assert cache_root() == tmp_path / "chosen"

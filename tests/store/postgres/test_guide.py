@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from clew.cli import main
 from clew.store.postgres import objects
-from clew.store.postgres.address import parse
+from clew.store.postgres.address import parse_address
 from tests.cli.conftest import open_with_doubles
 from tests.docs.pages import ROOT, blocks
 
@@ -31,7 +31,7 @@ def test_its_commands_run(s3_address, monkeypatch):
     for line in commands():
         words = shlex.split(line)[1:]
         place = next(word for word in words if word.startswith("postgresql://"))
-        assert parse(place).schema == "clew_polar"
+        assert parse_address(place).schema == "clew_polar"
         here = s3_address if "objects=" in place else bare
         result = CliRunner().invoke(
             main, [here if word == place else word for word in words], obj=open_with_doubles

@@ -14,8 +14,8 @@ from clew.server.jobs.queue import JobQueue
 from clew.server.keys import KeyOptions, Keys
 from clew.server.process_locks import ProcessLock, is_alive
 from clew.server.spending import KeySpending
-from clew.store.opening import folder_of, shown
-from clew.store.postgres.connection import Lost
+from clew.store.opening import describe_place, folder_of
+from clew.store.postgres.connection import ConnectionLost
 
 BASE = "http://localhost:8765"
 API = "/api/v1"
@@ -118,7 +118,9 @@ def test_while_postgresql_is_away(homes, monkeypatch):
         assert client.get(f"{API}/indexes", headers=headers).status_code == 200
 
         def away(*_):
-            raise Lost(f"PostgreSQL does not answer at {shown(homes[0])} (gone): try again")
+            raise ConnectionLost(
+                f"PostgreSQL does not answer at {describe_place(homes[0])} (gone): try again"
+            )
 
         monkeypatch.setattr("clew.server.indexes.Indexes.list_folders", away)
         reply = client.get(f"{API}/indexes/notes", headers=headers)

@@ -11,7 +11,7 @@ from clew import index
 from clew.errors import StoreError
 from clew.generation import compact
 from clew.store.postgres import connection, objects
-from clew.store.postgres.address import parse
+from clew.store.postgres.address import parse_address
 from clew.store.postgres.store import PostgresStore
 from clew.testing import models, small_documents
 from tests.index.build import MODELS, RECIPE, is_one_sentence
@@ -45,7 +45,7 @@ def address(postgres, database, storage, s3_address):
 
 
 def opened(address):
-    return PostgresStore.create(parse(address), RECIPE)
+    return PostgresStore.create(parse_address(address), RECIPE)
 
 
 def commit(store, first, n=2):
@@ -125,11 +125,11 @@ def test_questions_while_the_storage_is_down(address, storage):
     storage.cut()
     with clew.open(address, models=models()) as found:
         assert found.search("Who crossed Bakken?").hits
-        kept = set(parse(address).folder.glob("*/cached/*"))
+        kept = set(parse_address(address).folder.glob("*/cached/*"))
         assert kept
     with clew.open(address, models=models()) as found:
         assert found.search("Who crossed Bakken?").hits
-    assert kept <= set(parse(address).folder.glob("*/cached/*"))
+    assert kept <= set(parse_address(address).folder.glob("*/cached/*"))
 
 
 def test_storage_that_never_answers(address, storage, monkeypatch):

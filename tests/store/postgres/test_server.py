@@ -8,7 +8,7 @@ import pytest
 
 import clew
 from clew.errors import IndexLocked, StoreError
-from clew.store.postgres.address import parse
+from clew.store.postgres.address import parse_address
 from clew.store.postgres.connection import Connection
 from clew.store.postgres.store import PostgresStore
 from clew.testing import models, small_documents
@@ -139,7 +139,7 @@ def end_lease(server):
 
     def end(address):
         locks = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'"
-        with closing(Connection(parse(address))) as session:
+        with closing(Connection(parse_address(address))) as session:
             assert session.execute(locks).fetchall() == [(True,)]
         time.sleep(0.2)
 
@@ -152,7 +152,7 @@ def commit(store, number):
 
 
 def opened(address):
-    return PostgresStore.create(parse(address), RECIPE)
+    return PostgresStore.create(parse_address(address), RECIPE)
 
 
 def test_a_lost_lease_ends_a_writer(new, end_lease):

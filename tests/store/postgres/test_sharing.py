@@ -7,7 +7,7 @@ import pytest
 
 import clew
 from clew.errors import IndexLocked, StoreError
-from clew.store.postgres.address import parse
+from clew.store.postgres.address import parse_address
 from clew.store.postgres.connection import Connection
 from clew.store.postgres.store import PostgresStore
 from clew.testing import models, small_documents
@@ -18,7 +18,7 @@ from tests.store.postgres.conftest import index_address
 
 
 def opened(address):
-    return PostgresStore.create(parse(address), RECIPE)
+    return PostgresStore.create(parse_address(address), RECIPE)
 
 
 def commit(store, first, n=1):
@@ -31,10 +31,10 @@ def drop(address):
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
         " WHERE application_name = 'clew' AND pid <> pg_backend_pid()"
     )
-    with closing(Connection(parse(address))) as session:
+    with closing(Connection(parse_address(address))) as session:
         session.execute(readers)
         session.execute("SET lock_timeout = '5s'")
-        session.execute(f'DROP SCHEMA "{parse(address).schema}" CASCADE')
+        session.execute(f'DROP SCHEMA "{parse_address(address).schema}" CASCADE')
 
 
 def test_the_second_writer_is_told_at_once(address):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import clew
 from clew.errors import InputError, StoreError
 from clew.store import opening
-from clew.store.postgres.address import parse
-from clew.store.postgres.connection import Connection, given_back, kept
+from clew.store.postgres.address import parse_address
+from clew.store.postgres.connection import Connection, from_database, to_database
 from clew.testing import models
 from clew.types import Document
 from tests.index.build import contents, is_one_sentence
@@ -24,9 +24,9 @@ marked = st.text(st.sampled_from(["\0", MARK, "\ue401", "\ue402", "a", "\U0010ff
 @given(marked | st.text())
 def test_any_text_comes_back(text):
     """What is kept has no NUL and is given back as it was; two texts are never kept as one."""
-    assert "\0" not in kept(text)
-    assert given_back(kept(text)) == text
-    assert (kept(text) == text) == ("\0" not in text and MARK not in text)
+    assert "\0" not in to_database(text)
+    assert from_database(to_database(text)) == text
+    assert (to_database(text) == text) == ("\0" not in text and MARK not in text)
 
 
 def test_any_text_comes_back_from_the_server(address):
@@ -41,7 +41,7 @@ def test_any_text_comes_back_from_the_server(address):
         "",
         "'\"\\%s?",
     ]
-    with closing(Connection(parse(address))) as session:
+    with closing(Connection(parse_address(address))) as session:
         for text in texts:
             assert session.execute("SELECT ?::text", (text,)).fetchall() == [(text,)]
 
@@ -89,13 +89,13 @@ def test_a_password_is_for_libpq_alone(password, host):
         f"postgresql://:{query}@{host}/db/i?objects=s3://b/p",
         f"postgresql://u@{host}/db/i?password={query}&objects=s3://b/p",
     ):
-        found = parse(text)
+        found = parse_address(text)
         told = psycopg.conninfo.conninfo_to_dict(found.database)
         assert told["password"] == password
         assert told["dbname"] == "db"
         for shown in (found.shown, repr(found), str(found.folder)):
             assert "s3cr3t" not in shown
-        again = parse(found.shown)
+        again = parse_address(found.shown)
         assert (again.index, again.shown, again.folder) == (found.index, found.shown, found.folder)
 
 
@@ -106,7 +106,7 @@ def test_a_raw_password_is_never_told(password, host, path):
     """It is taken where it is clear, and what is not is refused in a sentence without it."""
     text = f"postgresql://u:{password}@{host}{path}"
     try:
-        found = parse(text)
+        found = parse_address(text)
     except InputError as error:
         said = str(error)
     else:
@@ -121,7 +121,7 @@ def test_a_raw_password_is_never_told(password, host, path):
 def test_any_text_is_an_address_or_refused(text, query):
     """Nothing but InputError comes of what is no address."""
     try:
-        found = parse(f"postgresql://{text}{query}")
+        found = parse_address(f"postgresql://{text}{query}")
     except InputError:
         return
     assert found.index
@@ -135,7 +135,7 @@ def test_any_text_is_an_address_or_refused(text, query):
 def test_what_is_no_address(text):
     """It is said which form one has."""
     with pytest.raises(InputError, match="an address of PostgreSQL is") as caught:
-        parse(text)
+        parse_address(text)
     assert "p%00" not in str(caught.value)
 
 

@@ -14,7 +14,7 @@ from clew.cli import main
 from clew.errors import IndexLocked
 from clew.models.ledger import Request
 from clew.store.postgres import objects as storage
-from clew.store.postgres.address import parse
+from clew.store.postgres.address import parse_address
 from clew.store.postgres.catalogue import PostgresCatalogue, object_of
 from clew.store.postgres.connection import Connection
 from clew.store.postgres.store import PostgresStore
@@ -34,7 +34,7 @@ _PASSED_ON = ("AWS_", "CLEW_")
 def build(address, state):
     """Bring the index at an address to a state of the corpus, as `clew index` would."""
     wanted = documents(state, N_DOCUMENTS)
-    with PostgresStore.create(parse(address), RECIPE) as store:
+    with PostgresStore.create(parse_address(address), RECIPE) as store:
         lock(store)
         gone = sorted(set(store.hashes()) - {document.id for document in wanted})
         if gone:
@@ -73,7 +73,7 @@ def build_until(address, state, step):
     places = [
         *((storage.Objects, name) for name in ("put", "delete")),
         *((PostgresCatalogue, name) for name in notes),
-        *((PostgresStore, name) for name in ("_committed", "_sweep")),
+        *((PostgresStore, name) for name in ("_after_commit", "_sweep")),
     ]
     calls = deadly(step, *(getattr(owner, name) for owner, name in places))
     for (owner, name), call in zip(places, calls, strict=True):
@@ -130,22 +130,22 @@ def read_often(address, expected):
 
 def recorded(address):
     """Return the keys of the replies that the ledger of an index has."""
-    with closing(Connection(parse(address))) as session:
+    with closing(Connection(parse_address(address))) as session:
         there = "SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename = 'call'"
-        if not session.execute(there, (parse(address).schema,)).fetchall():
+        if not session.execute(there, (parse_address(address).schema,)).fetchall():
             return set()
         return {bytes(key).hex() for (key,) in session.execute("SELECT key FROM call").fetchall()}
 
 
 def left(address):
     """Return what an index holds."""
-    with PostgresStore(parse(address)) as store:
+    with PostgresStore(parse_address(address)) as store:
         return contents(store), store.hashes(), store.generation
 
 
 def check_whole(address):
     """Check that an index is whole, if it is one, and that its objects are there."""
-    with closing(PostgresCatalogue(parse(address))) as catalogue:
+    with closing(PostgresCatalogue(parse_address(address))) as catalogue:
         if not catalogue.is_made():
             return
     held, hashes, _ = left(address)
@@ -158,10 +158,10 @@ def check_objects(address):
 
     What can be computed again is named before it is there, and may be missing.
     """
-    place, catalogue = parse(address), PostgresCatalogue(parse(address))
+    place, catalogue = parse_address(address), PostgresCatalogue(parse_address(address))
     with closing(catalogue):
         named = {object_of(segment.name) for segment in catalogue.segments()}
-        cached = {f"cached/{name}-{n:06d}.safetensors" for name, n in catalogue.cached()}
+        cached = {f"cached/{name}-{n:06d}.safetensors" for name, n in catalogue.list_cached()}
         objects, prefix = (catalogue.meta(name) for name in ("objects", "identity"))
     there = "://" in objects
     store = from_url(objects, client_options={"allow_http": True}) if there else LocalStore(objects)
@@ -174,5 +174,5 @@ def check_objects(address):
 def resume(address, state):
     """Go on where a killed run ended; whoever writes sweeps what it left behind."""
     build(address, state)
-    with PostgresStore(parse(address)) as store:
+    with PostgresStore(parse_address(address)) as store:
         lock(store)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from clew.evaluate.figures.picture import PICTURE_SECTIONS, Picture
 from clew.evaluate.tables import cells
 from clew.evaluate.tables.cells import Rows
-from clew.text.counted import counted
+from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
     from clew.evaluate.report import Report
@@ -64,9 +64,9 @@ def sections(report: Report, pictures: Sequence[Picture] = (), remark: str = "")
 
 def _measured(report: Report, remark: str) -> Section:
     dataset = report.dataset
-    questions = counted(dataset.n_questions, "question")
-    documents = counted(dataset.n_documents, "document")
-    settings = counted(len(report.settings), "setting")
+    questions = format_count(dataset.n_questions, "question")
+    documents = format_count(dataset.n_documents, "document")
+    settings = format_count(len(report.settings), "setting")
     said = [f"{dataset.name}: {questions} over {documents}, asked of {settings}."]
     if report.headline:
         said.append(f"Settings are compared by {report.headline}.")

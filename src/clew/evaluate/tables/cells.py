@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from clew.display.visible import visible
 from clew.evaluate.report import TESTED_ANSWER, Report
 from clew.evaluate.summary import Estimate, Group, Spending, Summary
-from clew.text.counted import counted
+from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
     from clew.evaluate.datasets import About
@@ -189,7 +189,7 @@ def notes(report: Report) -> Iterator[str]:
     for summary in report.summaries:
         yield from _failures(summary, report.dataset.n_questions)
         for note, n in islice(summary.notes.items(), _MOST_NOTES):
-            yield f"{summary.label}: {note} ({counted(n, 'question')})"
+            yield f"{summary.label}: {note} ({format_count(n, 'question')})"
         if len(summary.notes) > _MOST_NOTES:
             yield f"{summary.label}: other notes, in the JSON: {len(summary.notes) - _MOST_NOTES}"
         yield from _recorded(summary)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from clew.display.columns import align
 from clew.evaluate.tables import cells
-from clew.text.counted import counted
+from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
     from clew.evaluate.report import Report
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 def render(report: Report) -> str:
     """Return the report as text; every score is between 0 and 1."""
     dataset, summaries, headline = report.dataset, report.summaries, report.headline
-    questions = counted(dataset.n_questions, "question")
-    documents = counted(dataset.n_documents, "document")
+    questions = format_count(dataset.n_questions, "question")
+    documents = format_count(dataset.n_documents, "document")
     blocks = [
         [f"{dataset.name}: {questions}, {documents}"],
         _aligned(cells.means(report, "ranking", cells.ranking_metrics(report))),
@@ -35,9 +36,4 @@ def render(report: Report) -> str:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The first column to the left, the others to the right."""
-    rows = [list(map(cells.printable, row)) for row in rows]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
-    ]
+    return align([list(map(cells.printable, row)) for row in rows])

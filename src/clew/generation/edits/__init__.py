@@ -1,4 +1,4 @@
-"""What became of a generation's rows since it was put together, found from what was touched.
+"""Find the edits between a generation and its base from the documents that were touched.
 
 The rows of a later generation are those of an earlier one, but for some that went and some that
 came. Which ones follows from the documents that came and went, and from what was extracted since,
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.algo.ascending import find
-from clew.algo.links import as_arrays
+from clew.algo.ascending import match_sorted
+from clew.algo.links import link_to_arrays
 from clew.generation.edits.entities import EntityEdits, entity_chunks, find_entities
 from clew.generation.edits.source import Source, TooManyEdits
 from clew.generation.edits.terms import TermEdits, find_terms
@@ -32,7 +32,7 @@ from clew.generation.edits.units import (
     unit_columns,
 )
 from clew.generation.postings import Postings, Ranges
-from clew.generation.rows import link
+from clew.generation.rows import build_link
 from clew.types import KINDS
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def find_edits(
     stored: StoredColumns,
     touched: Sequence[Touched],
 ) -> Arrays:
-    """Return what makes `base` a later generation, as `Edited` reads it.
+    """Return the edits that make `base` a later generation, as `GenerationEdits` reads them.
 
     `touched` are the documents that were added or removed since, by their ids. Raises TooManyEdits
     where the generation is to be put together anew.
@@ -80,15 +80,15 @@ def find_edits(
         entities=find_entities(source, units, mentions),
         triples=find_triples(source),
     )
-    found: Arrays = {}
+    arrays: Arrays = {}
     for layer, rows in edits.layers.items():
-        found |= {f"{layer}.gone": rows.gone, f"{layer}.at": rows.at, f"{layer}.from": rows.origin}
-    found |= {f"came.{name}": column for name, column in edits.columns().items()}
-    found["touched.chunks"] = edits.touched_chunks()
+        arrays |= {f"{layer}.gone": rows.gone, f"{layer}.at": rows.at, f"{layer}.from": rows.origin}
+    arrays |= {f"came.{name}": column for name, column in edits.columns().items()}
+    arrays["touched.chunks"] = edits.touched_chunks()
     for (a, b), (at, entries) in edits.links().items():
-        found[f"link.{a}-{b}.rows"] = at
-        found |= {f"link.{a}-{b}.{name}": part for name, part in as_arrays(entries).items()}
-    return found
+        arrays[f"link.{a}-{b}.rows"] = at
+        arrays |= {f"link.{a}-{b}.{name}": part for name, part in link_to_arrays(entries).items()}
+    return arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class _Edits:
     @property
     def layers(self) -> dict[str, RowEdits]:
         source, live = self.source, self.source.live
-        found = {
+        layers = {
             "document": source.documents,
             "chunk": source.chunks,
             "unit": self.units.edits,
@@ -116,13 +116,13 @@ class _Edits:
             "triple": self.triples.edits,
             "occurrence": self.triples.occurrences,
             "description": source.descriptions,
-            "profile": source.hanging("profile.chunk", self._profile_chunks),
+            "profile": source.edit_rows_below("profile.chunk", self._profile_chunks),
         }
         if self.sentences is not None:
-            found["sentence"] = self.sentences.edits
+            layers["sentence"] = self.sentences.edits
         if source.is_halved:
-            found["subchunk"] = source.hanging("subchunk.chunk", live.above["subchunk"])
-        return found
+            layers["subchunk"] = source.edit_rows_below("subchunk.chunk", live.above["subchunk"])
+        return layers
 
     @property
     def _profile_chunks(self) -> Rows:
@@ -131,9 +131,9 @@ class _Edits:
     def touched_chunks(self) -> Rows:
         """Return the chunks that came or have a unit that came, by their present rows."""
         units = self.units
-        moved = units.found.code[units.edits.origin >= 0]
-        have = units.known.chunks_of(units.written.keys(moved))
-        rows = self.source.chunks.now(have)
+        moved = units.distinct.code[units.edits.origin >= 0]
+        have = units.known_rows.chunks_of(units.stored_units.keys(moved))
+        rows = self.source.chunks.to_present(have)
         return np.union1d(self.source.chunks.at, rows[rows >= 0])
 
     def columns(self) -> Arrays:
@@ -142,7 +142,7 @@ class _Edits:
         titled = np.flatnonzero(source.titles >= 0)
         title = np.full(len(source.titles), -1, dtype=np.int64)
         title[titled] = entities.numbers[source.titles[titled]]
-        found: Arrays = {
+        arrays: Arrays = {
             "stored.document": live.rows["document"],
             "stored.chunk": live.rows["chunk"],
             "stored.entity": entities.stored,
@@ -158,26 +158,26 @@ class _Edits:
             "mention.unit": self.units.edits.at[self.mentions.unit],
             "mention.entity": entities.numbers[self.mentions.entity],
         }
-        found |= {f"mention.{name}": column for name, column in self.mentions.columns.items()}
-        found |= {f"chunk.{name}": source.came(f"chunk.{name}") for name in _RANGE}
-        found |= {f"chunk.{kind}": source.made_by(kind) for kind in KINDS}
-        found |= unit_columns(source, self.units) | self._described()
-        found |= triple_columns(source, self.triples, entities.numbers)
+        arrays |= {f"mention.{name}": column for name, column in self.mentions.columns.items()}
+        arrays |= {f"chunk.{name}": source.new_values(f"chunk.{name}") for name in _RANGE}
+        arrays |= {f"chunk.{kind}": source.extraction_sources(kind) for kind in KINDS}
+        arrays |= unit_columns(source, self.units) | self._description_values()
+        arrays |= triple_columns(source, self.triples, entities.numbers)
         if self.sentences is not None:
             stored = self.sentences.stored
-            found |= {"stored.sentence": stored, "sentence.chunk": self.sentences.chunk}
+            arrays |= {"stored.sentence": stored, "sentence.chunk": self.sentences.chunk}
             for name in ("start", "end"):
-                found[f"sentence.{name}"] = source.stored.take(f"sentence.{name}", stored)
+                arrays[f"sentence.{name}"] = source.stored.take(f"sentence.{name}", stored)
         if source.is_halved:
-            found["stored.subchunk"] = live.rows["subchunk"]
-            found["subchunk.chunk"] = source.chunks.at[live.above["subchunk"]]
-            found |= {f"subchunk.{name}": source.came(f"subchunk.{name}") for name in _RANGE}
-        return found
+            arrays["stored.subchunk"] = live.rows["subchunk"]
+            arrays["subchunk.chunk"] = source.chunks.at[live.above["subchunk"]]
+            arrays |= {f"subchunk.{name}": source.new_values(f"subchunk.{name}") for name in _RANGE}
+        return arrays
 
-    def _described(self) -> Arrays:
+    def _description_values(self) -> Arrays:
         """Return the values of the descriptions and profiles that came."""
         source, live = self.source, self.source.live
-        entity = self.entities.numbers[source.came("description.entity")]
+        entity = self.entities.numbers[source.new_values("description.entity")]
         chunk = source.chunks.at[live.chunks_of("description")]
         profiled = live.above["profile"]
         return {
@@ -185,7 +185,7 @@ class _Edits:
             "stored.profile": live.rows["profile"],
             "description.entity": entity,
             "description.chunk": chunk,
-            "description.type": source.came("description.type"),
+            "description.type": source.new_values("description.type"),
             "profile.description": source.descriptions.at[profiled],
             "profile.entity": entity[profiled],
             "profile.chunk": chunk[profiled],
@@ -200,46 +200,50 @@ class _Edits:
         titled = np.flatnonzero(source.titles >= 0)
         titles = self.entities.numbers[source.titles[titled]]
         named = self.entities.numbers[self.mentions.entity]
-        above, terms = live.above["count"], self.terms.numbers[source.came("count.term")]
+        above, terms = live.above["count"], self.terms.numbers[source.new_values("count.term")]
         postings = Postings(
             live.above["posting"],
-            self.terms.numbers[source.came("posting.term")],
-            source.came("posting.start"),
+            self.terms.numbers[source.new_values("posting.term")],
+            source.new_values("posting.start"),
             sizes["term"],
         )
-        found = {
-            ("chunk", "unit"): link(units.came.chunk, units.found.of_came, n_chunks, sizes["unit"]),
-            ("unit", "entity"): link(self.mentions.unit, named, n_units, sizes["entity"]),
-            ("document", "entity"): link(titled, titles, len(source.titles), sizes["entity"]),
-            ("chunk", "term"): link(above, terms, n_chunks, sizes["term"], source.came("count.n")),
+        links = {
+            ("chunk", "unit"): build_link(
+                units.came.chunk, units.distinct.of_came, n_chunks, sizes["unit"]
+            ),
+            ("unit", "entity"): build_link(self.mentions.unit, named, n_units, sizes["entity"]),
+            ("document", "entity"): build_link(titled, titles, len(source.titles), sizes["entity"]),
+            ("chunk", "term"): build_link(
+                above, terms, n_chunks, sizes["term"], source.new_values("count.n")
+            ),
             ("entity", "chunk"): entity_chunks(source, self.entities),
             ("triple", "chunk"): self.triples.chunks,
             ("sentence", "term"): self._sentence_terms(postings),
         }
         if source.is_halved:
             parts = self._ranges("subchunk", live.rows["subchunk"], live.above["subchunk"])
-            found["subchunk", "term"] = postings.subchunk_terms(parts, above, terms)
+            links["subchunk", "term"] = postings.subchunk_terms(parts, above, terms)
         layers.setdefault("sentence", layers["unit"])
-        return {(a, b): (layers[a].at, entries) for (a, b), entries in found.items()}
+        return {(a, b): (layers[a].at, entries) for (a, b), entries in links.items()}
 
     def _sentence_terms(self, postings: Postings) -> csr_array:
         """Return the terms of the sentences that came, or of the units that are sentences."""
         if self.sentences is not None:
             edits, rows = self.sentences.edits, self.sentences.stored
         else:
-            edits, rows = self.units.edits, self.units.found.code
+            edits, rows = self.units.edits, self.units.distinct.code
         came = self.source.live.rows["sentence"]
         order = np.argsort(came)
-        new, place = find(came[order], rows)
+        new, place = match_sorted(came[order], rows)
         old = np.delete(np.arange(len(rows)), new)
         chunk = self.source.live.above["sentence"][order[place]]
         ascending = np.argsort(chunk, kind="stable")
         new, chunk = new[ascending], chunk[ascending]
         own = postings.sentence_terms(self._ranges("sentence", rows[new], chunk)).tocoo()
         former = self.source.base.links["sentence", "term"].rows(edits.origin[old]).tocoo()
-        kept = self.terms.edits.now(former.col)
+        kept = self.terms.edits.to_present(former.col)
         row = np.concatenate([new[own.row], old[former.row]])
-        return link(row, np.concatenate([own.col, kept]), len(rows), self.terms.edits.size)
+        return build_link(row, np.concatenate([own.col, kept]), len(rows), self.terms.edits.size)
 
     def _ranges(self, layer: str, rows: Rows, chunk: Rows) -> Ranges:
         start, end = (self.source.stored.take(f"{layer}.{name}", rows) for name in ("start", "end"))

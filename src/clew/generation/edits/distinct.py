@@ -1,4 +1,4 @@
-"""Which distinct rows came and went, each standing where the first of several equal ones does.
+"""Find the distinct rows that came and went; each stands at its first occurrence.
 
 Units, sentences and triples are such rows: a chunk has occurrences, and equal ones are one row.
 """
@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.algo.links import expanded
+from clew.algo.links import expand_ranges
 from clew.algo.row_edits import RowEdits
-from clew.generation.edits.search import are_in, first_of, inside, stand, taken
+from clew.generation.edits.search import (
+    are_in,
+    first_in_groups,
+    insertion_places,
+    places_inside,
+    take_or_any,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,8 +32,8 @@ _NONE = np.iinfo(np.int64).max  # behind every chunk
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """The rows that there were, and all their occurrences by key, those of one key in order.
+class KnownRows:
+    """The rows of the base, and all their occurrences by key, those of one key in order.
 
     Codes are numbers by which occurrences ascend in a chunk.
     """
@@ -39,13 +45,13 @@ class Known:
     codes: NDArray[Any]
 
     @classmethod
-    def of(
+    def from_lookups(
         cls,
         name: str,
         lookups: Mapping[str, NDArray[Any]],
         chunk: NDArray[Any],
         code: NDArray[Any],
-    ) -> Known:
+    ) -> KnownRows:
         """Return the rows of a layer, by its lookups."""
         return cls(
             chunk, code, *(lookups[f"{name}.{each}"] for each in ("keys", "chunks", "codes"))
@@ -53,18 +59,20 @@ class Known:
 
     def occurrences(self, keys: NDArray[np.uint64]) -> tuple[Rows, Rows]:
         """Return the places of the occurrences of some keys, and which key each is of."""
-        owner, at = expanded(stand(self.keys, keys), stand(self.keys, keys, behind=True))
+        owner, at = expand_ranges(
+            insertion_places(self.keys, keys), insertion_places(self.keys, keys, behind=True)
+        )
         return at.astype(np.int64), owner
 
     def rows_of(self, keys: NDArray[np.uint64], codes: Rows) -> Rows:
-        """Return the rows whose first occurrences have some codes and their keys, -1 for none."""
-        first = stand(self.keys, keys)
-        found = np.flatnonzero(first < len(self.keys))
-        at = first[found]
-        same = (self.keys[at] == keys[found]) & (self.codes[at] == codes[found])
-        found, at = found[same], at[same]
+        """Return the rows whose first occurrences have these keys and codes, or -1."""
+        first = insertion_places(self.keys, keys)
+        matches = np.flatnonzero(first < len(self.keys))
+        at = first[matches]
+        same = (self.keys[at] == keys[matches]) & (self.codes[at] == codes[matches])
+        matches, at = matches[same], at[same]
         rows = np.full(len(codes), -1, dtype=np.int64)
-        rows[found] = inside(
+        rows[matches] = places_inside(
             self.chunk, self.code, self.chunks[at].astype(np.int64), self.codes[at]
         )
         return rows
@@ -96,7 +104,7 @@ class Moves:
     place: Rows
     former: Rows
 
-    def and_again(self, rows: Rows, chunk: Rows, code: Rows) -> Moves:
+    def add_returning(self, rows: Rows, chunk: Rows, code: Rows) -> Moves:
         """Return them with former rows that come again where they stand, in present chunks."""
         chunk, code, before, origin = (
             np.concatenate(pair)
@@ -122,19 +130,21 @@ class DistinctEdits:
     of_came: Rows  # the present row of each occurrence that came
 
     @classmethod
-    def of(cls, n: int, moves: Moves) -> DistinctEdits:
-        """Return the edits of `n` rows of which some moved."""
+    def from_moves(cls, n: int, moves: Moves) -> DistinctEdits:
+        """Return the edits of `n` rows, some of which moved."""
         order = np.lexsort((moves.code, moves.chunk))
         before = moves.before[order]
-        edits = RowEdits.of(n, moves.gone, before, moves.origin[order])
+        edits = RowEdits.from_changes(n, moves.gone, before, moves.origin[order])
         at = np.empty(len(order), dtype=np.int64)
         at[order] = edits.at
-        of_came = np.where(moves.place >= 0, taken(at, moves.place), edits.now(moves.former))
+        of_came = np.where(
+            moves.place >= 0, take_or_any(at, moves.place), edits.to_present(moves.former)
+        )
         return cls(edits, moves.chunk[order], moves.code[order], before, of_came)
 
 
 def find_moves(
-    known: Known,
+    known: KnownRows,
     source: Source,
     gone: Rows,
     came: Occurrences,
@@ -142,7 +152,7 @@ def find_moves(
     *,
     always: bool = False,
 ) -> Moves:
-    """Return which rows came and went with chunks: also those that are first elsewhere now.
+    """Return the rows that came and went with chunks, or whose first occurrence moved.
 
     `gone` are the former chunks that went, and `lost` the keys of what stood first in these. Where
     `always`, every row of a key that came or was lost comes anew.
@@ -150,29 +160,29 @@ def find_moves(
     keys, group = np.unique(np.concatenate([came.keys, lost]), return_inverse=True)
     n = len(keys)
     occurrences, owner = known.occurrences(keys)
-    first = first_of(owner, n)
+    first = first_in_groups(owner, n)
     is_known = first >= 0
     first = occurrences[first[is_known]]
     row = np.full(n, -1, dtype=np.int64)
-    row[is_known] = inside(
+    row[is_known] = places_inside(
         known.chunk, known.code, known.chunks[first].astype(np.int64), known.codes[first]
     )
     # The first of those that stay, and of those that came.
     stays = np.flatnonzero(~are_in(known.chunks[occurrences], gone))
-    kept = first_of(owner[stays], n)
+    kept = first_in_groups(owner[stays], n)
     kept[kept >= 0] = occurrences[stays[kept[kept >= 0]]]
-    former = taken(known.chunks, kept).astype(np.int64)
-    now = np.where(kept >= 0, source.chunks.now(former), _NONE)
-    new = first_of(group[: len(came.keys)], n)
-    here = np.where(new >= 0, taken(source.chunks.at, taken(came.chunk, new)), _NONE)
+    former = take_or_any(known.chunks, kept).astype(np.int64)
+    now = np.where(kept >= 0, source.chunks.to_present(former), _NONE)
+    new = first_in_groups(group[: len(came.keys)], n)
+    here = np.where(new >= 0, take_or_any(source.chunks.at, take_or_any(came.chunk, new)), _NONE)
     is_new = here < now
-    chunk, code = np.minimum(here, now), np.where(is_new, taken(came.code, new), 0)
+    chunk, code = np.minimum(here, now), np.where(is_new, take_or_any(came.code, new), 0)
     before = np.zeros(n, dtype=np.int64)
-    boundary = stand(known.chunk, source.chunks_before)
+    boundary = insertion_places(known.chunk, source.chunks_before)
     before[is_new] = boundary[came.chunk[new[is_new]]]
     old = np.flatnonzero(~is_new & (kept >= 0))
     code[old] = known.codes[kept[old]]
-    before[old] = inside(known.chunk, known.code, former[old], code[old])
+    before[old] = places_inside(known.chunk, known.code, former[old], code[old])
     moved = np.ones(n, dtype=bool)
     if not always:
         same = np.flatnonzero(~is_new & is_known & (kept >= 0))

@@ -1,4 +1,4 @@
-"""Which entities came and went."""
+"""Find the entities that came and went."""
 
 from __future__ import annotations
 
@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.algo.row_edits import RowEdits
-from clew.generation.edits.search import are_in, below, first_of, inside, looked_up, stand, taken
-from clew.generation.edits.triples import kept_and_new
-from clew.generation.rows import link, places
+from clew.generation.edits.search import (
+    are_in,
+    first_in_groups,
+    insertion_places,
+    places_inside,
+    rows_below,
+    take_or_any,
+    take_or_default,
+)
+from clew.generation.edits.triples import merge_entries
+from clew.generation.rows import build_link, place_by_row
 from clew.types import DATE, ENTITY_TYPES, GRAPH, IMPORTED
 
 if TYPE_CHECKING:
@@ -26,7 +34,7 @@ _NONE = np.iinfo(np.int64).max  # behind every place
 
 @dataclass(frozen=True, slots=True)
 class EntityEdits:
-    """The entities that came: all of those that something that came or went names."""
+    """The entities that anything that came or went names."""
 
     edits: RowEdits
     stored: Rows
@@ -41,8 +49,8 @@ class EntityEdits:
 def find_entities(source: Source, units: UnitEdits, mentions: MentionEdits) -> EntityEdits:
     """Return which entities came and went, each where a document first names it."""
     titled = np.flatnonzero(source.titles >= 0)
-    described = source.came("description.entity").astype(np.int64)
-    lost = np.unique(np.concatenate(_lost(source, mentions)))
+    described = source.new_values("description.entity").astype(np.int64)
+    lost = np.unique(np.concatenate(_lost_entities(source, mentions)))
     lost = lost[lost >= 0].astype(np.int64)
     came = np.concatenate([source.titles[titled], mentions.entity, described])
     touched, place = np.unique(
@@ -52,45 +60,45 @@ def find_entities(source: Source, units: UnitEdits, mentions: MentionEdits) -> E
     in_titles, in_mentions, in_described, _ = np.split(
         place, np.cumsum([len(titled), len(mentions.entity), len(described)])
     )
-    row = looked_up(source.lookups["entity.rows"], touched)
+    row = take_or_default(source.lookups["entity.rows"], touched)
     kept_title, kept_mention, linkable = _kept_occurrences(source, mentions, row, lost)
     kept, owner = _kept_descriptions(source, row)
-    kept_description = first_of(owner, n)
+    kept_description = first_in_groups(owner, n)
     kept_description[kept_description >= 0] = kept[kept_description[kept_description >= 0]]
     new_title, new_mention, new_description = (
-        first_of(each, n) for each in (in_titles, in_mentions, in_described)
+        first_in_groups(each, n) for each in (in_titles, in_mentions, in_described)
     )
     linkable[in_titles] = True
     linkable[in_mentions[mentions.columns["label"] != DATE]] = True
     by_graph = source.column("chunk.graph")[source.column("description.chunk")[kept]] == IMPORTED
     linkable[owner[by_graph]] = True
     chunk = source.live.chunks_of("description")
-    linkable[in_described[source.made_by(GRAPH)[chunk] == IMPORTED]] = True
+    linkable[in_described[source.extraction_sources(GRAPH)[chunk] == IMPORTED]] = True
     votes = np.zeros((n, len(ENTITY_TYPES)), dtype=np.int64)
     np.add.at(votes, (owner, source.column("description.type")[kept]), 1)
-    np.add.at(votes, (in_described, source.came("description.type")), 1)
+    np.add.at(votes, (in_described, source.new_values("description.type")), 1)
     votes[:, 0] = 0  # "other" is no vote
 
-    first = _Firsts(source, np.full((3, n), _NONE), np.zeros(n, dtype=np.int64))
-    first.in_kept_titles(kept_title)
-    first.in_kept_mentions(units, kept_mention)
-    first.in_kept_descriptions(kept_description)
-    first.in_new_titles(np.where(new_title >= 0, taken(titled, new_title), -1))
-    first.in_new_mentions(units, mentions, new_mention)
-    first.in_new_descriptions(new_description)
+    first = _FirstPlaces(source, np.full((3, n), _NONE), np.zeros(n, dtype=np.int64))
+    first.scan_kept_titles(kept_title)
+    first.scan_kept_mentions(units, kept_mention)
+    first.scan_kept_descriptions(kept_description)
+    first.scan_new_titles(np.where(new_title >= 0, take_or_any(titled, new_title), -1))
+    first.scan_new_mentions(units, mentions, new_mention)
+    first.scan_new_descriptions(new_description)
     left = np.flatnonzero(first.places[0] < _NONE)
     left = left[np.lexsort(first.places[::-1, left])]
-    edits = RowEdits.of(
+    edits = RowEdits.from_changes(
         len(source.base.stored["entity"]), np.sort(row[row >= 0]), first.before[left], row[left]
     )
     numbers = np.full(int(touched.max(initial=-1)) + 1, -1, dtype=np.int64)
     numbers[touched[left]] = edits.at
-    description = _lowest(source.descriptions, kept_description, new_description)
+    description = _first_before(source.descriptions, kept_description, new_description)
     return EntityEdits(
         edits=edits,
         stored=touched[left],
         numbers=numbers,
-        mention=_lowest(mentions.edits, kept_mention, new_mention)[left],
+        mention=_first_before(mentions.edits, kept_mention, new_mention)[left],
         description=description[left],
         linkable=linkable[left],
         extracted=description[left] >= 0,
@@ -98,7 +106,7 @@ def find_entities(source: Source, units: UnitEdits, mentions: MentionEdits) -> E
     )
 
 
-def _lost(source: Source, mentions: MentionEdits) -> list[Rows]:
+def _lost_entities(source: Source, mentions: MentionEdits) -> list[Rows]:
     """Return the former entities of titles, mentions and descriptions that went."""
     gone = {
         "document.title_entity": source.documents.gone,
@@ -110,19 +118,19 @@ def _lost(source: Source, mentions: MentionEdits) -> list[Rows]:
     ]
 
 
-def _lowest(edits: RowEdits, kept: Rows, new: Rows) -> Rows:
+def _first_before(edits: RowEdits, kept: Rows, new: Rows) -> Rows:
     """Return the first of former rows that stay and of rows that came, -1 for none of both."""
-    found = np.full(len(kept), _NONE)
+    firsts = np.full(len(kept), _NONE)
     has = kept >= 0
-    found[has] = edits.now(kept[has])
+    firsts[has] = edits.to_present(kept[has])
     has = new >= 0
-    found[has] = np.minimum(found[has], edits.at[new[has]])
-    found[found == _NONE] = -1
-    return found
+    firsts[has] = np.minimum(firsts[has], edits.at[new[has]])
+    firsts[firsts == _NONE] = -1
+    return firsts
 
 
 @dataclass(frozen=True, slots=True)
-class _Firsts:
+class _FirstPlaces:
     """Where entities are first named, as far as was looked.
 
     A place is three times the present document, and 1 more in a mention and 2 in a description;
@@ -133,83 +141,83 @@ class _Firsts:
     places: Rows  # (3, n)
     before: Rows  # (n,) the former entity before which one stands that is first there
 
-    def in_kept_titles(self, documents: Rows) -> None:
+    def scan_kept_titles(self, documents: Rows) -> None:
         """Look at the titles of former documents, -1 for none."""
         some = np.flatnonzero(documents >= 0)
         at = documents[some]
-        now = 3 * self.source.documents.now(at)
-        self._lower(some, np.stack([now, 0 * at, 0 * at]), self._title(at))
+        now = 3 * self.source.documents.to_present(at)
+        self._lower_places(some, np.stack([now, 0 * at, 0 * at]), self._title(at))
 
-    def in_kept_mentions(self, units: UnitEdits, mentions: Rows) -> None:
+    def scan_kept_mentions(self, units: UnitEdits, mentions: Rows) -> None:
         """Look at former mentions, -1 for none."""
         some = np.flatnonzero(mentions >= 0)
         at = mentions[some]
         unit = self.source.column("mention.unit")[at].astype(np.int64)
         document = self._document(self.source.column("unit.chunk")[unit])
-        now = 3 * self.source.documents.now(document) + 1
-        places = np.stack([now, units.edits.now(unit), at])
-        self._lower(some, places, self._inside(3 * document + 1, at))
+        now = 3 * self.source.documents.to_present(document) + 1
+        places = np.stack([now, units.edits.to_present(unit), at])
+        self._lower_places(some, places, self._place_inside(3 * document + 1, at))
 
-    def in_kept_descriptions(self, descriptions: Rows) -> None:
+    def scan_kept_descriptions(self, descriptions: Rows) -> None:
         """Look at former descriptions, -1 for none."""
         some = np.flatnonzero(descriptions >= 0)
         at = descriptions[some]
         document = self._document(self.source.column("description.chunk")[at])
-        now = 3 * self.source.documents.now(document) + 2
-        places = np.stack([now, self.source.descriptions.now(at), 0 * at])
-        self._lower(some, places, self._inside(3 * document + 2, at))
+        now = 3 * self.source.documents.to_present(document) + 2
+        places = np.stack([now, self.source.descriptions.to_present(at), 0 * at])
+        self._lower_places(some, places, self._place_inside(3 * document + 2, at))
 
-    def in_new_titles(self, documents: Rows) -> None:
+    def scan_new_titles(self, documents: Rows) -> None:
         """Look at the titles of documents that came, -1 for none."""
         some = np.flatnonzero(documents >= 0)
         at = self.source.documents.at[documents[some]]
         before = self._title(self.source.documents.before[documents[some]])
-        self._lower(some, np.stack([3 * at, 0 * at, 0 * at]), before)
+        self._lower_places(some, np.stack([3 * at, 0 * at, 0 * at]), before)
 
-    def in_new_mentions(self, units: UnitEdits, mentions: MentionEdits, rows: Rows) -> None:
+    def scan_new_mentions(self, units: UnitEdits, mentions: MentionEdits, rows: Rows) -> None:
         """Look at mentions that came, -1 for none."""
         some = np.flatnonzero(rows >= 0)
         at = rows[some]
         unit = mentions.unit[at]
-        document = self.source.documents_of(units.found.chunk[unit])
-        before = self._new(document, 1, mentions.before[at])
+        document = self.source.documents_of(units.distinct.chunk[unit])
+        before = self._place_new(document, 1, mentions.before[at])
         places = np.stack([3 * document + 1, units.edits.at[unit], at])
-        self._lower(some, places, before)
+        self._lower_places(some, places, before)
 
-    def in_new_descriptions(self, rows: Rows) -> None:
+    def scan_new_descriptions(self, rows: Rows) -> None:
         """Look at descriptions that came, -1 for none."""
         some = np.flatnonzero(rows >= 0)
         at = rows[some]
         chunk = self.source.live.chunks_of("description")[at]
         document = self.source.chunk_documents[chunk]
         edits = self.source.descriptions
-        before = self._new(document, 2, edits.before[at])
-        self._lower(some, np.stack([3 * document + 2, edits.at[at], 0 * at]), before)
+        before = self._place_new(document, 2, edits.before[at])
+        self._lower_places(some, np.stack([3 * document + 2, edits.at[at], 0 * at]), before)
 
-    def _new(self, documents: Rows, how: int, before: Rows) -> Rows:
+    def _place_new(self, documents: Rows, how: int, before: Rows) -> Rows:
         """Return before which former entity one stands that is first in what came.
 
         In present documents, before a former mention or description.
         """
         edits = self.source.documents
-        former = edits.then(documents)
-        found = self._inside(3 * np.maximum(former, 0) + how, before)
+        former = edits.to_former(documents)
+        places = self._place_inside(3 * np.maximum(former, 0) + how, before)
         new = np.flatnonzero(former < 0)
         came = np.searchsorted(edits.at, documents[new])
-        found[new] = self._title(edits.before[came])
-        return found
+        places[new] = self._title(edits.before[came])
+        return places
 
     def _title(self, documents: Rows) -> Rows:
-        return stand(self.source.lookups["entity.place"], 3 * documents)
+        return insertion_places(self.source.lookups["entity.place"], 3 * documents)
 
-    def _inside(self, places: Rows, rows: Rows) -> Rows:
-        known = self.source.lookups
-        return inside(known["entity.place"], known["entity.first"], places, rows)
+    def _place_inside(self, places: Rows, rows: Rows) -> Rows:
+        lookups = self.source.lookups
+        return places_inside(lookups["entity.place"], lookups["entity.first"], places, rows)
 
     def _document(self, chunks: NDArray[np.integer]) -> Rows:
         return np.asarray(self.source.column("chunk.document")[chunks], dtype=np.int64)
 
-    def _lower(self, some: Rows, places: Rows, before: Rows) -> None:
+    def _lower_places(self, some: Rows, places: Rows, before: Rows) -> None:
         """Put places of some entities in place of higher ones."""
         own = self.places[:, some]
         lower = places[2] < own[2]
@@ -223,7 +231,7 @@ class _Firsts:
 def _kept_occurrences(
     source: Source, mentions: MentionEdits, rows: Rows, lost: Rows
 ) -> tuple[Rows, Rows, NDArray[np.bool_]]:
-    """Return the former title and mention that each entity is first in, of those that stay.
+    """Return the first title and the first mention of each entity among those that stay.
 
     Of a former entity in `rows`, or none (-1); `lost` are those of which some occurrence went.
     And whether one that stays makes it linkable.
@@ -237,13 +245,13 @@ def _kept_occurrences(
     mention[same] = source.column("entity.mention")[rows[same]]
     linkable[same] = source.column("entity.linkable")[rows[same]]
     if len(lost):
-        number = places(rows[is_lost], len(source.base.stored["entity"]))
+        number = place_by_row(rows[is_lost], len(source.base.stored["entity"]))
         number[number >= 0] = np.flatnonzero(is_lost)[number[number >= 0]]
         owner = number[source.column("mention.entity")]
-        found = np.flatnonzero(owner >= 0)
-        found = found[~are_in(found, mentions.edits.gone)]
-        mention[owner[found][::-1]] = found[::-1]
-        linkable[owner[found[source.column("mention.label")[found] != DATE]]] = True
+        staying = np.flatnonzero(owner >= 0)
+        staying = staying[~are_in(staying, mentions.edits.gone)]
+        mention[owner[staying][::-1]] = staying[::-1]
+        linkable[owner[staying[source.column("mention.label")[staying] != DATE]]] = True
         titles = source.column("document.title_entity")
         titled = np.flatnonzero(titles >= 0)
         titled = titled[~are_in(titled, source.documents.gone)]
@@ -255,21 +263,21 @@ def _kept_occurrences(
 
 
 def _kept_descriptions(source: Source, rows: Rows) -> tuple[Rows, Rows]:
-    """Return the former descriptions that stay of some former entities, and whose each is."""
+    """Return the descriptions of some former entities that stay, and the place of each entity."""
     known = np.flatnonzero(rows >= 0)
     chunks = np.unique(source.base.links["entity", "chunk"].rows(rows[known]).indices)
     chunks = chunks[~are_in(chunks, source.chunks.gone)]
-    found = below(source.column("description.chunk"), chunks)
+    descriptions = rows_below(source.column("description.chunk"), chunks)
     number = np.full(len(source.base.stored["entity"]), -1, dtype=np.int64)
     number[rows[known]] = known
-    owner = number[source.column("description.entity")[found]]
-    return found[owner >= 0], owner[owner >= 0]
+    owner = number[source.column("description.entity")[descriptions]]
+    return descriptions[owner >= 0], owner[owner >= 0]
 
 
 def entity_chunks(source: Source, entities: EntityEdits) -> csr_array:
     """Return the rows of the link from entities to the chunks whose extractions have them."""
-    described = entities.numbers[source.came("description.entity")]
+    described = entities.numbers[source.new_values("description.entity")]
     place = np.searchsorted(entities.edits.at, described)
     chunk = source.chunks.at[source.live.chunks_of("description")]
-    new = link(place, chunk, len(entities.edits.at), source.chunks.size)
-    return kept_and_new(source, source.base.links["entity", "chunk"], entities.edits.origin, new)
+    new = build_link(place, chunk, len(entities.edits.at), source.chunks.size)
+    return merge_entries(source, source.base.links["entity", "chunk"], entities.edits.origin, new)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.algo.ascending import find
-from clew.algo.links import expanded
+from clew.algo.ascending import match_sorted
+from clew.algo.links import expand_ranges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -15,20 +15,24 @@ if TYPE_CHECKING:
     from clew.generation.rows import Rows
 
 
-def stand(column: NDArray[Any], values: NDArray[np.integer], *, behind: bool = False) -> Rows:
+def insertion_places(
+    column: NDArray[Any], values: NDArray[np.integer], *, behind: bool = False
+) -> Rows:
     """Return before, or `behind`, which rows of an ascending column values stand."""
     own = values.astype(column.dtype, copy=False)  # else the whole column were copied
     return np.searchsorted(column, own, side="right" if behind else "left").astype(np.int64)
 
 
-def below(parents: NDArray[Any], rows: NDArray[np.integer]) -> Rows:
-    """Return the places of some rows in `parents`, which ascend."""
-    return expanded(stand(parents, rows), stand(parents, rows, behind=True))[1].astype(np.int64)
+def rows_below(parents: NDArray[Any], rows: NDArray[np.integer]) -> Rows:
+    """Return the places in ascending `parents` that hold some rows."""
+    return expand_ranges(
+        insertion_places(parents, rows), insertion_places(parents, rows, behind=True)
+    )[1].astype(np.int64)
 
 
-def inside(parents: NDArray[Any], ranks: NDArray[Any], rows: Rows, values: Rows) -> Rows:
+def places_inside(parents: NDArray[Any], ranks: NDArray[Any], rows: Rows, values: Rows) -> Rows:
     """Return where values stand among the `ranks`, which ascend below each of `parents`."""
-    first, last = stand(parents, rows), stand(parents, rows, behind=True)
+    first, last = insertion_places(parents, rows), insertion_places(parents, rows, behind=True)
     while np.any(first < last):
         some = np.flatnonzero(first < last)
         middle = (first[some] + last[some]) // 2
@@ -39,26 +43,26 @@ def inside(parents: NDArray[Any], ranks: NDArray[Any], rows: Rows, values: Rows)
 
 
 def are_in(values: NDArray[Any], among: Rows) -> NDArray[np.bool_]:
-    """Say which values are among others, which ascend."""
-    found = np.zeros(len(values), dtype=bool)
-    found[find(among, values)[0]] = True
-    return found
+    """Say which values are among `among`, which ascends."""
+    is_in = np.zeros(len(values), dtype=bool)
+    is_in[match_sorted(among, values)[0]] = True
+    return is_in
 
 
-def looked_up(table: NDArray[Any], rows: Rows, *, other: int | bool = -1) -> NDArray[Any]:
-    """Return table[rows], and `other` where there is no such place."""
-    found = np.full(len(rows), other, dtype=bool if table.dtype == bool else np.int64)
+def take_or_default(table: NDArray[Any], rows: Rows, *, other: int | bool = -1) -> NDArray[Any]:
+    """Return table[rows], with `other` for a row that is no place of it."""
+    values = np.full(len(rows), other, dtype=bool if table.dtype == bool else np.int64)
     inside = (rows >= 0) & (rows < len(table))
-    found[inside] = table[rows[inside]]
-    return found
+    values[inside] = table[rows[inside]]
+    return values
 
 
-def taken(column: NDArray[Any], rows: Rows) -> NDArray[Any]:
+def take_or_any(column: NDArray[Any], rows: Rows) -> NDArray[Any]:
     """Return column[rows], any value where a row is -1."""
     return column[np.maximum(rows, 0)] if len(column) else np.zeros(len(rows), column.dtype)
 
 
-def first_of(groups: NDArray[np.integer], size: int) -> Rows:
+def first_in_groups(groups: NDArray[np.integer], size: int) -> Rows:
     """Return where each of `size` groups first stands, -1 for nowhere."""
     first = np.full(size, -1, dtype=np.int64)
     first[groups[::-1]] = np.arange(len(groups))[::-1]

@@ -1,4 +1,4 @@
-"""What was stored and removed since a generation, and what became of its documents and chunks."""
+"""The documents, chunks and extractions that were stored or removed since the base."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.algo.row_edits import RowEdits
-from clew.generation.edits.search import are_in, below, stand
-from clew.generation.rows import Live, follow, newest_of, places
+from clew.generation.edits.search import are_in, insertion_places, rows_below
+from clew.generation.rows import Live, find_newest, follow, place_by_row
 from clew.types import KINDS
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class TooManyEdits(Exception):
 
 @dataclass(frozen=True)
 class Source:
-    """What edits are found from, and the edits of documents and chunks.
+    """The material that edits are found from, and the edits of documents and chunks.
 
     A chunk of which something was extracted since is one that went, and came in its own place.
     """
@@ -59,32 +59,32 @@ class Source:
     # -- documents and chunks ---------------------------------------------------------------------
 
     @property
-    def _came(self) -> list[Touched]:
+    def _new_documents(self) -> list[Touched]:
         return [each for each in self.touched if each.live]
 
     @cached_property
     def documents(self) -> RowEdits:
         rows = self.base.stored["document"]
-        place = places(rows, int(self.lookups["sizes"][0]))
+        place = place_by_row(rows, int(self.lookups["sizes"][0]))
         touched = np.array([each.row for each in self.touched], dtype=np.int64)
         gone = place[touched[touched < len(place)]]
         place[touched[touched < len(place)]] = -1
-        before = np.zeros(len(self._came), dtype=np.int64)
-        for i, each in enumerate(self._came):
+        before = np.zeros(len(self._new_documents), dtype=np.int64)
+        for i, each in enumerate(self._new_documents):
             if 0 <= each.after < len(place) and place[each.after] >= 0:
                 before[i] = place[each.after] + 1
             elif i and each.after >= 0:  # behind another one that came
                 before[i] = before[i - 1]
-        return RowEdits.of(len(rows), np.sort(gone[gone >= 0]), before)
+        return RowEdits.from_changes(len(rows), np.sort(gone[gone >= 0]), before)
 
     @cached_property
     def removed(self) -> Rows:
         """The former chunks of documents that went, ascending."""
-        return below(self.column("chunk.document"), self.documents.gone)
+        return rows_below(self.column("chunk.document"), self.documents.gone)
 
     @cached_property
     def changed(self) -> Rows:
-        """The former chunks that stay, of which something was extracted since, ascending."""
+        """The former chunks that stay and have a new extraction, ascending."""
         new = self.stored.tail("extraction.chunk", self._n_extractions).astype(np.int64)
         rows = np.unique(self.base.places("chunk", new))
         rows = rows[rows >= 0]
@@ -98,14 +98,16 @@ class Source:
     def _chunks(self) -> tuple[Rows, Rows, Rows, Rows]:
         """What came, in order: the stored chunk, its present document, before what, and origin."""
         document = self.column("chunk.document")
-        came = np.array([each.row for each in self._came], dtype=np.int64)
-        new, owner = self.stored.below("chunk", came)
+        came = np.array([each.row for each in self._new_documents], dtype=np.int64)
+        new, owner = self.stored.rows_below("chunk", came)
         if len(new) + len(self.changed) > MOST_ROWS:
             raise TooManyEdits
-        stays = self.documents.now(document[self.changed])
+        stays = self.documents.to_present(document[self.changed])
         rows = np.concatenate([new, self.base.stored["chunk"][self.changed]])
         documents = np.concatenate([self.documents.at[owner], stays])
-        before = np.concatenate([stand(document, self.documents.before)[owner], self.changed])
+        before = np.concatenate(
+            [insertion_places(document, self.documents.before)[owner], self.changed]
+        )
         origin = np.concatenate([np.full(len(new), -1), self.changed])
         order = np.lexsort((rows, documents))
         return rows[order], documents[order], before[order], origin[order]
@@ -114,7 +116,7 @@ class Source:
     def chunks(self) -> RowEdits:
         _, _, before, origin = self._chunks
         gone = np.union1d(self.removed, self.changed)
-        return RowEdits.of(len(self.column("chunk.document")), gone, before, origin)
+        return RowEdits.from_changes(len(self.column("chunk.document")), gone, before, origin)
 
     @property
     def chunk_documents(self) -> Rows:
@@ -128,8 +130,8 @@ class Source:
 
     def documents_of(self, chunks: Rows) -> Rows:
         """Return the present document of present chunks."""
-        former = self.chunks.then(chunks)
-        old = self.documents.now(self.column("chunk.document")[np.maximum(former, 0)])
+        former = self.chunks.to_former(chunks)
+        old = self.documents.to_present(self.column("chunk.document")[np.maximum(former, 0)])
         new = np.flatnonzero(former < 0)
         old[new] = self.chunk_documents[np.searchsorted(self.chunks.at, chunks[new])]
         return old
@@ -140,7 +142,7 @@ class Source:
     def live(self) -> Live:
         """The stored rows of the documents and chunks that came, and of all below these chunks."""
         chunks = self._chunks[0]
-        documents = np.array([each.row for each in self._came], dtype=np.int64)
+        documents = np.array([each.row for each in self._new_documents], dtype=np.int64)
         live = Live({"document": documents, "chunk": chunks})
         for layer in ("sentence", "count", "posting"):
             self._follow(live, layer, chunks)
@@ -148,7 +150,7 @@ class Source:
             self._follow(live, "subchunk", chunks)
         n_stored = self.stored.size("chunk")
         extracted, of = follow(self.stored.tail("extraction.chunk", 0), chunks, n_stored)
-        newest = newest_of(of, self.stored.take("extraction.kind", extracted))
+        newest = find_newest(of, self.stored.take("extraction.kind", extracted))
         live.rows["extraction"], live.above["extraction"] = extracted[newest], of[newest]
         for layer in ("statement", "triple", "description"):
             self._follow(live, layer, live.rows["extraction"])
@@ -156,34 +158,36 @@ class Source:
         return live
 
     def _follow(self, live: Live, layer: str, above: Rows) -> None:
-        """Add the rows of a layer below some rows. Raises TooManyEdits for too many."""
-        live.rows[layer], live.above[layer] = self.stored.below(layer, above)
+        """Add the rows of a layer below some rows. Raises TooManyEdits above the limit."""
+        live.rows[layer], live.above[layer] = self.stored.rows_below(layer, above)
         if layer in _LIMITED and len(live.rows[layer]) > MOST_ROWS:
             raise TooManyEdits
 
-    def came(self, name: str) -> NDArray[Any]:
-        """Return a stored column of the rows that came below chunks."""
+    def new_values(self, name: str) -> NDArray[Any]:
+        """Return a stored column of the rows that came with chunks."""
         return self.stored.take(name, self.live.rows[name.partition(".")[0]])
 
-    def made_by(self, kind: str) -> NDArray[np.uint8]:
-        """Return what made the extraction of a kind of each chunk that came, 0 for none."""
-        mine = self.came("extraction.kind") == KINDS.index(kind)
-        found = np.zeros(len(self.live.rows["chunk"]), dtype=np.uint8)
-        found[self.live.above["extraction"][mine]] = self.came("extraction.source")[mine]
-        return found
+    def extraction_sources(self, kind: str) -> NDArray[np.uint8]:
+        """Return the source of the extraction of a kind of each chunk that came, or 0."""
+        mine = self.new_values("extraction.kind") == KINDS.index(kind)
+        sources = np.zeros(len(self.live.rows["chunk"]), dtype=np.uint8)
+        sources[self.live.above["extraction"][mine]] = self.new_values("extraction.source")[mine]
+        return sources
 
-    def hanging(self, column: str, chunks: Rows) -> RowEdits:
+    def edit_rows_below(self, column: str, chunks: Rows) -> RowEdits:
         """Return the edits of rows that come and go with their chunks.
 
         `column` names that of the chunks that they stand in; `chunks` are those that came.
         """
         former = self.column(column)
-        before = stand(former, self.chunks_before)
-        return RowEdits.of(len(former), below(former, self.chunks.gone), before[chunks])
+        before = insertion_places(former, self.chunks_before)
+        return RowEdits.from_changes(
+            len(former), rows_below(former, self.chunks.gone), before[chunks]
+        )
 
     @cached_property
     def descriptions(self) -> RowEdits:
-        return self.hanging("description.chunk", self.live.chunks_of("description"))
+        return self.edit_rows_below("description.chunk", self.live.chunks_of("description"))
 
     @cached_property
     def titles(self) -> Rows:

@@ -1,4 +1,4 @@
-"""Which terms came and went, and which are common words now."""
+"""Find the terms that came and went, and those that are common words now."""
 
 from __future__ import annotations
 
@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.algo.row_edits import RowEdits
-from clew.generation.edits.search import are_in, first_of, inside, looked_up, stand, taken
+from clew.generation.edits.search import (
+    are_in,
+    first_in_groups,
+    insertion_places,
+    places_inside,
+    take_or_any,
+    take_or_default,
+)
 from clew.generation.lookups import is_common
-from clew.generation.rows import places
+from clew.generation.rows import place_by_row
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,43 +47,43 @@ def find_terms(source: Source) -> TermEdits:
     new = np.flatnonzero(source.chunks.origin < 0)  # all others have the terms that they had
     mine = np.flatnonzero(are_in(source.live.above["count"], new))
     rows, above = source.live.rows["count"][mine], source.live.above["count"][mine]
-    came = source.came("count.term")[mine].astype(np.int64)
-    lost, _ = source.stored.below("count", source.base.stored["chunk"][source.removed])
+    came = source.new_values("count.term")[mine].astype(np.int64)
+    lost, _ = source.stored.rows_below("count", source.base.stored["chunk"][source.removed])
     went = source.stored.take("count.term", lost).astype(np.int64)
     touched, place = np.unique(np.concatenate([came, went]), return_inverse=True)
     in_came, in_went = place[: len(came)], place[len(came) :]
-    row = looked_up(known["term.rows"], touched)
+    row = take_or_default(known["term.rows"], touched)
     counts = {}
     for name in ("n", "n_lower"):
-        former = np.where(row >= 0, taken(known[f"term.{name}"], row), 0)
-        plus = np.bincount(in_came, source.came(f"count.{name}")[mine], len(touched))
+        former = np.where(row >= 0, take_or_any(known[f"term.{name}"], row), 0)
+        plus = np.bincount(in_came, source.new_values(f"count.{name}")[mine], len(touched))
         minus = np.bincount(in_went, source.stored.take(f"count.{name}", lost), len(touched))
         counts[name] = former + plus.astype(np.int64) - minus.astype(np.int64)
     common = is_common(counts["n"], counts["n_lower"])
     # Where each stands first: among what came, and among what stayed.
     chunk, count = (np.full(len(touched), _NONE) for _ in range(2))
     before = np.zeros(len(touched), dtype=np.int64)
-    first = first_of(in_came, len(touched))
+    first = first_in_groups(in_came, len(touched))
     has = first >= 0
     chunk[has] = source.chunks.at[above[first[has]]]
     count[has] = rows[first[has]]
-    boundary = stand(known["term.chunk"], source.chunks_before)
+    boundary = insertion_places(known["term.chunk"], source.chunks_before)
     before[has] = boundary[above[first[has]]]
     there, stays, at = _kept_terms(source, touched, row)
     now = np.full(len(touched), _NONE)
-    now[there] = source.chunks.now(stays)
+    now[there] = source.chunks.to_present(stays)
     earlier = np.flatnonzero(now < chunk)
     chunk[earlier] = now[earlier]
     kept = np.searchsorted(there, earlier)
     count[earlier] = at[kept]
-    before[earlier] = inside(known["term.chunk"], known["term.count"], stays[kept], at[kept])
+    before[earlier] = places_inside(known["term.chunk"], known["term.count"], stays[kept], at[kept])
     # All of them that are left come anew, each where it stands first.
     left = np.flatnonzero(chunk < _NONE)
     left = left[np.lexsort((count[left], chunk[left]))]
     n_before = len(source.base.stored["term"])
-    edits = RowEdits.of(n_before, np.sort(row[row >= 0]), before[left], row[left])
+    edits = RowEdits.from_changes(n_before, np.sort(row[row >= 0]), before[left], row[left])
     numbers = np.full(max(int(touched.max(initial=-1)) + 1, len(known["term.rows"])), -1)
-    numbers[: len(known["term.rows"])] = edits.now(known["term.rows"], followed=False)
+    numbers[: len(known["term.rows"])] = edits.to_present(known["term.rows"], followed=False)
     numbers[touched[left]] = edits.at
     were = np.zeros(len(numbers), dtype=bool)
     were[source.base.stored["term"]] = source.column("term.common")
@@ -95,7 +102,7 @@ def _kept_terms(source: Source, terms: Rows, rows: Rows) -> tuple[Rows, Rows, Ro
         link = source.base.links["chunk", "term"].whole
         chunk[went] = _first_rows(link, rows[known[went]], source.removed)
         stays = went[chunk[went] >= 0]
-        below, owner = source.stored.below("count", source.base.stored["chunk"][chunk[stays]])
+        below, owner = source.stored.rows_below("count", source.base.stored["chunk"][chunk[stays]])
         same = source.stored.take("count.term", below) == terms[known[stays]][owner]
         count[stays[owner[same]]] = below[same]
     left = chunk >= 0
@@ -103,11 +110,11 @@ def _kept_terms(source: Source, terms: Rows, rows: Rows) -> tuple[Rows, Rows, Ro
 
 
 def _first_rows(link: csr_array, columns: Rows, but: Rows) -> Rows:
-    """Return the first row with each of some columns but for some rows, -1 for none."""
-    number = places(columns, link.shape[1])
+    """Return the first row, outside `but`, that has each column, or -1."""
+    number = place_by_row(columns, link.shape[1])
     entries = np.flatnonzero(number[link.indices] >= 0)
     rows = np.searchsorted(link.indptr, entries, side="right") - 1
     kept = ~are_in(rows, but)
-    found = np.full(len(columns), -1, dtype=np.int64)
-    found[number[link.indices[entries[kept]]][::-1]] = rows[kept][::-1]
-    return found
+    first_rows = np.full(len(columns), -1, dtype=np.int64)
+    first_rows[number[link.indices[entries[kept]]][::-1]] = rows[kept][::-1]
+    return first_rows

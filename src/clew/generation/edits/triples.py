@@ -1,4 +1,4 @@
-"""Which triples came and went, and their occurrences in chunks."""
+"""Find the triples that came and went, and their occurrences in chunks."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from clew.algo.row_edits import RowEdits
-from clew.generation.edits.distinct import DistinctEdits, Known, Occurrences, find_moves
-from clew.generation.edits.search import are_in, below
+from clew.generation.edits.distinct import DistinctEdits, KnownRows, Occurrences, find_moves
+from clew.generation.edits.search import are_in, rows_below
 from clew.generation.lookups import triple_keys
-from clew.generation.rows import link
+from clew.generation.rows import build_link
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class TripleEdits:
     """The triples that came, all that a chunk that came or went has; and their occurrences."""
 
-    found: DistinctEdits
+    distinct: DistinctEdits
     occurrences: RowEdits
     stored: Rows  # of the occurrences that came
     chunk: Rows  # of these, by its place among the chunks that came
@@ -35,34 +35,36 @@ class TripleEdits:
 
     @property
     def edits(self) -> RowEdits:
-        return self.found.edits
+        return self.distinct.edits
 
 
 def find_triples(source: Source) -> TripleEdits:
     """Return which triples and occurrences came and went."""
     rows, chunk = source.live.rows["triple"], source.live.chunks_of("triple")
-    two = source.came("triple.subject") != source.came("triple.object")
+    two = source.new_values("triple.subject") != source.new_values("triple.object")
     rows, chunk = rows[two], chunk[two]
     stored = source.base.stored["triple"]
-    known = Known.of("triple", source.lookups, source.column("triple.chunk"), stored)
+    known = KnownRows.from_lookups("triple", source.lookups, source.column("triple.chunk"), stored)
     went = source.column("occurrence.triple")[
-        below(source.column("occurrence.chunk"), source.chunks.gone)
+        rows_below(source.column("occurrence.chunk"), source.chunks.gone)
     ]
     lost = _keys(source, stored[np.unique(went)])
     came = Occurrences(_keys(source, rows), chunk, rows)
     moves = find_moves(known, source, source.chunks.gone, came, lost, always=True)
-    found = DistinctEdits.of(len(stored), moves)
+    distinct = DistinctEdits.from_moves(len(stored), moves)
     strength = source.stored.take("triple.strength", rows).astype(np.float32)
-    place = np.searchsorted(found.edits.at, found.of_came)
-    shape = len(found.edits.at), source.chunks.size
-    new = link(place, source.chunks.at[chunk], *shape, strength)
+    place = np.searchsorted(distinct.edits.at, distinct.of_came)
+    shape = len(distinct.edits.at), source.chunks.size
+    new = build_link(place, source.chunks.at[chunk], *shape, strength)
     return TripleEdits(
-        found=found,
-        occurrences=source.hanging("occurrence.chunk", chunk),
+        distinct=distinct,
+        occurrences=source.edit_rows_below("occurrence.chunk", chunk),
         stored=rows,
         chunk=chunk,
         strength=strength,
-        chunks=kept_and_new(source, source.base.links["triple", "chunk"], found.edits.origin, new),
+        chunks=merge_entries(
+            source, source.base.links["triple", "chunk"], distinct.edits.origin, new
+        ),
     )
 
 
@@ -71,7 +73,7 @@ def _keys(source: Source, rows: Rows) -> NDArray[np.uint64]:
     return triple_keys(*(source.stored.take(f"triple.{name}", rows) for name in names))
 
 
-def kept_and_new(source: Source, former: Link, origin: Rows, new: csr_array) -> csr_array:
+def merge_entries(source: Source, former: Link, origin: Rows, new: csr_array) -> csr_array:
     """Return the rows of a link to chunks: the entries in chunks that stay, and new ones.
 
     `origin` is the former row of each, -1 for one that is new.
@@ -79,20 +81,20 @@ def kept_and_new(source: Source, former: Link, origin: Rows, new: csr_array) -> 
     old = np.flatnonzero(origin >= 0)
     entries = former.rows(origin[old]).tocoo()
     stay = ~are_in(entries.col, source.chunks.gone)
-    rows, chunks = old[entries.row[stay]], source.chunks.now(entries.col[stay])
+    rows, chunks = old[entries.row[stay]], source.chunks.to_present(entries.col[stay])
     more = new.tocoo()
     together = (
         np.concatenate([entries.data[stay], more.data]),
         (np.concatenate([rows, more.row]), np.concatenate([chunks, more.col])),
     )
-    found = csr_array(together, shape=new.shape)
-    found.sort_indices()
-    return found
+    link = csr_array(together, shape=new.shape)
+    link.sort_indices()
+    return link
 
 
 def triple_columns(source: Source, triples: TripleEdits, numbers: Rows) -> dict[str, NDArray[Any]]:
     """Return the values of the rows that came; `numbers` are the present rows of entities."""
-    stored = triples.found.code
+    stored = triples.distinct.code
     ends = {
         f"triple.{end}": numbers[source.stored.take(f"triple.{end}", stored)]
         for end in ("subject", "object")
@@ -101,9 +103,9 @@ def triple_columns(source: Source, triples: TripleEdits, numbers: Rows) -> dict[
     return ends | {
         "stored.triple": stored,
         "stored.occurrence": triples.stored,
-        "triple.chunk": triples.found.chunk,
+        "triple.chunk": triples.distinct.chunk,
         "triple.strength": sums,
-        "occurrence.triple": triples.found.of_came,
+        "occurrence.triple": triples.distinct.of_came,
         "occurrence.chunk": source.chunks.at[triples.chunk],
         "occurrence.strength": triples.strength,
     }

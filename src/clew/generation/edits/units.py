@@ -1,4 +1,4 @@
-"""Which units and mentions came and went."""
+"""Find the units and mentions that came and went."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.algo.row_edits import RowEdits
-from clew.generation.edits.distinct import DistinctEdits, Known, Occurrences, find_moves
+from clew.generation.edits.distinct import DistinctEdits, KnownRows, Occurrences, find_moves
 from clew.generation.edits.names import Names, find_names
-from clew.generation.edits.search import are_in, below, looked_up, stand
+from clew.generation.edits.search import are_in, insertion_places, rows_below, take_or_default
 from clew.generation.edits.source import MOST_ROWS, TooManyEdits
-from clew.generation.edits.written import Written
+from clew.generation.edits.stored_units import StoredUnits
 from clew.generation.lookups import unit_codes
 from clew.types import LLM_MADE, UNITS
 
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 class UnitEdits:
     """The units that came, in order."""
 
-    found: DistinctEdits
-    known: Known
-    written: Written
+    distinct: DistinctEdits
+    known_rows: KnownRows
+    stored_units: StoredUnits
     came: Occurrences  # of units in chunks that came
     names: Names
 
     @property
     def edits(self) -> RowEdits:
-        return self.found.edits
+        return self.distinct.edits
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,23 +53,33 @@ class MentionEdits:
 
 
 def find_units(source: Source, terms: TermEdits) -> UnitEdits:
-    """Return which units came and went: also those that are first in another chunk now."""
-    written = Written(source.stored)
-    known = Known.of("unit", source.lookups, source.column("unit.chunk"), _former_codes(source))
-    chunk, codes = _came(source)
-    came = Occurrences(written.keys(codes), chunk, codes)
-    lost = below(known.chunk, source.chunks.gone)
-    moves = find_moves(known, source, source.chunks.gone, came, written.keys(known.code[lost]))
-    names = find_names(source, written, known, moves)
-    again = _renamed_units(source, written, known, terms, names)
+    """Return the units that came and went, or whose first chunk is another one now."""
+    stored_units = StoredUnits(source.stored)
+    known_rows = KnownRows.from_lookups(
+        "unit", source.lookups, source.column("unit.chunk"), _former_codes(source)
+    )
+    chunk, codes = _new_units(source)
+    came = Occurrences(stored_units.keys(codes), chunk, codes)
+    lost = rows_below(known_rows.chunk, source.chunks.gone)
+    moves = find_moves(
+        known_rows, source, source.chunks.gone, came, stored_units.keys(known_rows.code[lost])
+    )
+    names = find_names(source, stored_units, known_rows, moves)
+    again = _find_renamed_units(source, stored_units, known_rows, terms, names)
     again = again[~are_in(again, moves.gone)]
-    at = source.chunks.now(known.chunk[again])
-    moves = moves.and_again(again, at, known.code[again].astype(np.int64))
-    if source.has_statements and not written.are_statements(moves.code).any():
-        were = np.flatnonzero(written.are_statements(known.code))
+    at = source.chunks.to_present(known_rows.chunk[again])
+    moves = moves.add_returning(again, at, known_rows.code[again].astype(np.int64))
+    if source.has_statements and not stored_units.are_statements(moves.code).any():
+        were = np.flatnonzero(stored_units.are_statements(known_rows.code))
         if are_in(were, moves.gone).all():
             raise TooManyEdits  # perhaps sentences are no rows of their own any more
-    return UnitEdits(DistinctEdits.of(len(known.chunk), moves), known, written, came, names)
+    return UnitEdits(
+        DistinctEdits.from_moves(len(known_rows.chunk), moves),
+        known_rows,
+        stored_units,
+        came,
+        names,
+    )
 
 
 def _former_codes(source: Source) -> NDArray[Any]:
@@ -79,10 +89,10 @@ def _former_codes(source: Source) -> NDArray[Any]:
     return unit_codes(*(source.base.stored[f"unit.{each}"] for each in ("sentence", "statement")))
 
 
-def _came(source: Source) -> tuple[Rows, Rows]:
+def _new_units(source: Source) -> tuple[Rows, Rows]:
     """Return the units in chunks that came: the chunk, by its place among these, and the code."""
     live = source.live
-    is_kept = source.made_by(UNITS)[live.above["sentence"]] != LLM_MADE
+    is_kept = source.extraction_sources(UNITS)[live.above["sentence"]] != LLM_MADE
     statements = live.rows["statement"]
     if not source.has_statements and (len(statements) or not is_kept.all()):
         raise TooManyEdits  # sentences are rows of their own from now on
@@ -98,17 +108,17 @@ def _came(source: Source) -> tuple[Rows, Rows]:
     return chunk[order], codes[order]
 
 
-def _renamed_units(
-    source: Source, written: Written, known: Known, terms: TermEdits, names: Names
+def _find_renamed_units(
+    source: Source, stored_units: StoredUnits, known_rows: KnownRows, terms: TermEdits, names: Names
 ) -> Rows:
     """Return the former units with a word that is a name now and was none, or so."""
     n_known = len(source.lookups["term.rows"])
     flipped = {"term": terms.flipped[terms.flipped < n_known], "entity": names.flipped}
-    found = [written.mentions_with(*each) for each in flipped.items() if len(each[1])]
-    if not found:
+    mentions = [stored_units.mentions_with(*each) for each in flipped.items() if len(each[1])]
+    if not mentions:
         return np.zeros(0, dtype=np.int64)
-    codes = np.unique(np.concatenate([codes for codes, _ in found]))
-    units = known.rows_of(written.keys(codes), codes)
+    codes = np.unique(np.concatenate([codes for codes, _ in mentions]))
+    units = known_rows.rows_of(stored_units.keys(codes), codes)
     if len(units) > MOST_ROWS:
         raise TooManyEdits
     return np.unique(units[units >= 0])
@@ -116,34 +126,36 @@ def _renamed_units(
 
 def find_mentions(source: Source, terms: TermEdits, units: UnitEdits) -> MentionEdits:
     """Return the mentions of the units that came and went."""
-    unit, columns = units.written.mentions_of(units.found.code)
+    unit, columns = units.stored_units.mentions_of(units.distinct.code)
     term = columns["term"].astype(np.int64)
-    kept = (term < 0) | ~looked_up(terms.are_common, term, other=False)
+    kept = (term < 0) | ~take_or_default(terms.are_common, term, other=False)
     kept &= units.names.are_useful(columns["label"], columns["entity"].astype(np.int64))
     unit, columns = unit[kept], {name: column[kept] for name, column in columns.items()}
     former = source.column("mention.unit")
-    gone = below(former, units.edits.gone)
-    before = stand(former, units.found.before)[unit]
+    gone = rows_below(former, units.edits.gone)
+    before = insertion_places(former, units.distinct.before)[unit]
     entity = columns.pop("entity").astype(np.int64)
-    return MentionEdits(RowEdits.of(len(former), gone, before), before, unit, entity, columns)
+    return MentionEdits(
+        RowEdits.from_changes(len(former), gone, before), before, unit, entity, columns
+    )
 
 
 def unit_columns(source: Source, units: UnitEdits) -> dict[str, NDArray[Any]]:
     """Return the values of the units that came."""
-    written, chunks = units.written, units.found.chunk
-    codes = units.found.code
-    made_by = source.column("chunk.units")[np.maximum(source.chunks.then(chunks), 0)]
-    new = np.flatnonzero(source.chunks.then(chunks) < 0)
+    stored_units, chunks = units.stored_units, units.distinct.chunk
+    codes = units.distinct.code
+    made_by = source.column("chunk.units")[np.maximum(source.chunks.to_former(chunks), 0)]
+    new = np.flatnonzero(source.chunks.to_former(chunks) < 0)
     came = np.searchsorted(source.chunks.at, chunks[new])
-    made_by[new] = source.made_by(UNITS)[came]
-    found: dict[str, NDArray[Any]] = {
-        "stored.unit.sentence": written.sentences(codes),
-        "stored.unit.statement": written.statements(codes),
+    made_by[new] = source.extraction_sources(UNITS)[came]
+    columns: dict[str, NDArray[Any]] = {
+        "stored.unit.sentence": stored_units.sentences(codes),
+        "stored.unit.statement": stored_units.statements(codes),
         "unit.chunk": chunks,
-        "unit.source": np.where(written.are_statements(codes), LLM_MADE, made_by),
-        "unit.place": written.places(codes),
-        "unit.start": written.column("start", codes),
-        "unit.end": written.column("end", codes),
+        "unit.source": np.where(stored_units.are_statements(codes), LLM_MADE, made_by),
+        "unit.place": stored_units.places(codes),
+        "unit.start": stored_units.column("start", codes),
+        "unit.end": stored_units.column("end", codes),
     }
     for name in ("first_token", "last_token"):
         n_known = sum(source.stored.sizes(f"sentence.{name}"))
@@ -151,8 +163,8 @@ def unit_columns(source: Source, units: UnitEdits) -> dict[str, NDArray[Any]]:
         if has_tokens != (f"unit.{name}" in source.base.columns):
             raise TooManyEdits
         if has_tokens:
-            found[f"unit.{name}"] = written.tokens(name, codes)
-    return found
+            columns[f"unit.{name}"] = stored_units.tokens(name, codes)
+    return columns
 
 
 # -- sentences ------------------------------------------------------------------------------------
@@ -170,12 +182,14 @@ class SentenceEdits:
 def find_sentences(source: Source) -> SentenceEdits:
     """Return which sentences came and went with documents, whatever was made of their chunks."""
     stored = source.base.stored["sentence"]
-    known = Known.of("sentence", source.lookups, source.column("sentence.chunk"), stored)
-    written, above = Written(source.stored), source.live.above["sentence"]
+    known_rows = KnownRows.from_lookups(
+        "sentence", source.lookups, source.column("sentence.chunk"), stored
+    )
+    stored_units, above = StoredUnits(source.stored), source.live.above["sentence"]
     new = np.flatnonzero(source.chunks.origin[above] < 0)
     codes = source.live.rows["sentence"][new]
-    came = Occurrences(written.keys(codes), above[new], codes)
-    lost = written.keys(stored[below(known.chunk, source.removed)])
-    moves = find_moves(known, source, source.removed, came, lost)
-    found = DistinctEdits.of(len(stored), moves)
-    return SentenceEdits(found.edits, found.chunk, found.code)
+    came = Occurrences(stored_units.keys(codes), above[new], codes)
+    lost = stored_units.keys(stored[rows_below(known_rows.chunk, source.removed)])
+    moves = find_moves(known_rows, source, source.removed, came, lost)
+    distinct = DistinctEdits.from_moves(len(stored), moves)
+    return SentenceEdits(distinct.edits, distinct.chunk, distinct.code)

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 import numpy as np
 
 from clew import steps
-from clew.algo.mcmi import Rule, grow
+from clew.algo.mcmi import Rule, grow_tree
 from clew.algo.salience import Score
 from clew.algo.steiner import steiner_tree
 from clew.derived import Derived
 from clew.errors import InputError
-from clew.layers.statistical import STATISTICAL, statistical
+from clew.layers.statistical import STATISTICAL, statistical_entities
 from clew.methods.agrag.evidence import FoundSubgraph, subgraph_evidence
 from clew.methods.agrag.influence import influence_of
 from clew.methods.agrag.mapping import mapped_facts
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.layers.statistical import Statistical
+    from clew.layers.statistical import StatisticalEntities
     from clew.models import Models
 
 Order = Literal["fused", "graph"]
@@ -132,7 +132,7 @@ class Agrag:
             joint_cost=self.joint,
             limit=self.states,
         )
-        added = grow(view.neighbours, tree, scores, rule=self.rule, cap=self.rounds)
+        added = grow_tree(view.neighbours, tree, scores, rule=self.rule, cap=self.rounds)
         if tree.stopped:
             notes += (f"the search for the tree ended after {tree.settled:,} nodes",)
         found = subgraph_evidence(
@@ -162,9 +162,9 @@ class Agrag:
 
     def _graph(
         self, snapshot: Snapshot, models: Models
-    ) -> tuple[Statistical, AgragGraph, tuple[str, ...]]:
+    ) -> tuple[StatisticalEntities, AgragGraph, tuple[str, ...]]:
         """Return the statistical entities, the graph with them, and notes."""
-        counted = statistical(
+        counted = statistical_entities(
             snapshot,
             models.embedder,
             score=self.score,
@@ -178,7 +178,7 @@ class Agrag:
         graph = snapshot.get(_GRAPH, drawn, settings, counted=counted)
         return counted, graph, tuple(self._missing(counted))
 
-    def _missing(self, counted: Statistical) -> Iterator[str]:
+    def _missing(self, counted: StatisticalEntities) -> Iterator[str]:
         """Yield a note where the index lacks statistical entities."""
         if self.entities == "statistical" and counted.empty > _MOSTLY_EMPTY:
             share = f"{counted.empty:.0%} of the chunks have no statistical entity"
@@ -191,7 +191,7 @@ def _drawn(
     drawn: tuple[Entities, Contains, bool],
     _settings: tuple[Hashable, ...],  # of the statistical entities
     *,
-    counted: Statistical,
+    counted: StatisticalEntities,
 ) -> AgragGraph:
     entities, contains, verbatim = drawn
     return graph_of(snapshot, counted, entities=entities, contains=contains, verbatim=verbatim)

@@ -17,7 +17,7 @@ import numpy as np
 
 from clew import steps
 from clew.algo.links import neighbours
-from clew.algo.mcmi import components, induced
+from clew.algo.mcmi import components, induced_edges
 from clew.algo.topk import DECIMALS, positive_top_k, top_k
 from clew.methods.agrag.view import CONTAINS, FACT, SYNONYM
 from clew.text.keys import name_key
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.algo.mcmi import Joined
+    from clew.algo.mcmi import JoinedNode
     from clew.algo.steiner import Tree
     from clew.methods.agrag.mapping import Mapped
     from clew.methods.agrag.view import AgragView
@@ -59,7 +59,7 @@ class FoundSubgraph:
     terminals: Sequence[int]  # ascending
     influence: NDArray[np.float64]  # (n,)
     tree: Tree
-    added: Sequence[Joined]
+    added: Sequence[JoinedNode]
 
     @cached_property
     def nodes(self) -> list[int]:
@@ -70,7 +70,7 @@ class FoundSubgraph:
     @cached_property
     def edges(self) -> list[tuple[int, int, float]]:
         """All edges between the nodes: two of them, the lower first, and the cost."""
-        return induced(self.view.neighbours, self.nodes)
+        return induced_edges(self.view.neighbours, self.nodes)
 
     @cached_property
     def component(self) -> dict[int, int]:

@@ -15,9 +15,9 @@ import numpy as np
 from clew import steps
 from clew.algo.fusion import mean_of_min_max
 from clew.algo.topk import DECIMALS, top_k
-from clew.layers.packing import closed, numbered, places, short
-from clew.prompts import prompt
-from clew.prompts.quoted import lines
+from clew.layers.packing import closed_schema, number_texts, shorten, valid_places
+from clew.prompts import fill_prompt
+from clew.prompts.quoted import quote_lines
 from clew.text.normalize import collapse
 from clew.types import GRAPH, IMPORTED
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from clew.snapshot import Snapshot
 
 _NEAR = 0.4  # from 0 to 1: a fact that scores less is far from the best one
-_SCHEMA = closed({"keep": {"type": "array", "items": {"type": "integer"}}})
+_SCHEMA = closed_schema({"keep": {"type": "array", "items": {"type": "integer"}}})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +76,19 @@ def mapped_facts(
 
 def _chosen(llm: LLM, query: steps.Query, facts: Sequence[str], most: int) -> tuple[list[int], str]:
     """Return the places of the facts that an LLM keeps, ascending, or why there is no choice."""
-    asked = prompt(
+    asked = fill_prompt(
         "fact_filter",
         schema=_SCHEMA,
         max_tokens=256,
         question=collapse(query.text),
-        facts=lines(numbered(list(map(short, facts)))),
+        facts=quote_lines(number_texts(list(map(shorten, facts)))),
         most=str(most),
     )
     reply = steps.reply_to(llm, asked)
     if reply.error:
         return [], reply.error
     numbers = reply.data["keep"]
-    valid = places(numbers, len(facts))
+    valid = valid_places(numbers, len(facts))
     fault = "it chose only numbers of no fact" if numbers and not valid else ""
     return sorted(valid[:most]), fault
 

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 
 from clew import steps
 from clew.algo.fusion import min_max
-from clew.algo.pagerank import transition
+from clew.algo.pagerank import transition_matrix
 from clew.algo.topk import DECIMALS
 
 if TYPE_CHECKING:
@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.layers.statistical import Statistical
-    from clew.snapshot import Snapshot
-    from clew.snapshot.layers import Layer, TripleLayer
+    from clew.layers.statistical import StatisticalEntities
+    from clew.types import Layer, Snapshot, TripleLayer
 
     Edges = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]
 
@@ -72,7 +71,7 @@ class AgragGraph:
     @cached_property
     def transition(self) -> csr_array:
         """The matrix that moves weight along the edges."""
-        return transition(self.adjacency)
+        return transition_matrix(self.adjacency)
 
     def entries(self, node: int) -> slice:
         """Return where the entries of a node's row stand."""
@@ -85,7 +84,7 @@ class AgragGraph:
 
 def graph_of(
     snapshot: Snapshot,
-    counted: Statistical,
+    counted: StatisticalEntities,
     *,
     entities: Entities,
     contains: Contains,
@@ -165,7 +164,7 @@ def _contains(
     return nodes.astype(np.int32), chunks.astype(np.int32) + first, np.ones(len(nodes)), none
 
 
-def _synonyms(counted: Statistical, below: int | None) -> Edges:
+def _synonyms(counted: StatisticalEntities, below: int | None) -> Edges:
     """Return the synonyms, of nodes `below` a number only where one is given."""
     a, b = counted.synonyms.nonzero()
     kept = a < b if below is None else (a < b) & (b < below)
@@ -202,7 +201,7 @@ class AgragView:
     snapshot: Snapshot
     query: steps.Query
     graph: AgragGraph
-    counted: Statistical
+    counted: StatisticalEntities
     costs: Costs
     chunk_similarity: NDArray[np.float64]  # (n_chunks,)
     _known: dict[int, tuple[NDArray[np.intp], NDArray[np.float64]]] = field(default_factory=dict)
@@ -254,7 +253,7 @@ class AgragView:
         return cosines
 
     def _cosines(
-        self, layer: Layer | Statistical, rows: NDArray[np.integer]
+        self, layer: Layer | StatisticalEntities, rows: NDArray[np.integer]
     ) -> NDArray[np.float64]:
         """Return the cosines of rows, in double precision: in any company they are the same."""
         return np.asarray(layer.vectors[rows] @ self.query.vector.astype(np.float64))
@@ -286,7 +285,7 @@ def view_of(
     snapshot: Snapshot,
     query: steps.Query,
     graph: AgragGraph,
-    counted: Statistical,
+    counted: StatisticalEntities,
     costs: Costs,
     hybrid: NDArray[np.float64],
 ) -> AgragView:

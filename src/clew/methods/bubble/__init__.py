@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 import numpy as np
 
 from clew import graph_paths, steps
-from clew.algo.bubble import Ranked, diverse, expand, ranked
+from clew.algo.bubble import RankedPiece, expand_groups, rank_pieces, select_diverse
 from clew.errors import InputError
 from clew.methods.bubble.analysis import analyse
 from clew.methods.bubble.anchors import anchor_groups
@@ -174,10 +174,10 @@ class Bubble:
 
     def _candidates(
         self, seen: BubbleView, anchors: Anchors, meaning: str
-    ) -> tuple[list[Ranked], tuple[str, ...]]:
+    ) -> tuple[list[RankedPiece], tuple[str, ...]]:
         """Return the candidates in order, and notes."""
         groups = [group.nodes for group in anchors.groups]
-        search = expand(
+        search = expand_groups(
             seen.graph,
             seen.costs,
             groups,
@@ -196,8 +196,8 @@ class Bubble:
 
     def _ranked(
         self, seen: BubbleView, anchors: Anchors, meaning: str, pieces: Sequence[Piece]
-    ) -> list[Ranked]:
-        return ranked(
+    ) -> list[RankedPiece]:
+        return rank_pieces(
             pieces,
             seen.costs,
             [group.nodes for group in anchors.groups],
@@ -211,13 +211,13 @@ class Bubble:
     def _alpha(self, meaning: str) -> float:
         return {"and": max(self.alpha, _STRICT), "or": 0.0}.get(meaning, self.alpha)
 
-    def _chosen(self, found: Sequence[Ranked], meaning: str) -> list[int]:
+    def _chosen(self, found: Sequence[RankedPiece], meaning: str) -> list[int]:
         """Return the places of the candidates to go on with.
 
         What is compared needs a candidate each, so those of a comparison differ.
         """
         if meaning == "comparison" and self.ranking:
-            return diverse(found, self.candidates)
+            return select_diverse(found, self.candidates)
         return list(range(min(self.candidates, len(found))))
 
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from clew import steps
 from clew.graph_paths import connected
-from clew.layers.packing import closed, numbered
-from clew.prompts import prompt
-from clew.prompts.quoted import lines
+from clew.layers.packing import closed_schema, number_texts
+from clew.prompts import fill_prompt
+from clew.prompts.quoted import quote_lines
 from clew.text.normalize import collapse, entity_key, title_head
-from clew.text.phrases import Span, bound, overlap, phrase_spans, query_type
+from clew.text.phrases import Span, overlap, phrase_spans, query_type, span_to_nearest
 from clew.types import DirectAnswer
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ QUERY_TYPES = ("default", "and", "or", "comparison")
 _MOST_CONCEPTS = 8
 _MOST_RELAXED = 4  # of one concept
 _STRING = {"type": "string"}
-_CONCEPT = closed(
+_CONCEPT = closed_schema(
     {
         "text": _STRING,
         "kind": {"type": "string", "enum": ["explicit", "latent"]},
@@ -39,7 +39,7 @@ _CONCEPT = closed(
         "relaxed": {"type": "array", "items": _STRING},
     }
 )
-_SCHEMA = closed(
+_SCHEMA = closed_schema(
     {
         "sufficient": {"type": "boolean"},
         "answer": _STRING,
@@ -126,12 +126,12 @@ def analyse(
 
 def _prompt(query: str, shown: Sequence[Hit]) -> Prompt:
     texts = [title_head(hit.title, hit.text, hit.section) + hit.text for hit in shown]
-    return prompt(
+    return fill_prompt(
         "bubble_analysis",
         schema=_SCHEMA,
         max_tokens=1024,
         question=collapse(query),
-        passages=lines(numbered(texts)),
+        passages=quote_lines(number_texts(texts)),
     )
 
 
@@ -197,7 +197,7 @@ def _by_words(query: str, snapshot: Snapshot, models: Models, *, specialise: boo
     found = [Concept(text=names[span]) for span in spans]
     phrases: list[str] = []
     for start, end in phrase_spans(query, spans):
-        first, last = bound((start, end), spans)
+        first, last = span_to_nearest((start, end), spans)
         specialised = collapse(query[first:last]) if specialise and spans else ""
         phrases.append(collapse(query[start:end]))
         found.append(Concept(text=phrases[-1], specialised=specialised))

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from clew import steps
 from clew.graph_paths import connected
-from clew.layers.packing import closed, numbered, places, short
-from clew.prompts import prompt
-from clew.prompts.quoted import lines
+from clew.layers.packing import closed_schema, number_texts, shorten, valid_places
+from clew.prompts import fill_prompt
+from clew.prompts.quoted import quote_lines
 from clew.text.normalize import collapse, entity_key
 
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ Found = tuple[float, str]  # the similarity of a candidate, above zero, and the 
 _MARGIN = 0.1  # a candidate that is further below the best of its concept is noise
 _AND = " / "  # between the names of concepts with the same anchors
 _UNLIKE: Found = (0.0, "")  # no candidate: nothing in common with the words
-_SCHEMA = closed(
+_SCHEMA = closed_schema(
     {
         "groups": {
             "type": "array",
-            "items": closed(
+            "items": closed_schema(
                 {
                     "concept": {"type": "integer"},
                     "candidates": {"type": "array", "items": {"type": "integer"}},
@@ -172,9 +172,9 @@ def _chosen(
     weights: dict[int, float] = {}
     members: dict[int, dict[int, Found]] = {}
     for row in reply.data["groups"]:
-        named = [nodes[place] for place in places(row["candidates"], len(nodes))]
+        named = [nodes[place] for place in valid_places(row["candidates"], len(nodes))]
         is_finite = abs(row["weight"]) <= sys.float_info.max  # JSON has longer whole numbers
-        for place in places([row["concept"]], len(concepts)) if named else ():
+        for place in valid_places([row["concept"]], len(concepts)) if named else ():
             weights[place] = weights.get(place, 0.0) + (row["weight"] if is_finite else 0.0)
             own = ((node, found[place].get(node, listed[node])) for node in named)
             members.setdefault(place, {}).update(own)
@@ -195,11 +195,11 @@ def _listed(found: Sequence[Mapping[int, Found]]) -> dict[int, Found]:
 
 
 def _prompt(view: BubbleView, concepts: Sequence[Concept], nodes: Sequence[int]) -> Prompt:
-    return prompt(
+    return fill_prompt(
         "bubble_groups",
         schema=_SCHEMA,
         max_tokens=1024,
         question=collapse(view.query.text),
-        concepts=lines(numbered([each.specialised or each.text for each in concepts])),
-        candidates=lines(numbered(list(map(short, view.texts(nodes))))),
+        concepts=quote_lines(number_texts([each.specialised or each.text for each in concepts])),
+        candidates=quote_lines(number_texts(list(map(shorten, view.texts(nodes))))),
     )

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew import steps
-from clew.algo.pool import fitting
-from clew.layers.packing import closed, numbered, places, short
+from clew.algo.pool import take_fitting
+from clew.layers.packing import closed_schema, number_texts, shorten, valid_places
 from clew.methods.bubble.growth import Beside, Grown, GrownTriple, ended
-from clew.prompts import prompt
-from clew.prompts.quoted import Excerpt, lines
+from clew.prompts import fill_prompt
+from clew.prompts.quoted import Excerpt, quote_lines
 from clew.text import tokens
 from clew.text.normalize import collapse
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from clew.models import LLM, Prompt, Reply
 
 _MOST_TOKENS = 3_000  # of the triples in a prompt; at most half of them may be chosen from
-_SCHEMA = closed(
+_SCHEMA = closed_schema(
     {
         "select": {"type": "array", "items": {"type": "integer"}},
         "sufficient": {"type": "boolean"},
@@ -78,13 +78,13 @@ class _Guide:
     def _choice(self, held: Sequence[int], options: Sequence[int], depth: int) -> _Choice:
         if reason := self._beside.over():
             return _Choice(fault=reason, over=True)
-        pieces = numbered(list(map(short, self._words(options))))
-        listed = fitting(pieces, _n_tokens, _MOST_TOKENS // 2)
+        pieces = number_texts(list(map(shorten, self._words(options))))
+        listed = take_fitting(pieces, _n_tokens, _MOST_TOKENS // 2)
         reply = self._asked(self._prompt(held, listed))
         if reply.error:
             return _Choice(fault=reply.error, over=not (reply.calls or reply.recorded))
         numbers = reply.data["select"]
-        valid = places(numbers, len(listed))
+        valid = valid_places(numbers, len(listed))
         reason = f"the LLM chose it among {len(listed)}"
         return _Choice(
             tuple(GrownTriple(options[place], depth, reason) for place in valid),
@@ -93,15 +93,15 @@ class _Guide:
         )
 
     def _prompt(self, held: Sequence[int], listed: Sequence[Excerpt]) -> Prompt:
-        beside = lines(listed)
+        beside = quote_lines(listed)
         room = _MOST_TOKENS - tokens.count(beside.plain)
-        found = (Excerpt("- ", short(text)) for text in self._words(held))
-        return prompt(
+        found = (Excerpt("- ", shorten(text)) for text in self._words(held))
+        return fill_prompt(
             "bubble_expansion",
             schema=_SCHEMA,
             max_tokens=256,
             question=collapse(self._beside.view.query.text),
-            found=lines(fitting(found, _n_tokens, room), none="(nothing)"),
+            found=quote_lines(take_fitting(found, _n_tokens, room), none="(nothing)"),
             beside=beside,
         )
 

@@ -16,7 +16,7 @@ from clew.methods.bubble.growth import Beside, Grown, GrownTriple, ended
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from clew.algo.bubble import Ranked
+    from clew.algo.bubble import RankedPiece
     from clew.graph_paths import Reached, Start
     from clew.methods.bubble.view import BubbleView
     from clew.models import Models
@@ -26,7 +26,7 @@ _ANSWERS = 20  # ends of walks to which a candidate grows
 
 
 def uncovered(
-    view: BubbleView, named: Iterable[Start], found: Sequence[Ranked], chosen: Iterable[int]
+    view: BubbleView, named: Iterable[Start], found: Sequence[RankedPiece], chosen: Iterable[int]
 ) -> list[Piece]:
     """Return a candidate of its own for each named entity that no chosen one has."""
     n = view.graph.n_entities

@@ -15,7 +15,7 @@ from clew.types import Step
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.algo.bubble import Piece, Ranked
+    from clew.algo.bubble import Piece, RankedPiece
     from clew.graph_paths import Start
     from clew.methods.bubble.anchors import AnchorGroup
     from clew.methods.bubble.growth import Grown
@@ -27,7 +27,7 @@ class FoundCandidates:
     """All that a search came to."""
 
     groups: Sequence[AnchorGroup] = ()
-    ranked: Sequence[Ranked] = ()  # every piece, best first
+    ranked: Sequence[RankedPiece] = ()  # every piece, best first
     chosen: Sequence[int] = ()  # places in `ranked`; the first is candidate 1
     named: Sequence[Start] = ()  # where walks begin, beside the anchors of groups
     grown: Sequence[Grown] = ()  # for each of the chosen; none where nothing was to grow

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from clew import steps
-from clew.algo.subdivided import Subdivided, subdivided
+from clew.algo.subdivided import Subdivided, subdivide
 from clew.algo.topk import DECIMALS
 from clew.derived import Derived
 
@@ -67,7 +67,7 @@ def view_of(snapshot: Snapshot, query: steps.Query) -> BubbleView:
 def _graph(snapshot: Snapshot) -> Subdivided:
     columns = snapshot.layer("triple").columns
     n_entities = len(snapshot.layer("entity"))
-    return subdivided(n_entities, columns["subject"], columns["object"])
+    return subdivide(n_entities, columns["subject"], columns["object"])
 
 
 _GRAPH = Derived("the graph of all triples", _graph)

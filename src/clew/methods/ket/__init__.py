@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 import numpy as np
 
 from clew import steps
-from clew.algo.pool import fitting
+from clew.algo.pool import take_fitting
 from clew.algo.topk import DECIMALS, top_k
 from clew.errors import InputError
 from clew.methods.ket import local, text_candidates
@@ -179,7 +179,7 @@ def _printed(
     printed = {each.row: texts.hit(each.row, local.CHANNEL) for each in graph.texts}
     candidates = others.rows if order.coverage is None else order.of(others.rows)[0]
     rows = [row for row in candidates if row not in printed]
-    fit = fitting(rows, texts.cost, left)[: _MOST - len(printed)]
+    fit = take_fitting(rows, texts.cost, left)[: _MOST - len(printed)]
     printed |= {row: texts.hit(row, others.channel) for row in fit}
     if rows and not fit:
         cut = _beginning(texts.hit(rows[0], others.channel), left)
@@ -197,7 +197,7 @@ def _printed(
 
 def _beginning(hit: Hit, limit: int) -> Hit:
     """Return a hit, cut so that its passage has at most `limit` tokens."""
-    head, text = blocks.beginning(hit.head, hit.text, limit)
+    head, text = blocks.truncate_passage(hit.head, hit.text, limit)
     if not head:
         hit = replace(hit, title="", section="", page=None, last_page=None)
     return replace(hit, text=text, end=hit.start + len(text))

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, cast
 
 from clew import steps
 from clew.algo.links import neighbours
-from clew.algo.local_search import LocalFound, network, texts_of_seeds
-from clew.algo.pool import fitting
+from clew.algo.local_search import LocalText, find_relations, find_texts
+from clew.algo.pool import take_fitting
 from clew.algo.topk import top_k
-from clew.prompts import prompt
-from clew.prompts.quoted import Excerpt, lines
+from clew.prompts import fill_prompt
+from clew.prompts.quoted import Excerpt, quote_lines
 from clew.text import blocks, tokens
 from clew.types import Step, Table
 
@@ -40,7 +40,7 @@ class LocalGraph:
 
     seeds: Mapping[int, float] = field(default_factory=dict)  # entities, their cosines to the query
     tables: tuple[Table, ...] = ()
-    texts: tuple[LocalFound, ...] = ()
+    texts: tuple[LocalText, ...] = ()
     used: int = 0  # tokens of the tables and texts
     notes: tuple[str, ...] = ()
 
@@ -70,13 +70,13 @@ def local_search(
         return NOTHING
     words = _Words(snapshot, skeleton, llm, min(_LONG, budget // 2 // _ROW_SHARE))
     entities, used = _filled("Entities", _ENTITY_COLUMNS, words.entities(seeds), budget // 2)
-    order, _ = network(skeleton.relations, list(seeds))
+    order, _ = find_relations(skeleton.relations, list(seeds))
     rows = words.relations(order.tolist())
     relations, more = _filled("Relations", _RELATION_COLUMNS, rows, budget // 2 - used)
-    found = texts_of_seeds(
+    found = find_texts(
         list(seeds), skeleton.entity_chunks, skeleton.relations, texts.of_chunk, texts.cosines
     )
-    chosen = fitting(found, lambda each: texts.cost(each.row), budget // 2)
+    chosen = take_fitting(found, lambda each: texts.cost(each.row), budget // 2)
     used += more + sum(texts.cost(each.row) for each in chosen)
     return LocalGraph(
         seeds=seeds,
@@ -88,7 +88,7 @@ def local_search(
 
 
 def thread(
-    snapshot: Snapshot, query: steps.Query, graph: LocalGraph, found: LocalFound, chunk: int
+    snapshot: Snapshot, query: steps.Query, graph: LocalGraph, found: LocalText, chunk: int
 ) -> Iterator[Step]:
     """Yield the seed that led to a text, and its triple in that chunk nearest to the query."""
     yield steps.entity_step(snapshot, found.seed, LIKE, graph.seeds[found.seed])
@@ -105,10 +105,10 @@ def _filled(
     name: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]], limit: int
 ) -> tuple[Table, int]:
     """Return the table of the first rows that fit into `limit` tokens, and what it takes."""
-    used = blocks.table_tokens(name, columns)
+    used = blocks.count_table_tokens(name, columns)
     kept: list[tuple[str, ...]] = []
     for row in rows:
-        cost = blocks.row_tokens(row)
+        cost = blocks.count_row_tokens(row)
         if used + cost > limit:
             break
         kept.append(row)
@@ -170,8 +170,8 @@ class _Words:
         """Return the descriptions of an entity as one, by the LLM where they are long."""
         if self._llm is None or tokens.count(" ".join(said)) <= _LONG:
             return _longest(said, self._most)
-        listed = lines([Excerpt("- ", each) for each in _kept(said, _READ)])
-        asked = prompt("descriptions", max_tokens=_LONG, entity=name, descriptions=listed)
+        listed = quote_lines([Excerpt("- ", each) for each in _kept(said, _READ)])
+        asked = fill_prompt("descriptions", max_tokens=_LONG, entity=name, descriptions=listed)
         reply = steps.reply_to(self._llm, asked)
         if reply.error or not reply.text.strip():
             why = reply.error or "an empty reply"
@@ -193,5 +193,5 @@ def _kept(said: Sequence[str], limit: int) -> list[str]:
     """Return distinct descriptions in order, only the longest where they have too many tokens."""
     distinct = list(dict.fromkeys(said))
     by_length = sorted(range(len(distinct)), key=lambda i: (-len(distinct[i]), i))
-    kept = fitting(by_length, lambda i: tokens.count(f"{distinct[i]}; "), limit)
+    kept = take_fitting(by_length, lambda i: tokens.count(f"{distinct[i]}; "), limit)
     return [distinct[i] for i in sorted(kept)]

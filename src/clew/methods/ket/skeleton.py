@@ -11,12 +11,11 @@ from scipy.sparse import csr_array, diags_array
 
 from clew import steps
 from clew.algo.keywords import keyword_cosines, keyword_lengths
-from clew.algo.knn import core_of, core_size
+from clew.algo.knn import choose_core, core_size
 from clew.algo.local_search import RelationLinks, group_relations
 from clew.derived import Derived
-from clew.layers.relations import Terms
-from clew.snapshot import Snapshot
-from clew.types import IMPORTED, SOURCES
+from clew.layers.relations import TermSettings
+from clew.types import IMPORTED, SOURCES, Snapshot
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,11 +74,11 @@ def _skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: int) -> S
         return _build(snapshot, core, (_NO_TRIPLES,))
     if size == 0 and not core.any():
         return _build(snapshot, core, ("a core of no chunk, so no graph",))
-    bare = Terms.of_recipe(snapshot.recipe) is not None
+    bare = TermSettings.from_recipe(snapshot.recipe) is not None
     told: tuple[str, ...] = ()
     if len(extracted) > size:
         ranks = steps.chunk_ranks(snapshot, k)[extracted] if by == "pagerank" else None
-        extracted = extracted[core_of(len(extracted), size, ranks, seed)]
+        extracted = extracted[choose_core(len(extracted), size, ranks, seed)]
     elif len(extracted) < size or (by == "random" and size < n):
         told = (f"the graph is of the {len(extracted):,} of {n:,} chunks that have triples",)
     core[extracted] = True

@@ -12,7 +12,7 @@ import numpy as np
 from clew import steps
 from clew.algo.keywords import keyword_cosines
 from clew.algo.links import neighbours
-from clew.algo.pool import pooled
+from clew.algo.pool import pool_rows
 from clew.algo.topk import top_k
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def by_keywords(
         nearest_first: list[int] = rows[top_k(texts.cosines[rows], len(rows))].tolist()
         return nearest_first
 
-    found = pooled(_best_first(scores), posted, texts.n_tokens, pool)
+    found = pool_rows(_best_first(scores), posted, texts.n_tokens, pool)
     rows = np.fromiter(found, dtype=np.intp, count=len(found))
     rows.sort()
     order = rows[top_k(texts.cosines[rows], len(rows))]

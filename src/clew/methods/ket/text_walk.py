@@ -10,7 +10,7 @@ from scipy.sparse import block_array, csr_array, diags_array
 
 from clew import steps
 from clew.algo.links import neighbours
-from clew.algo.pagerank import personalized_pagerank, transition
+from clew.algo.pagerank import personalized_pagerank, transition_matrix
 from clew.algo.topk import positive_top_k, top_k
 from clew.derived import Derived
 from clew.methods.ket.text_candidates import NEAR, TextCandidates
@@ -111,7 +111,7 @@ def _graph(snapshot: Snapshot) -> _Graph:
     link = csr_array((np.ones(link.nnz), link.indices, link.indptr), shape=link.shape)
     links = csr_array(link @ diags_array(rarity))
     both: csr_array[Any, tuple[int, int]] = csr_array(block_array([[None, links], [links.T, None]]))  # type: ignore[arg-type]
-    return _Graph(transition(both), links, rarity)
+    return _Graph(transition_matrix(both), links, rarity)
 
 
 _TEXT_GRAPH = Derived("the graph of sub-chunks and terms", _graph)

@@ -54,7 +54,7 @@ class Texts:
         """Return how many tokens a sub-chunk takes in a context."""
         if row not in self._costs:
             hit = self.hit(row)
-            self._costs[row] = blocks.passage_tokens(hit.head, hit.text)
+            self._costs[row] = blocks.count_passage_tokens(hit.head, hit.text)
         return self._costs[row]
 
     def step(self, row: int, reason: str) -> Step:

@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from clew import methods as retrieval
 from clew.errors import InputError
-from clew.filters import as_filter
+from clew.filters import to_filter
 from clew.index.choose import NOTE, Wanted, wished
 from clew.server.bodies import (
     INTEGRAL,
@@ -171,7 +171,7 @@ def check_options(options: Body, folder: Path, *, has_llm: bool) -> None:
     if isinstance(options, ExtractOptions):
         _check_extraction(options, folder, has_llm=has_llm)
     if isinstance(options, RemoveOptions):
-        chosen = options.documents or as_filter(options.where) is not None
+        chosen = options.documents or to_filter(options.where) is not None
         if not chosen:
             raise InputError("name the documents to remove, by ids, patterns or a filter")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import InputError
-from clew.filters import as_filter
+from clew.filters import to_filter
 from clew.readers.walk import Columns
 from clew.server import files
 from clew.server.jobs.files import DOCUMENTS, FILES, REMOVED
@@ -167,8 +167,8 @@ def _remove(task: JobTask, options: RemoveOptions, progress: Progress) -> dict[s
     if chosen.exists():  # a process before this one may have removed some of them
         removal = files.Removal(**json.loads(chosen.read_text(encoding="utf-8")))
     else:
-        ids = task.index.documents(*options.documents, where=as_filter(options.where))
-        removal = files.plan_removal(task.index.snapshot(), task.uploads, ids)
+        ids = task.index.documents(*options.documents, where=to_filter(options.where))
+        removal = files.removal_of(task.index.snapshot(), task.uploads, ids)
         new = chosen.with_suffix(".new")
         new.write_text(json.dumps(removal.to_dict()), encoding="utf-8")
         new.replace(chosen)

@@ -35,7 +35,7 @@ class IndexAddress:
         """The schema of the database that holds the tables of the index."""
         return f"clew_{self.index}"
 
-    def beside(self, name: str) -> str:
+    def address_beside(self, name: str) -> str:
         """Return the address of an index of a server's home, which has this address itself.
 
         It has no password: PGPASSWORD or a file of passwords is to have it on every machine.
@@ -52,36 +52,36 @@ class IndexAddress:
 
 
 def is_address(text: str) -> bool:
-    """Say whether a text is to name an index in PostgreSQL."""
+    """Say whether a text is meant as an address of PostgreSQL."""
     return text.startswith(SCHEMES)
 
 
-def parse(text: str) -> IndexAddress:
-    """Return what an address names. Raises InputError for another form."""
+def parse_address(text: str) -> IndexAddress:
+    """Return the parts of an address. Raises InputError for another form."""
     try:
         text.encode()  # no half of a surrogate pair
         parts = urlsplit(text, allow_fragments=False)
         fields = dict(_fields(parts.query))
     except ValueError as error:
-        raise _other_form(text) from error
+        raise _wrong_form(text) from error
     user, password, host = _server(parts.netloc, text)
     database, _, index = unquote(parts.path).strip("/").rpartition("/")
     if not database or "/" in database or "@" in parts.path or not _NAME.fullmatch(index):
-        raise _other_form(text)
+        raise _wrong_form(text)
     if any("\0" in each for each in (database, user, password, *fields, *fields.values())):
-        raise _other_form(text)
+        raise _wrong_form(text)
     objects = fields.pop(_OBJECTS, "")
     if objects and not _ADDRESS.match(objects):
         objects = str(Path(objects).absolute())
     query = f"?{urlencode(fields, quote_via=quote)}" if fields else ""
     public = "&".join(f"{k}={quote(v, safe='/:')}" for k, v in fields.items() if k not in _SECRET)
     public = f"?{public}" if public else ""
-    at, own = f"{_quoted(user)}@" if user else "", f":{_quoted(password)}" if password else ""
-    at_with = f"{_quoted(user)}{own}@" if user or own else ""
+    at, own = f"{_quote(user)}@" if user else "", f":{_quote(password)}" if password else ""
+    at_with = f"{_quote(user)}{own}@" if user or own else ""
     return IndexAddress(
-        database=f"postgresql://{at_with}{host}/{_quoted(database)}{query}",
+        database=f"postgresql://{at_with}{host}/{_quote(database)}{query}",
         index=index,
-        shown=f"postgresql://{at}{host}/{_quoted(database)}/{index}{public}",
+        shown=f"postgresql://{at}{host}/{_quote(database)}/{index}{public}",
         objects=objects,
     )
 
@@ -98,11 +98,11 @@ def _server(netloc: str, text: str) -> tuple[str, str, str]:
     own, _, host = netloc.rpartition("@")
     user, _, password = own.partition(":")
     if not all(_HOST.fullmatch(each) for each in host.split(",")):
-        raise _other_form(text)
+        raise _wrong_form(text)
     return unquote(user), unquote(password), host
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return quote(text, safe="")
 
 
@@ -111,19 +111,20 @@ def cache_root() -> Path:
     chosen = os.environ.get("CLEW_CACHE")
     if chosen:
         return Path(chosen).absolute()
-    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
-    return (Path(base) if base else Path.home() / ".cache") / "clew"
+    from platformdirs import user_cache_path
+
+    return user_cache_path("clew", appauthor=False)
 
 
-def _other_form(text: str) -> InputError:
+def _wrong_form(text: str) -> InputError:
     return InputError(
-        f"an address of PostgreSQL is {FORM}, not {_public(text)}: INDEX has letters, digits, '_',"
-        f" '.' and '-', 48 at the most, and what else is special in a user or a password is"
-        f" written with percent signs, such as %2F for '/'"
+        f"an address of PostgreSQL is {FORM}, not {_hide_password(text)}: INDEX has letters,"
+        f" digits, '_', '.' and '-', 48 at the most, and what else is special in a user or a"
+        f" password is written with percent signs, such as %2F for '/'"
     )
 
 
-def _public(text: str) -> str:
+def _hide_password(text: str) -> str:
     """Return the beginning of an address without what may be a password."""
     scheme, _, rest = text.partition("//")
     head, *tail = re.split("[?#]", rest, maxsplit=1)

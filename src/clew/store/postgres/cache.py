@@ -31,14 +31,14 @@ class SharedCache(FileCache):
         self._waits_until = 0.0  # with uploads, where one failed
 
     def names(self) -> list[str]:
-        return sorted({*super().names(), *(name for name, _ in self.listed())})
+        return sorted({*super().names(), *(name for name, _ in self.list_objects())})
 
     def generations(self, name: str) -> list[int]:
-        listed = {generation for each, generation in self.listed() if each == name}
+        listed = {generation for each, generation in self.list_objects() if each == name}
         return sorted({*super().generations(name), *listed})
 
     def oldest(self, newest: int) -> int:
-        listed = (generation for _, generation in self.listed())
+        listed = (generation for _, generation in self.list_objects())
         return min((super().oldest(newest), *listed))
 
     def load(self, name: str, generation: int) -> Arrays | None:
@@ -61,7 +61,7 @@ class SharedCache(FileCache):
             self._waits_until = time.monotonic() + _PAUSE_S
 
     def _share(self, name: str, generation: int, path: Path) -> None:
-        """Upload what is computed."""
+        """Upload computed arrays."""
         # Listed before it is there, and again in case that it was dropped meanwhile: whatever is in
         # the storage is listed.
         self._catalogue.add_cached(name, generation)
@@ -74,18 +74,18 @@ class SharedCache(FileCache):
         self._forget(None, before)
 
     def _forget(self, name: str | None, before: int) -> None:
-        for each, generation in self.listed():
+        for each, generation in self.list_objects():
             if generation < before and name in (None, each):
                 self.forget(each, generation)
 
     def forget(self, name: str, generation: int) -> None:
-        """Delete what is cached, here and in the storage."""
+        """Delete cached arrays, here and in the storage."""
         self.objects.delete([self.object_of(name, generation)])
         self._catalogue.drop_cached(name, generation)
 
     def _take(self, name: str, generation: int) -> None:
-        """Have a copy here of what is listed."""
-        if not self._path(name, generation).exists() and (name, generation) in self.listed():
+        """Download a listed object unless there is a copy here."""
+        if not self._path(name, generation).exists() and (name, generation) in self.list_objects():
             with suppress(StoreError):  # it is computed, then
                 self.objects.get(self.object_of(name, generation), waits=())
 
@@ -93,13 +93,13 @@ class SharedCache(FileCache):
         if not path.exists():
             return super()._read(path)
         try:
-            return self.objects.read(f"{FOLDER}/{path.name}")
+            return self.objects.open_arrays(f"{FOLDER}/{path.name}")
         except StoreError as error:
             raise DamagedIndex(str(error)) from error
 
-    def listed(self) -> list[tuple[str, int]]:
-        """Return the name and the generation of what is in the storage, or on its way there."""
-        return self._catalogue.cached()
+    def list_objects(self) -> list[tuple[str, int]]:
+        """Return the name and generation of each object, uploads under way included."""
+        return self._catalogue.list_cached()
 
     @staticmethod
     def object_of(name: str, generation: int) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from clew.errors import IndexLocked, InputError, NotAnIndex, StoreError
 from clew.store.catalogue import FORMAT, READABLE, SCHEMA, TOUCHED, Catalogue
-from clew.store.postgres.connection import Connection, Lost, lock_number, table
+from clew.store.postgres.connection import Connection, ConnectionLost, convert_table, lock_number
 from clew.store.segments import SUFFIX
 
 if TYPE_CHECKING:
@@ -64,10 +64,10 @@ class PostgresCatalogue(Catalogue):
     def _check(self) -> None:
         if not self.is_made():
             raise NotAnIndex(f"{self.place} is not a Clew index: make one with 'clew index PATH'")
-        found = self.meta("format")
-        if found not in READABLE:
+        format_ = self.meta("format")
+        if format_ not in READABLE:
             raise NotAnIndex(
-                f"{self.place} has index format {found}, this version reads {FORMAT}: index again"
+                f"{self.place} has index format {format_}, this version reads {FORMAT}: index again"
             )
 
     @classmethod
@@ -82,9 +82,9 @@ class PostgresCatalogue(Catalogue):
         return cls.open(address)
 
     def is_made(self) -> bool:
-        """Say whether there is an index."""
+        """Say whether the index exists."""
         there = "SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename = 'meta'"
-        return bool(self._all(there, (self.address.schema,)))
+        return bool(self._select(there, (self.address.schema,)))
 
     def _make(self, recipe: Mapping[str, Scalar]) -> None:
         if not self.address.objects:
@@ -95,51 +95,51 @@ class PostgresCatalogue(Catalogue):
         self.sweep_dropped()
         with self.transaction():
             # Of several that find nothing, one makes the tables.
-            self._all(*making(self.address))
+            self._select(*lock_for_making(self.address))
             if self.is_made():
                 return
-            self._all(f'CREATE SCHEMA IF NOT EXISTS "{self.address.schema}"')
+            self._select(f'CREATE SCHEMA IF NOT EXISTS "{self.address.schema}"')
             for each in (*SCHEMA, TOUCHED, *_OWN_TABLES):
-                self._all(f"CREATE TABLE {table(each)}")
-            self._all("CREATE INDEX ON document (id)")
+                self._select(f"CREATE TABLE {convert_table(each)}")
+            self._select("CREATE INDEX ON document (id)")
             for name, column in _BY_HASH.items():
-                self._all(f"CREATE INDEX ON {name} USING hash ({column})")
-            made = {"format": FORMAT, "generation": 0, "numbering": 0, "recipe": dict(recipe)}
-            made |= {"objects": self.address.objects, "identity": secrets.token_hex(8)}
-            for name, value in made.items():
+                self._select(f"CREATE INDEX ON {name} USING hash ({column})")
+            meta = {"format": FORMAT, "generation": 0, "numbering": 0, "recipe": dict(recipe)}
+            meta |= {"objects": self.address.objects, "identity": secrets.token_hex(8)}
+            for name, value in meta.items():
                 self.set_meta(name, value)
 
-    def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        return self._tried(lambda: self._connection.execute(statement, values).fetchall())
+    def _select(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        return self._retry_once(lambda: self._connection.execute(statement, values).fetchall())
 
-    def _many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+    def _run_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         values = list(rows)
-        self._tried(lambda: self._connection.executemany(statement, values))
+        self._retry_once(lambda: self._connection.executemany(statement, values))
 
-    def _among(self, statement: str, values: Sequence[Any]) -> Iterator[Any]:
+    def _select_among(self, statement: str, values: Sequence[Any]) -> Iterator[Any]:
         if values:
-            yield from self._all(f"{statement} = ANY(?)", (list(values),))
+            yield from self._select(f"{statement} = ANY(?)", (list(values),))
 
     def _insert(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
-        self._tried(lambda: self._connection.copy(table, rows))
+        self._retry_once(lambda: self._connection.copy(table, rows))
 
-    def set_named(self, rows: Iterable[int]) -> None:
-        self._all("UPDATE entity SET named = 1 WHERE row = ANY(?)", (list(rows),))
+    def note_vectors(self, rows: Iterable[int]) -> None:
+        self._select("UPDATE entity SET named = 1 WHERE row = ANY(?)", (list(rows),))
 
     def drop_work(self, kind: str, chunks: Iterable[int]) -> None:
-        self._all("DELETE FROM work WHERE kind = ? AND chunk = ANY(?)", (kind, list(chunks)))
+        self._select("DELETE FROM work WHERE kind = ? AND chunk = ANY(?)", (kind, list(chunks)))
 
-    def _tried(self, ask: Callable[[], T]) -> T:
+    def _retry_once(self, ask: Callable[[], T]) -> T:
         """Ask, and once again where the session had ended and was opened anew."""
         with self._lock:
             try:
                 return ask()
-            except Lost:
-                if not self._connection.is_lost or not self._reopened():
+            except ConnectionLost:
+                if not self._connection.is_lost or not self._reopen():
                     raise
             return ask()
 
-    def _reopened(self) -> bool:
+    def _reopen(self) -> bool:
         """Open a session anew that ended, where that changes nothing; say whether it was."""
         self.is_writer = False  # the lease ended with the session
         if self._depth:
@@ -162,7 +162,7 @@ class PostgresCatalogue(Catalogue):
     def transaction(self) -> Iterator[None]:
         with self._lock:
             if not self._depth:
-                self._see_that_it_answers()
+                self._ensure_session()
             self._depth += 1
             try:
                 with self._connection.transaction():
@@ -171,10 +171,10 @@ class PostgresCatalogue(Catalogue):
                 self._depth -= 1
                 self.is_writer = self.is_writer and not self._connection.is_lost
 
-    def _see_that_it_answers(self) -> None:
+    def _ensure_session(self) -> None:
         """Open a session anew that ended meanwhile, unless it held the lease."""
         was_writer = self.is_writer
-        self._all("SELECT 1")
+        self._select("SELECT 1")
         if was_writer and not self.is_writer:
             raise StoreError(
                 f"the connection to {self.place} ended, and with it the right to write: run the"
@@ -187,8 +187,8 @@ class PostgresCatalogue(Catalogue):
         self._frozen_at = tuple(self._connection.execute(_STATE, (_TELLING,)).fetchall())
 
     def state(self) -> dict[str, Any]:
-        """Return the generation, the numbering, and what is another for another index."""
-        return {name: json.loads(value) for name, value in self._all(_STATE, (_TELLING,))}
+        """Return the generation, the numbering and the identity of the index."""
+        return {name: json.loads(value) for name, value in self._select(_STATE, (_TELLING,))}
 
     def take_lease(self) -> None:
         """Become the one writer, as long as this session lasts. Raises IndexLocked.
@@ -196,7 +196,7 @@ class PostgresCatalogue(Catalogue):
         The lease is a lock of the session that commits: whoever loses it can commit no more.
         """
         key = _key(self.address, "write")
-        [(taken,)] = self._all("SELECT pg_try_advisory_lock(?)", (key,))
+        [(taken,)] = self._select("SELECT pg_try_advisory_lock(?)", (key,))
         if not taken:
             raise IndexLocked(
                 f"another process is writing to {self.place}: wait until it is done, or stop it"
@@ -210,14 +210,14 @@ class PostgresCatalogue(Catalogue):
             raise
 
     def give_lease(self) -> None:
-        """Let others write."""
+        """Release the writer's lease."""
         self.is_writer = False
         with suppress(StoreError):  # with its session it ends, too
             self._connection.execute("SELECT pg_advisory_unlock_all()")
 
     @property
     def epoch(self) -> int:
-        """How many writers there were. Names of objects begin with it, so that none come twice."""
+        """The number of writers so far; names of objects begin with it, so that each is unique."""
         return int(self.meta("epoch") or 0)
 
     def note_unused(self, names: Iterable[str], seconds: int = 0) -> None:
@@ -226,20 +226,20 @@ class PostgresCatalogue(Catalogue):
         `seconds` are how long one that is being written may still appear.
         """
         new = "INSERT INTO unused VALUES (?, now() + ? * interval '1 second')"
-        self._many(f"{new} ON CONFLICT DO NOTHING", [(name, seconds) for name in names])
+        self._run_many(f"{new} ON CONFLICT DO NOTHING", [(name, seconds) for name in names])
 
     def note_used(self, name: str) -> None:
         """Forget that an object was unused, in the transaction in which a row names it."""
-        self._all("DELETE FROM unused WHERE name = ?", (name,))
+        self._select("DELETE FROM unused WHERE name = ?", (name,))
 
     def note_deleted(self, names: Iterable[str]) -> None:
         """Forget objects that are gone, and do not come any more."""
         gone = "DELETE FROM unused WHERE name = ? AND until <= now()"
-        self._many(gone, [(name,) for name in names])
+        self._run_many(gone, [(name,) for name in names])
 
-    def unused(self) -> list[str]:
+    def list_unused(self) -> list[str]:
         """Return the objects that no row names."""
-        return [name for (name,) in self._all("SELECT name FROM unused ORDER BY name")]
+        return [name for (name,) in self._select("SELECT name FROM unused ORDER BY name")]
 
     def drop_segments(self, names: Iterable[str]) -> None:
         gone = list(names)
@@ -253,39 +253,39 @@ class PostgresCatalogue(Catalogue):
         super().replace_all(documents, entities, terms)
 
     def vacuum(self) -> None:
-        """Let PostgreSQL use the room of deleted rows again, and so overwrite their texts."""
-        self._all("VACUUM document, entity, term")
+        """Free the space of deleted rows, so that PostgreSQL overwrites their texts."""
+        self._select("VACUUM document, entity, term")
 
     def drop(self) -> None:
         """Delete the index: it is gone at once, and its tables when nobody reads them any more."""
         aside = f"{_DROPPED}{secrets.token_hex(8)}"
-        self._all(f'ALTER SCHEMA "{self.address.schema}" RENAME TO "{aside}"')
+        self._select(f'ALTER SCHEMA "{self.address.schema}" RENAME TO "{aside}"')
         self.sweep_dropped()
 
     def sweep_dropped(self) -> None:
-        """Delete the tables of indexes that were dropped, but for those that somebody reads."""
+        """Delete the tables of dropped indexes that nobody reads."""
         dropped = "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, ?)"
-        for (name,) in self._all(dropped, (_DROPPED,)):
+        for (name,) in self._select(dropped, (_DROPPED,)):
             with suppress(StoreError), self.transaction():
-                self._all("SET LOCAL lock_timeout = '200ms'")
-                self._all(f'DROP SCHEMA "{name}" CASCADE')
+                self._select("SET LOCAL lock_timeout = '200ms'")
+                self._select(f'DROP SCHEMA "{name}" CASCADE')
 
     def size_bytes(self) -> int:
         """Return how many bytes the tables of the index have."""
         tables = "FROM pg_tables WHERE schemaname = ?"
         size = "sum(pg_total_relation_size(format('%I.%I', schemaname, tablename)::regclass))"
-        [(found,)] = self._all(f"SELECT {size} {tables}", (self.address.schema,))
-        return int(found or 0)
+        [(n_bytes,)] = self._select(f"SELECT {size} {tables}", (self.address.schema,))
+        return int(n_bytes or 0)
 
-    def cached(self) -> list[tuple[str, int]]:
+    def list_cached(self) -> list[tuple[str, int]]:
         """Return the name and the generation of each cached object."""
-        return self._all("SELECT name, generation FROM cached ORDER BY name, generation")
+        return self._select("SELECT name, generation FROM cached ORDER BY name, generation")
 
     def add_cached(self, name: str, generation: int) -> None:
-        self._all("INSERT INTO cached VALUES (?, ?) ON CONFLICT DO NOTHING", (name, generation))
+        self._select("INSERT INTO cached VALUES (?, ?) ON CONFLICT DO NOTHING", (name, generation))
 
     def drop_cached(self, name: str, generation: int) -> None:
-        self._all("DELETE FROM cached WHERE name = ? AND generation = ?", (name, generation))
+        self._select("DELETE FROM cached WHERE name = ? AND generation = ?", (name, generation))
 
     def _make_touched(self) -> None:
         """Do nothing: every index in PostgreSQL has the table."""
@@ -304,8 +304,8 @@ def object_of(segment: str) -> str:
     return f"segments/{segment}{SUFFIX}"
 
 
-def making(address: IndexAddress) -> tuple[str, tuple[int]]:
-    """Return what lets one process at a time make tables of an index, in a transaction."""
+def lock_for_making(address: IndexAddress) -> tuple[str, tuple[int]]:
+    """Return the statement that lets one process at a time make an index's tables."""
     return "SELECT pg_advisory_xact_lock(?)", (_key(address, "make"),)
 
 

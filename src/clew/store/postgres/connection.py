@@ -49,8 +49,8 @@ _MARK, _NUL, _ITSELF = "\ue400", "\ue400\ue401", "\ue400\ue402"
 _ESCAPED = re.compile(f"{_MARK}.")
 
 
-class Found:
-    """What a statement gave, asked for as APSW's cursors are."""
+class QueryResult:
+    """The rows that a statement gave, with the methods of APSW's cursors."""
 
     def __init__(self, rows: list[tuple[Any, ...]]) -> None:
         self._rows = rows
@@ -63,11 +63,11 @@ class Found:
 
     @property
     def get(self) -> Any:  # noqa: ANN401 -- as a column is
-        """The first value, None where there is none."""
+        """The first value, or None."""
         return self._rows[0][0] if self._rows else None
 
 
-class Lost(StoreUnavailable):
+class ConnectionLost(StoreUnavailable):
     """The connection ended, or could not be made."""
 
 
@@ -83,9 +83,9 @@ class Connection:
         self._shown = address.shown
         self.lock = threading.RLock()
         self._changed = 0
-        with self._told():
-            given = psycopg.conninfo.conninfo_to_dict(address.database)
-            options: dict[str, Any] = {**LIBPQ, **given}
+        with self._translate_errors():
+            conninfo = psycopg.conninfo.conninfo_to_dict(address.database)
+            options: dict[str, Any] = {**LIBPQ, **conninfo}
             self._session = psycopg.connect(**options, autocommit=True)
             self._finalizer = weakref.finalize(self, self._session.close)
             self._finalizer.atexit = False
@@ -97,26 +97,35 @@ class Connection:
             path = f'"{address.schema}"'
             self._session.execute(_SET, (path, [*_SESSION], [*_SESSION.values()]))
 
-    def execute(self, statement: str, values: Sequence[Any] = ()) -> Found:
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> QueryResult:
         """Run a statement."""
-        with self.lock, self._told():
-            cursor = self._session.execute(_native(statement), [kept(v) for v in values])
+        with self.lock, self._translate_errors():
+            cursor = self._session.execute(
+                _convert_statement(statement), [to_database(v) for v in values]
+            )
             self._changed = max(cursor.rowcount, 0)
             rows = cursor.fetchall() if cursor.description else []
-        return Found([tuple(given_back(value) for value in row) for row in rows])
+        return QueryResult([tuple(from_database(value) for value in row) for row in rows])
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         """Run a statement once for each row of values."""
-        with self.lock, self._told(), self._session.cursor() as cursor:
-            cursor.executemany(_native(statement), [[kept(v) for v in row] for row in rows])
+        with self.lock, self._translate_errors(), self._session.cursor() as cursor:
+            cursor.executemany(
+                _convert_statement(statement), [[to_database(v) for v in row] for row in rows]
+            )
             self._changed = max(cursor.rowcount, 0)
 
     def copy(self, name: str, rows: Iterable[Sequence[Any]]) -> None:
         """Add whole rows to a table of ours, many times faster than one by one."""
         into = f"COPY {name} FROM STDIN"
-        with self.lock, self._told(), self._session.cursor() as cursor, cursor.copy(into) as copy:
+        with (
+            self.lock,
+            self._translate_errors(),
+            self._session.cursor() as cursor,
+            cursor.copy(into) as copy,
+        ):
             for row in rows:
-                copy.write_row([kept(value) for value in row])
+                copy.write_row([to_database(value) for value in row])
 
     def changes(self) -> int:
         """Return how many rows the last statement changed."""
@@ -125,7 +134,7 @@ class Connection:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Run the block as one transaction."""
-        with self.lock, self._told(), self._session.transaction():
+        with self.lock, self._translate_errors(), self._session.transaction():
             yield
 
     @property
@@ -137,13 +146,13 @@ class Connection:
         self._finalizer()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except psycopg.Error as error:
-            raise self._explained(error) from error
+            raise self._to_store_error(error) from error
 
-    def _explained(self, error: psycopg.Error) -> StoreError:
+    def _to_store_error(self, error: psycopg.Error) -> StoreError:
         # What PostgreSQL guesses, and which statement it was, stands on further lines.
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(". ")
         where = self._shown
@@ -156,7 +165,7 @@ class Connection:
         if isinstance(error, (errors.DiskFull, errors.OutOfMemory)):
             return StoreError(f"{where} has no room ({reason}): free some, and try again")
         if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)):
-            return Lost(
+            return ConnectionLost(
                 f"PostgreSQL does not answer at {where} ({reason}): see that it runs, and that"
                 f" database, user and password are right; what was committed is kept"
             )
@@ -164,18 +173,18 @@ class Connection:
 
 
 def lock_number(use: str) -> int:
-    """Return the number of a lock of the database, of 64 bits with a sign, by what it is for."""
+    """Return the signed 64-bit number of an advisory lock for some use."""
     return int.from_bytes(sha256(use.encode()).digest()[:8], signed=True)
 
 
 @lru_cache(maxsize=256)
-def _native(statement: str) -> bytes:
+def _convert_statement(statement: str) -> bytes:
     """Return a statement of ours with psycopg's marks for values."""
     return statement.replace("%", "%%").replace("?", "%s").encode()
 
 
-def table(definition: str) -> str:
-    """Return the definition of a table, as SQLite has it, for PostgreSQL."""
+def convert_table(definition: str) -> str:
+    """Return a SQLite table definition in PostgreSQL's form."""
     native = definition.replace("WITHOUT ROWID", "").replace("BLOB", "BYTEA")
     native = native.replace("key TEXT NOT NULL UNIQUE", "key TEXT NOT NULL")  # see `_BY_HASH`
     native = native.replace("text TEXT NOT NULL UNIQUE", "text TEXT NOT NULL")
@@ -186,17 +195,17 @@ def table(definition: str) -> str:
     return re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', native)
 
 
-def kept(value: Any) -> Any:  # noqa: ANN401 -- as a column is
-    """Return a value as PostgreSQL can keep it."""
+def to_database(value: Any) -> Any:  # noqa: ANN401 -- as a column is
+    """Return a value in the form that PostgreSQL stores."""
     if isinstance(value, list):
-        return [kept(each) for each in value]
+        return [to_database(each) for each in value]
     if isinstance(value, str) and (_MARK in value or "\0" in value):
         return value.replace(_MARK, _ITSELF).replace("\0", _NUL)
     return value
 
 
-def given_back(value: Any) -> Any:  # noqa: ANN401 -- as a column is
-    """Return the value that was kept."""
+def from_database(value: Any) -> Any:  # noqa: ANN401 -- as a column is
+    """Return the value that `to_database` stored."""
     if isinstance(value, Decimal):  # a sum of integers
         return int(value)
     if isinstance(value, str) and _MARK in value:

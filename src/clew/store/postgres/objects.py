@@ -1,4 +1,4 @@
-"""Immutable files in object storage, of which copies are kept on this disk, up to a bound."""
+"""Immutable files in object storage, with copies on this disk up to a limit of bytes."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ class Objects:
         self.folder = folder
         make_folder(folder.parent)
         make_folder(folder)
-        self._store = _opened(url)
+        self._store = _open_storage(url)
 
     def new(self, name: str) -> Path:
         """Return where a file is written that is to be uploaded, until it has its name."""
-        return _beside(self.folder / name)
+        return _temporary_path(self.folder / name)
 
     def put(self, name: str, path: Path) -> None:
         """Upload a file, durable when this returns, and keep it as the copy."""
@@ -81,10 +81,10 @@ class Objects:
         except (exceptions.BaseError, OSError, ValueError) as error:
             if path.suffix == _UNFINISHED:
                 path.unlink(missing_ok=True)
-            raise self._failed("cannot be written", error) from error
+            raise self._to_store_error("cannot be written", error) from error
         trim(keep=self.folder / name)
 
-    def read(self, name: str, waits: Sequence[float] | None = None) -> MappedSegment:
+    def open_arrays(self, name: str, waits: Sequence[float] | None = None) -> MappedSegment:
         """Return the arrays of a file; a copy that is damaged, or becomes so, is downloaded anew.
 
         Raises MissingSegment where there is no such file, DamagedIndex where it is damaged itself,
@@ -93,17 +93,17 @@ class Objects:
         for _ in range(_TRIES):  # another process may delete the copy right now
             path = self.get(name, waits)
             try:
-                return segments.read(path, mend=partial(self.mend, name))
+                return segments.open_segment(path, mend=partial(self.mend, name))
             except MissingSegment:
                 continue
             except DamagedIndex:
                 path.unlink(missing_ok=True)
-        return segments.read(self.get(name))
+        return segments.open_segment(self.get(name))
 
     def mend(self, name: str) -> bool:
         """Write a file over its copy, which is damaged and mapped; say whether that could be."""
         path = self.folder / name
-        own = _beside(path)
+        own = _temporary_path(path)
         try:
             self.fetch(name, own)
             with own.open("rb") as whole, path.open("r+b") as copy:
@@ -115,7 +115,7 @@ class Objects:
         return True
 
     def get(self, name: str, waits: Sequence[float] | None = None) -> Path:
-        """Return the copy of a file, downloaded where there is none.
+        """Return the copy of a file; it is downloaded if it is missing.
 
         `waits` are seconds for one that is not to be seen yet, some by default. Raises
         MissingSegment where there is no such file, StoreError where it cannot be had.
@@ -124,12 +124,12 @@ class Objects:
         with suppress(OSError):
             os.utime(path)  # those that were used last stay longest
             return path
-        own = _beside(path)
+        own = _temporary_path(path)
         try:
             self.fetch(name, own, WAITS_S if waits is None else waits)
             own.replace(path)
         except OSError as error:
-            raise _unwritable(path, error) from error
+            raise _write_error(path, error) from error
         finally:
             own.unlink(missing_ok=True)
         trim(keep=path)
@@ -149,7 +149,7 @@ class Objects:
         raise AssertionError
 
     def _download(self, name: str, target: Path) -> None:
-        """Download a file in pieces, each of which has its own time."""
+        """Download a file in pieces, each with a timeout of its own."""
         start, size = 0, 1
         try:
             make_inner_folder(target.parent)
@@ -159,54 +159,54 @@ class Objects:
                     file.write(piece)
                     start += len(piece)
         except OSError as error:
-            raise _unwritable(target, error) from error
+            raise _write_error(target, error) from error
 
     def _piece(self, name: str, start: int) -> tuple[obstore.Bytes, int]:
         """Return a piece of a file, and how many bytes the whole file has."""
         try:
             options: Any = {"range": (start, start + _PIECE)}
-            found = obstore.get(self._store, self._key(name), options=options)
-            piece, size = found.bytes(), found.meta["size"]
+            response = obstore.get(self._store, self._key(name), options=options)
+            piece, size = response.bytes(), response.meta["size"]
         except FileNotFoundError as error:
             raise _NoObject from error
         except (exceptions.BaseError, OSError, ValueError) as error:
-            raise self._failed("cannot be read", error) from error
+            raise self._to_store_error("cannot be read", error) from error
         if len(piece) != min(_PIECE, size - start):
             raise StoreError(f"{name} in {self._shown} was cut off: try again")
         return piece, size
 
     def size(self, name: str) -> int:
-        """Return how many bytes a file has, 0 where there is none."""
+        """Return the bytes of a file, or 0 if it does not exist."""
         try:
             return int(obstore.head(self._store, self._key(name))["size"])
         except FileNotFoundError:
             return 0
         except (exceptions.BaseError, OSError, ValueError) as error:
-            raise self._failed("cannot be read", error) from error
+            raise self._to_store_error("cannot be read", error) from error
 
     def delete(self, names: Iterable[str]) -> None:
-        """Delete files, and their copies here; one that is not there is none to delete."""
+        """Delete files and their copies here; missing files are ignored."""
         for name in names:
             try:
                 obstore.delete(self._store, self._key(name))
             except FileNotFoundError:
                 pass
             except (exceptions.BaseError, OSError, ValueError) as error:
-                raise self._failed("cannot be deleted", error) from error
+                raise self._to_store_error("cannot be deleted", error) from error
             with suppress(OSError):  # Windows keeps what a reader has open
                 (self.folder / name).unlink()
 
     def _key(self, name: str) -> str:
         return f"{self._prefix}/{name}"
 
-    def _failed(self, what: str, error: Exception) -> StoreError:
+    def _to_store_error(self, what: str, error: Exception) -> StoreError:
         return StoreUnavailable(
             f"files in {self._shown} {what} ({_reason(error):.300}): see that it answers and that"
             f" its keys are in the environment, and try again; what was committed is kept"
         )
 
 
-def _opened(url: str) -> Any:  # noqa: ANN401 -- obstore has a class for each kind
+def _open_storage(url: str) -> Any:  # noqa: ANN401 -- obstore has a class for each kind
     if "://" not in url:
         try:
             Path(url).mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -226,26 +226,26 @@ def _opened(url: str) -> Any:  # noqa: ANN401 -- obstore has a class for each ki
 
 
 def _reason(error: Exception) -> str:
-    """Return what obstore says, without where in its code that was."""
+    """Return obstore's message without the place in its code."""
     return " ".join(str(error).partition("\n\nDebug source")[0].split())
 
 
 def trim(keep: Path) -> None:
-    """Delete the copies of all indexes that were used longest ago, while there are too many.
+    """Delete the least recently used copies of all indexes above the limit.
 
     What is open stays readable, and what is asked for again is downloaded again.
     """
-    most, found, since = _most_bytes(), [], time.time_ns() - _ABANDONED_S * 10**9
+    most, copies, since = _most_bytes(), [], time.time_ns() - _ABANDONED_S * 10**9
     for folder in _FOLDERS:
         for path in cache_root().glob(f"*/*/{folder}/*"):
             with suppress(OSError):
                 state = path.stat()
                 if path.suffix != _UNFINISHED:
-                    found.append((state.st_mtime_ns, str(path), state.st_size))
+                    copies.append((state.st_mtime_ns, str(path), state.st_size))
                 elif state.st_mtime_ns < since:  # whoever wrote it was killed
                     path.unlink()
-    total = sum(size for _, _, size in found)
-    for _, name, size in sorted(found):
+    total = sum(size for _, _, size in copies)
+    for _, name, size in sorted(copies):
         if total <= most:
             return
         if name != str(keep):
@@ -254,12 +254,12 @@ def trim(keep: Path) -> None:
                 total -= size
 
 
-def _beside(path: Path) -> Path:
-    """Return a name beside a path that no other thread or process takes."""
+def _temporary_path(path: Path) -> Path:
+    """Return a unique path beside another one."""
     return path.with_name(f"{secrets.token_hex(8)}{_UNFINISHED}")
 
 
-def _unwritable(path: Path, error: OSError) -> StoreError:
+def _write_error(path: Path, error: OSError) -> StoreError:
     return StoreError(
         f"{path} cannot be written ({error.strerror or error}): free some space, or name another"
         f" folder with CLEW_CACHE"
@@ -274,9 +274,9 @@ def _sync(path: Path) -> None:
 
 
 def _most_bytes() -> int:
-    given = os.environ.get("CLEW_CACHE_MB", "")
-    if not given:
+    megabytes = os.environ.get("CLEW_CACHE_MB", "")
+    if not megabytes:
         return MOST_MB << 20
-    if not given.isascii() or not given.isdigit():
-        raise InputError(f"CLEW_CACHE_MB is a number of megabytes, not {given!r:.40}")
-    return int(given) << 20
+    if not megabytes.isascii() or not megabytes.isdigit():
+        raise InputError(f"CLEW_CACHE_MB is a number of megabytes, not {megabytes!r:.40}")
+    return int(megabytes) << 20

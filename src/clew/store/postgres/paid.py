@@ -1,4 +1,4 @@
-"""What was paid for, in PostgreSQL: the tables of an index's ledger and of its cached vectors."""
+"""The paid files in PostgreSQL: tables of an index's ledger and of its cached vectors."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from clew.store.postgres.address import IndexAddress
-from clew.store.postgres.catalogue import making
-from clew.store.postgres.connection import Connection, Lost, table
+from clew.store.postgres.catalogue import lock_for_making
+from clew.store.postgres.connection import Connection, ConnectionLost, convert_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ _idle: dict[tuple[int, IndexAddress], deque[Connection]] = {}
 
 @atexit.register
 def _close_idle() -> None:
-    """Tell the server that this process needs its idle sessions no more."""
+    """Close the idle sessions of this process."""
     for (process, _), idle in _idle.items():
         if process == os.getpid():
             for connection in idle:
@@ -50,7 +50,7 @@ class PostgresFile:
         return Path(self.address.shown)
 
     def exists(self) -> bool:
-        """Say whether the tables were made."""
+        """Say whether the tables exist."""
         with _session(self.address) as database:
             return self._are_made(database)
 
@@ -80,14 +80,14 @@ class PostgresFile:
                 yield cast("sqlite.Connection", database)
 
     def has(self, database: sqlite.Connection | Connection, table: str) -> bool:
-        """Say whether there is a table."""
+        """Say whether a table exists."""
         there = "SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename = ?"
         return bool(database.execute(there, (self.address.schema, table)).fetchall())
 
     def make(self, database: sqlite.Connection | Connection, definition: str) -> None:
         """Make a table, where it is not there."""
         if not self.has(database, definition.split(maxsplit=1)[0]):
-            database.execute(f"CREATE TABLE IF NOT EXISTS {table(definition)}")
+            database.execute(f"CREATE TABLE IF NOT EXISTS {convert_table(definition)}")
 
     def _are_made(self, database: Connection) -> bool:
         names = [each.split(maxsplit=1)[0] for each in self.tables]
@@ -95,10 +95,10 @@ class PostgresFile:
         return bool(database.execute(there, (self.address.schema, names)).get == len(names))
 
     def _prepare(self, database: Connection) -> None:
-        """Make the tables, whoever of several processes finds first that they are not there."""
+        """Make the tables; the first of several processes does it."""
         if not self._are_made(database):
             with database.transaction():
-                database.execute(*making(self.address))
+                database.execute(*lock_for_making(self.address))
                 database.execute(f'CREATE SCHEMA IF NOT EXISTS "{self.address.schema}"')
                 for each in self.tables:
                     self.make(database, each)
@@ -117,7 +117,7 @@ class PostgresFile:
         """Do nothing: PostgreSQL is mended by who runs it."""
 
     def is_blank(self) -> bool:
-        """Say whether the tables were not made yet."""
+        """Say whether the tables do not exist yet."""
         return not self.exists()
 
     def faults(self) -> list[str]:
@@ -129,7 +129,7 @@ class PostgresFile:
 def _session(address: IndexAddress, patience: float = 0.0) -> Iterator[Connection]:
     """Give a session that nobody else uses meanwhile; wait some seconds for the server."""
     idle = _idle.setdefault((os.getpid(), address), deque())
-    connection = _answering(idle) or _opened(address, patience)
+    connection = _take_idle(idle) or _open_session(address, patience)
     try:
         yield connection
     finally:
@@ -139,26 +139,26 @@ def _session(address: IndexAddress, patience: float = 0.0) -> Iterator[Connectio
             idle.append(connection)
 
 
-def _opened(address: IndexAddress, patience: float) -> Connection:
+def _open_session(address: IndexAddress, patience: float) -> Connection:
     until = time.monotonic() + patience
     while True:
         try:
             return Connection(address)
-        except Lost:
+        except ConnectionLost:
             if time.monotonic() >= until:
                 raise
         time.sleep(_PAUSE_S)
 
 
-def _answering(idle: deque[Connection]) -> Connection | None:
-    """Return an idle session that did not end meanwhile, None where there is none."""
+def _take_idle(idle: deque[Connection]) -> Connection | None:
+    """Return an idle session that is still connected, or None."""
     while True:
         try:
             connection = idle.pop()
             connection.execute("SELECT 1")
         except IndexError:
             return None
-        except Lost:
+        except ConnectionLost:
             connection.close()
         else:
             return connection

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from clew.errors import InputError, StoreError
 from clew.store import schema, segments
-from clew.store.postgres.address import IndexAddress, parse
+from clew.store.postgres.address import IndexAddress, parse_address
 from clew.store.postgres.cache import SharedCache
 from clew.store.postgres.catalogue import PostgresCatalogue, object_of
-from clew.store.postgres.check import damages
+from clew.store.postgres.check import find_postgres_damages
 from clew.store.postgres.objects import Objects
 from clew.store.segmented import SegmentedStore
 from clew.store.segments import MissingSegment
@@ -63,10 +63,10 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
     def size_bytes(self) -> int:
         """How many bytes the index has in the database and the object storage."""
         names = [object_of(segment.name) for segment in self._catalogue.segments()]
-        names += [self.cache.object_of(*each) for each in self.cache.listed()]
+        names += [self.cache.object_of(*each) for each in self.cache.list_objects()]
         return self._catalogue.size_bytes() + sum(map(self._objects.size, names))
 
-    def frozen(self) -> PostgresCatalogue:
+    def open_frozen(self) -> PostgresCatalogue:
         catalogue = PostgresCatalogue(self._catalogue.address)
         try:
             catalogue.freeze()
@@ -118,21 +118,21 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
         # Until the transaction that names it, which this session may not live to see.
         self._seen_by_readers.note_unused([file], seconds=_APPEARS_S)
         path = self._objects.new(file)
-        segments.write(path, arrays, final=self._objects.folder / file)
+        segments.write_segment(path, arrays, final=self._objects.folder / file)
         self._objects.put(file, path)
         self._catalogue.note_used(file)
 
     def _arrays(self, name: str) -> Arrays:
         try:
-            return self._objects.read(object_of(name), waits=())
+            return self._objects.open_arrays(object_of(name), waits=())
         except MissingSegment:
             # Gone with a generation that another one replaced? Else it is not to be seen yet.
             if all(name != segment.name for segment in self._seen_by_readers.segments()):
                 raise
-        return self._objects.read(object_of(name))
+        return self._objects.open_arrays(object_of(name))
 
     def _sweep(self) -> None:
-        unused = self._catalogue.unused()
+        unused = self._catalogue.list_unused()
         self._objects.delete(unused)
         self._catalogue.note_deleted(unused)
 
@@ -140,11 +140,11 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
         """Delete the index with its files. Raises IndexLocked while another process writes."""
         self._write_lock()
         named = [object_of(segment.name) for segment in self._catalogue.segments()]
-        cached = [self.cache.object_of(*each) for each in self.cache.listed()]
-        self._objects.delete([*named, *cached, *self._catalogue.unused()])
+        cached = [self.cache.object_of(*each) for each in self.cache.list_objects()]
+        self._objects.delete([*named, *cached, *self._catalogue.list_unused()])
         self._catalogue.drop()
 
-    def _committed(self) -> None:
+    def _after_commit(self) -> None:
         self._wrote = int(self._catalogue.meta("generation"))
 
     def _erase(self) -> None:
@@ -162,11 +162,11 @@ def _place(address: IndexAddress, place: str) -> str:
 
 
 class PostgresKind:
-    """What opens indexes by their addresses."""
+    """The store of indexes whose place is an address of PostgreSQL."""
 
     def exists(self, place: str) -> bool:
         """Say whether an index is there. Raises StoreError where the database does not answer."""
-        catalogue = PostgresCatalogue(parse(place))
+        catalogue = PostgresCatalogue(parse_address(place))
         try:
             return catalogue.is_made()
         finally:
@@ -174,16 +174,16 @@ class PostgresKind:
 
     def create(self, place: str, recipe: Mapping[str, Scalar]) -> PostgresStore:
         """Make an index there, or open the one that is."""
-        return PostgresStore.create(parse(place), recipe)
+        return PostgresStore.create(parse_address(place), recipe)
 
     def open(self, place: str) -> PostgresStore:
         """Open the index there. Raises NotAnIndex where there is none."""
-        return PostgresStore(parse(place))
+        return PostgresStore(parse_address(place))
 
     def damages(self, place: str, hash_of: Callable[[Document], str]) -> list[Damage]:
-        """Return what is damaged in the index there. Raises NotAnIndex where there is none."""
+        """Return the damage in the index there. Raises NotAnIndex if there is none."""
         with self.open(place) as store:
-            return damages(store, hash_of)
+            return find_postgres_damages(store, hash_of)
 
 
 KIND = PostgresKind()

@@ -1,4 +1,4 @@
-"""What a question asks for, by its words alone: a number, a date, a place, a person, a name."""
+"""What a question asks for, by its words: a number, a date, a place, a person, a name."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ _PRONOUN = re.compile(
 )
 
 
-def asking_place(question: str) -> int:
-    """Return where the word stands that asks: the first one of the last sentence with such a word.
+def find_question_word(question: str) -> int:
+    """Return the place of the word that asks, in the last sentence that has one.
 
     One that opens the sentence, or stands near its end, comes before one in the middle, which may
     refer to a noun: "which city" in "The man who built her was born in which city?".
@@ -98,24 +98,24 @@ def asking_place(question: str) -> int:
     return 0
 
 
-def nearness(question: str, spans: Sequence[Span]) -> list[float]:
-    """Return how near each span is to the word that asks: 1 beside it, less with each word between.
+def score_nearness(question: str, spans: Sequence[Span]) -> list[float]:
+    """Return the nearness of each span to the word that asks, 1 beside it, less further off.
 
     What a question asks for stands beside that word; what it knows about it, further off.
     """
-    asking = asking_place(question)
+    asking = find_question_word(question)
     between = (question[min(start, asking) : max(start, asking)] for start, _ in spans)
     return [exp(-len(words.split()) / _WORDS_NEAR) for words in between]
 
 
-def kind_of(question: str) -> Kind:
-    """Return what kind of thing a question asks for; "name" where its words do not say."""
-    asking = asking_place(question)
+def question_kind(question: str) -> Kind:
+    """Return the kind of thing that a question asks for, "name" if its words do not say."""
+    asking = find_question_word(question)
     return next((kind for kind, words in _ASKED if words.match(question, asking)), "name")
 
 
-def compared_kind(question: str) -> Kind | None:
-    """Return what kind of thing tells apart what a question compares, None where it does not say.
+def comparison_kind(question: str) -> Kind | None:
+    """Return the kind of thing that tells compared things apart, or None.
 
     >>> compared_kind("Who died later, Ada Lund or Bo Tarn?")
     'date'
@@ -128,7 +128,7 @@ def is_yes_no(question: str) -> bool:
     return bool(_YES_NO.match(question))
 
 
-def numbers(text: str) -> list[str]:
+def find_numbers(text: str) -> list[str]:
     """Return the numbers of a text, in figures or in words."""
     return _NUMBER.findall(text)
 

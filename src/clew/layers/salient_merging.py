@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.algo.links import expanded
-from clew.layers.extractions import encoded
+from clew.algo.links import expand_ranges
+from clew.layers.extractions import encode_texts
 from clew.layers.salient_chunks import keys_of, names_of
-from clew.layers.statistical import STATISTICAL, arrays_of
+from clew.layers.statistical import STATISTICAL, arrays_of_terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Salient:
+class SalientTerms:
     """The salient terms of some chunks: their keys, names and vectors, and the rates of each."""
 
     keys: Sequence[str]
@@ -40,13 +40,13 @@ class Salient:
     rates: NDArray[np.float32]
 
 
-def salient_of(
+def collect_salient_terms(
     snapshot: Snapshot, chunks: NDArray[np.int64], embedder: Callable[[], Embedder]
-) -> Salient:
+) -> SalientTerms:
     """Return the salient terms of some chunks. The embedder is called where none are known yet."""
     arrays = snapshot.get(STATISTICAL, embedder=embedder)
     starts, stops = (np.asarray(arrays["indptr"])[chunks + i].astype(np.int64) for i in (0, 1))
-    owners, places = expanded(starts, stops)
+    owners, places = expand_ranges(starts, stops)
     used, terms = np.unique(np.asarray(arrays["indices"])[places], return_inverse=True)
     entity = np.asarray(arrays["entities"])
     own = np.cumsum(entity < 0) - 1  # the row of each key's vector, where no entity has it
@@ -55,7 +55,7 @@ def salient_of(
     is_entity = entity[used] >= 0
     vectors[is_entity] = layer.vectors[entity[used[is_entity]]]
     vectors[~is_entity] = np.asarray(arrays["vectors"])[own[used[~is_entity]]]
-    return Salient(
+    return SalientTerms(
         keys=[keys[i] for i in used.tolist()],
         names=[names[i] for i in used.tolist()],
         vectors=vectors,
@@ -65,8 +65,8 @@ def salient_of(
     )
 
 
-def put_together(
-    snapshot: Snapshot, parts: Sequence[Salient], places: Rows
+def combine_salient_terms(
+    snapshot: Snapshot, parts: Sequence[SalientTerms], places: Rows
 ) -> Mapping[str, NDArray[Any]]:
     """Return the arrays of `STATISTICAL` for a snapshot whose chunks come from several indexes.
 
@@ -82,20 +82,20 @@ def put_together(
         at = int(np.searchsorted(firsts, place, side="right")) - 1
         part, chunk = parts[at], place - int(firsts[at])
         some = slice(int(part.begins[chunk]), int(part.begins[chunk + 1]))
-        found = []
+        matrices = []
         for term in part.terms[some].tolist():
             key = part.keys[term]
             if key not in numbers:
                 numbers[key] = len(names)
                 names.append(part.names[term])
                 vectors.append(part.vectors[term])
-            found.append(numbers[key])
-        order = np.argsort(found, kind="stable")
-        lengths.append(len(found))
-        terms += [found[i] for i in order.tolist()]
+            matrices.append(numbers[key])
+        order = np.argsort(matrices, kind="stable")
+        lengths.append(len(matrices))
+        terms += [matrices[i] for i in order.tolist()]
         rates.append(part.rates[some][order])
-    letters, n_bytes = encoded(names)
-    key_letters, key_bytes = encoded(list(numbers))
+    letters, n_bytes = encode_texts(names)
+    key_letters, key_bytes = encode_texts(list(numbers))
     salient: dict[str, NDArray[Any]] = {
         "spellings": letters,
         "spelling.bytes": n_bytes,
@@ -106,12 +106,12 @@ def put_together(
         "indices": np.array(terms, dtype=np.int32),
         "rates": np.concatenate([np.zeros(0, dtype=np.float32), *rates]),
     }
-    known = _Known(dict(zip(numbers, vectors, strict=True)))
-    return arrays_of(snapshot, salient, lambda: known)
+    known = _KnownVectors(dict(zip(numbers, vectors, strict=True)))
+    return arrays_of_terms(snapshot, salient, lambda: known)
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _KnownVectors:
     """An embedder of texts whose vectors are known."""
 
     vectors: Mapping[str, NDArray[np.float32]]

@@ -1,4 +1,4 @@
-"""A document's extraction to its chunks: each triple goes where its ends stand."""
+"""Split a document's extraction by its chunks: each triple goes where its ends stand."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ T = TypeVar("T")
 _END = ""  # no word is empty: under it a node holds the key that ends there
 
 
-def placed(extraction: Extraction, texts: Sequence[str]) -> list[Extraction]:
+def split_extraction(extraction: Extraction, texts: Sequence[str]) -> list[Extraction]:
     """Return the part of a document's extraction that belongs to each of its chunks.
 
     `texts` are the chunks', in order. A triple goes to the first chunk where most of its two ends
@@ -28,13 +28,13 @@ def placed(extraction: Extraction, texts: Sequence[str]) -> list[Extraction]:
     names += [end for triple in extraction.triples for end in (triple.subject, triple.object)]
     keys = {name: entity_key(name) for name in names}
     chunks = _occurrences(set(keys.values()), texts)
-    entities = [_first(chunks[keys[entity.name]]) for entity in extraction.entities]
+    entities = [_first_chunk(chunks[keys[entity.name]]) for entity in extraction.entities]
     triples = [
-        _best(chunks[keys[triple.subject]], chunks[keys[triple.object]])
+        _best_chunk(chunks[keys[triple.subject]], chunks[keys[triple.object]])
         for triple in extraction.triples
     ]
-    grouped_entities = _grouped(extraction.entities, entities, len(texts))
-    grouped_triples = _grouped(extraction.triples, triples, len(texts))
+    grouped_entities = _group_by_chunk(extraction.entities, entities, len(texts))
+    grouped_triples = _group_by_chunk(extraction.triples, triples, len(texts))
     return [
         Extraction(entities=described, triples=stated)
         for described, stated in zip(grouped_entities, grouped_triples, strict=True)
@@ -44,9 +44,9 @@ def placed(extraction: Extraction, texts: Sequence[str]) -> list[Extraction]:
 def _occurrences(keys: Iterable[str], texts: Sequence[str]) -> dict[str, set[int]]:
     """Return the chunks in which each key's words follow each other."""
     root: dict[str, Any] = {}  # a trie: a node leads from a word to the node of those behind it
-    found: dict[str, set[int]] = {}
+    chunks_by_key: dict[str, set[int]] = {}
     for key in keys:
-        found[key] = set()
+        chunks_by_key[key] = set()
         node = root
         for word in key.split():
             node = node.setdefault(word, {})
@@ -55,12 +55,12 @@ def _occurrences(keys: Iterable[str], texts: Sequence[str]) -> dict[str, set[int
     for chunk, text in enumerate(texts):
         words = entity_key(text).split()
         for start in range(len(words)):
-            for key in _beginning(words, start, root):
-                found[key].add(chunk)
-    return found
+            for key in _match_keys(words, start, root):
+                chunks_by_key[key].add(chunk)
+    return chunks_by_key
 
 
-def _beginning(words: list[str], start: int, root: dict[str, Any]) -> Iterable[str]:
+def _match_keys(words: list[str], start: int, root: dict[str, Any]) -> Iterable[str]:
     """Yield the keys that begin at a word."""
     node = root
     for place in range(start, len(words)):
@@ -71,15 +71,17 @@ def _beginning(words: list[str], start: int, root: dict[str, Any]) -> Iterable[s
             yield node[_END]
 
 
-def _first(chunks: set[int]) -> int:
+def _first_chunk(chunks: set[int]) -> int:
     return min(chunks, default=0)
 
 
-def _best(subject: set[int], object_: set[int]) -> int:
-    return _first(subject & object_ or subject | object_)
+def _best_chunk(subject: set[int], object_: set[int]) -> int:
+    return _first_chunk(subject & object_ or subject | object_)
 
 
-def _grouped(items: Sequence[T], chunks: Sequence[int], n_chunks: int) -> list[tuple[T, ...]]:
+def _group_by_chunk(
+    items: Sequence[T], chunks: Sequence[int], n_chunks: int
+) -> list[tuple[T, ...]]:
     groups: list[list[T]] = [[] for _ in range(n_chunks)]
     for item, chunk in zip(items, chunks, strict=True):
         groups[chunk].append(item)

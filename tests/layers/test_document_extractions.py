@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.layers.recorded import placed
+from clew.layers.document_extractions import split_extraction
 from clew.text.normalize import entity_key
 from clew.types import Described, Extraction, Triple
 
@@ -25,7 +25,7 @@ def places(triples=(), entities=(), texts=TEXTS):
     extraction = Extraction(
         triples=tuple(triples), entities=tuple(Described(name=name) for name in entities)
     )
-    parts = placed(extraction, texts)
+    parts = split_extraction(extraction, texts)
     assert len(parts) == len(texts)
     at = {item: i for i, part in enumerate(parts) for item in (*part.triples, *part.entities)}
     return [at[item] for item in (*extraction.triples, *extraction.entities)]
@@ -76,7 +76,7 @@ def test_order_and_details_are_kept():
         entities=(described,),
         triples=(first, triple("Amundsen", "North Pole"), triple("Nansen", "Fram")),
     )
-    parts = placed(extraction, TEXTS)
+    parts = split_extraction(extraction, TEXTS)
     assert parts[0] == Extraction(entities=(described,), triples=(first, triple("Nansen", "Fram")))
     assert parts[1] == Extraction(triples=(triple("Amundsen", "North Pole"),))
     assert parts[2] == Extraction()
@@ -84,9 +84,9 @@ def test_order_and_details_are_kept():
 
 def test_no_chunks():
     """There is no place to lose anything in."""
-    assert placed(Extraction(), []) == []
+    assert split_extraction(Extraction(), []) == []
     with pytest.raises(InputError, match="cannot be placed on a document without chunks"):
-        placed(Extraction(triples=(triple("Fram", "Nansen"),)), [])
+        split_extraction(Extraction(triples=(triple("Fram", "Nansen"),)), [])
 
 
 NAMES = st.lists(st.sampled_from(["a", "b", "c", "B", "-"]), min_size=1, max_size=3).map(" ".join)
@@ -105,7 +105,7 @@ def test_as_searched_one_by_one(triples, entities, texts):
         key = entity_key(name)
         return bool(key) and f" {key} " in f" {entity_key(text)} "
 
-    parts = placed(Extraction(triples=tuple(triples), entities=tuple(entities)), texts)
+    parts = split_extraction(Extraction(triples=tuple(triples), entities=tuple(entities)), texts)
     expected = [([], []) for _ in texts]
     for item in triples:
         counts = [occurs(item.subject, text) + occurs(item.object, text) for text in texts]

@@ -1,4 +1,4 @@
-"""What units are first written as: stored sentences, and statements that an LLM made.
+"""Stored sentences and LLM-made statements as one sequence of codes.
 
 Both are known by a code, by which they ascend in a chunk: `clew.generation.lookups.unit_codes`.
 """
@@ -22,7 +22,7 @@ _MENTION = ("entity", "term", "start", "end", "label")
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class StoredUnits:
     """Stored sentences and statements, by their codes."""
 
     stored: StoredColumns
@@ -40,41 +40,41 @@ class Written:
 
     def keys(self, codes: NDArray[Any]) -> NDArray[np.uint64]:
         """Return the hashes of their texts."""
-        return self._both("sentence.key", "statement.key", codes).astype(np.uint64)
+        return self._take_both("sentence.key", "statement.key", codes).astype(np.uint64)
 
     def column(self, name: str, codes: Rows) -> NDArray[Any]:
         """Return where sentences start or end; a statement has its chunk's range."""
-        found = self._both(f"sentence.{name}", "statement.extraction", codes)
-        made = self.are_statements(codes)
-        chunks = self.stored.take("extraction.chunk", found[made])
-        found[made] = self.stored.take(f"chunk.{name}", chunks)
-        return found
+        values = self._take_both(f"sentence.{name}", "statement.extraction", codes)
+        is_statement = self.are_statements(codes)
+        chunks = self.stored.take("extraction.chunk", values[is_statement])
+        values[is_statement] = self.stored.take(f"chunk.{name}", chunks)
+        return values
 
     def tokens(self, name: str, codes: Rows) -> NDArray[Any]:
         """Return a place among the tokens of its chunk of each sentence, -1 for a statement."""
-        found = np.full(len(codes), -1, dtype=np.int64)
+        tokens = np.full(len(codes), -1, dtype=np.int64)
         own = ~self.are_statements(codes)
-        found[own] = self.stored.take(f"sentence.{name}", codes[own])
-        return found
+        tokens[own] = self.stored.take(f"sentence.{name}", codes[own])
+        return tokens
 
     def places(self, codes: Rows) -> Rows:
         """Return the place of statements among those of their chunk, -1 for a sentence."""
-        found = np.full(len(codes), -1, dtype=np.int64)
-        made = np.flatnonzero(self.are_statements(codes))
-        rows = codes[made] - FIRST_STATEMENT
+        places = np.full(len(codes), -1, dtype=np.int64)
+        statements = np.flatnonzero(self.are_statements(codes))
+        rows = codes[statements] - FIRST_STATEMENT
         extractions = self.stored.take("statement.extraction", rows).astype(np.int64)
-        beside, owner = self.stored.below("statement", extractions)
-        first = np.zeros(len(made), dtype=np.int64)
+        beside, owner = self.stored.rows_below("statement", extractions)
+        first = np.zeros(len(statements), dtype=np.int64)
         first[owner[::-1]] = beside[::-1]
-        found[made] = rows - first
-        return found
+        places[statements] = rows - first
+        return places
 
     def mentions_of(self, codes: Rows) -> tuple[Rows, dict[str, NDArray[Any]]]:
         """Return the mentions in some of these, in their order, and in which of them each is."""
-        made = self.are_statements(codes)
-        own, other = np.flatnonzero(~made), np.flatnonzero(made)
-        rows, in_own = self.stored.below("mention", codes[own])
-        more, in_other = self.stored.below("statement_mention", codes[other] - FIRST_STATEMENT)
+        is_statement = self.are_statements(codes)
+        own, other = np.flatnonzero(~is_statement), np.flatnonzero(is_statement)
+        rows, in_own = self.stored.rows_below("mention", codes[own])
+        more, in_other = self.stored.rows_below("statement_mention", codes[other] - FIRST_STATEMENT)
         place = np.concatenate([own[in_own], other[in_other]])
         order = np.argsort(place, kind="stable")
         columns = {}
@@ -88,27 +88,33 @@ class Written:
 
     def mentions_with(self, column: str, values: Rows) -> tuple[Rows, Rows]:
         """Return in what each stored mention is that has one of some values, and the value."""
-        codes, found = [], []
+        codes, matched_values = [], []
         for layer, above in (("mention", "sentence"), ("statement_mention", "statement")):
-            held = self.stored.tail(f"{layer}.{column}", 0)
-            wanted = np.zeros(int(max(held.max(initial=-1), values.max(initial=-1))) + 2, bool)
-            wanted[values] = True  # the last one, which is that of -1, is not
-            rows = np.flatnonzero(wanted[held])
+            stored_values = self.stored.tail(f"{layer}.{column}", 0)
+            is_wanted = np.zeros(
+                int(max(stored_values.max(initial=-1), values.max(initial=-1))) + 2, bool
+            )
+            is_wanted[values] = True  # the last one, which is that of -1, is not
+            rows = np.flatnonzero(is_wanted[stored_values])
             parents = self.stored.take(f"{layer}.{above}", rows).astype(np.int64)
             none = np.full(len(rows), -1)
             pair = (parents, none) if layer == "mention" else (none, parents)
             codes.append(unit_codes(*pair))
-            found.append(held[rows].astype(np.int64))
-        return np.concatenate(codes), np.concatenate(found)
+            matched_values.append(stored_values[rows].astype(np.int64))
+        return np.concatenate(codes), np.concatenate(matched_values)
 
-    def _both(self, of_sentences: str, of_statements: str, codes: NDArray[Any]) -> NDArray[Any]:
-        made = self.are_statements(codes)
-        first = self.stored.take(of_sentences, codes[~made].astype(np.int64))
-        if not made.any():
+    def _take_both(
+        self, of_sentences: str, of_statements: str, codes: NDArray[Any]
+    ) -> NDArray[Any]:
+        is_statement = self.are_statements(codes)
+        first = self.stored.take(of_sentences, codes[~is_statement].astype(np.int64))
+        if not is_statement.any():
             return first
-        second = self.stored.take(of_statements, codes[made].astype(np.int64) - FIRST_STATEMENT)
-        found = np.empty(
+        second = self.stored.take(
+            of_statements, codes[is_statement].astype(np.int64) - FIRST_STATEMENT
+        )
+        values = np.empty(
             len(codes), dtype=np.result_type(first, second) if len(first) else second.dtype
         )
-        found[~made], found[made] = first, second
-        return found
+        values[~is_statement], values[is_statement] = first, second
+        return values

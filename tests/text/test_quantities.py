@@ -2,7 +2,7 @@
 
 import pytest
 
-from clew.text.counted import counted
+from clew.text.quantities import format_count
 
 
 @pytest.mark.parametrize(
@@ -11,5 +11,5 @@ from clew.text.counted import counted
 )
 def test_one_is_not_many(n, what, words):
     """What is counted is named in the singular or the plural."""
-    assert counted(n, what) == words
-    assert counted(1_000 + n, "chunk") == f"{1_000 + n:,} chunks"
+    assert format_count(n, what) == words
+    assert format_count(1_000 + n, "chunk") == f"{1_000 + n:,} chunks"

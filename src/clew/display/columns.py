@@ -1,0 +1,80 @@
+"""Texts in the columns of a terminal, of which a Chinese character or an emoji takes two.
+
+rich knows the widths; it is loaded for the first text that needs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+
+def width_of(text: str) -> int:
+    """Return how many columns a line takes.
+
+    >>> width_of("Fram"), width_of("南极洲")
+    (4, 6)
+    """
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def fit(text: str, width: int) -> str:
+    """Return a line cut, or filled up with spaces, to `width` columns."""
+    if text.isascii():
+        return text.ljust(width)[:width]
+    from rich.cells import set_cell_size
+
+    return set_cell_size(text, width)
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Return the words of `text` in lines of at most `width` columns.
+
+    A word that is wider than a line begins where there is room, and goes on in the next lines.
+
+    >>> wrap("The Fram sailed to 南极洲", 10)
+    ['The Fram', 'sailed to', '南极洲']
+    """
+    lines = [""]
+    for word in text.split():
+        line = f"{lines[-1]} {word}".lstrip()
+        if width_of(line) <= width:
+            lines[-1] = line
+        elif width_of(word) <= width:
+            lines.append(word)
+        else:
+            lines[-1:] = [part.strip() for part in _chop(line, width)]
+    return lines
+
+
+def shorten(line: str, width: int, mark: str) -> str:
+    """Return as many words of a line as stand before `mark` in `width` columns, and the mark.
+
+    >>> shorten("The Fram sailed", 12, " …"), shorten("弗拉姆号探险船", 8, " …")
+    ('The Fram …', '弗拉姆 …')
+    """
+    room = width - width_of(mark)
+    while width_of(line) > room:
+        line = line.rpartition(" ")[0] or _chop(line, room)[0]
+    return line + mark
+
+
+def align(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
+    """Return rows as lines: columns to the left first, then those to the right."""
+    widths = [max(map(width_of, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(_padded(row, widths, left)) for row in rows]
+
+
+def _padded(row: Sequence[str], widths: Sequence[int], left: int) -> Iterator[str]:
+    for place, (cell, width) in enumerate(zip(row, widths, strict=True)):
+        blank = " " * (width - width_of(cell))
+        yield cell + blank if place < left else blank + cell
+
+
+def _chop(text: str, width: int) -> list[str]:
+    from rich.cells import chop_cells
+
+    return chop_cells(text, width)
