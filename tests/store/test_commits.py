@@ -8,6 +8,7 @@ import pytest
 
 from clew.errors import DamagedIndex
 from clew.generation import compact, open_snapshot, wasted_share
+from clew.snapshot.batch import Batch
 from clew.store import segments
 from clew.store.embedded import EmbeddedStore
 from clew.types import Document

@@ -24,6 +24,7 @@ from clew.models.maxsim import unit_rows
 from clew.prompts import fill_prompt
 from clew.prompts.quoted import Excerpt, QuotedBlock
 from clew.prompts.quoted import quote_lines as quoted_lines
+from clew.snapshot import Snapshot
 from clew.steps import reply_to
 from clew.text import tokens
 from clew.text.labels import label_key

@@ -183,7 +183,7 @@ def named_folders(folders: tuple[str, ...]) -> Mapping[str, Path]:
         given = text.removeprefix(f"{name}=") if is_named else text
         folder = opening.folder_of(given)
         if not is_named:
-            name = name_of(Path(parse_address(given).index) if is_address else folder)
+            name = make_name(Path(parse_address(given).index) if is_address else folder)
         if name in found:
             raise InputError(f"two indexes would be called {name!r}: name one as NAME=FOLDER")
         found[name] = folder.absolute()

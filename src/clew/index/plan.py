@@ -17,7 +17,6 @@ import numpy as np
 
 from clew import index, steps
 from clew.algo.knn import choose_core, core_size
-from clew.display.shown import Shown
 from clew.errors import InputError
 from clew.index.choose import (
     CORE_SHARE,

@@ -21,7 +21,7 @@ from clew.asking.question import Question
 from clew.errors import InputError
 from clew.models.waiting import asking
 from clew.types import Evidence
-from clew.wire.refusals import Refusal, not_found
+from clew.wire.refusals import Refusal, no_such_resource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -73,7 +73,7 @@ def search(seat: Access, query: str, *, most: int, index: str = "") -> list[Merg
 def _choose_indexes(seat: Access, names: Sequence[str]) -> list[ScopedIndex]:
     chosen = find_indexes_with_documents(seat, names)
     if not chosen:
-        raise not_found("there is no document here that you may search")
+        raise no_such_resource("there is no document here that you may search")
     return chosen
 
 
@@ -130,7 +130,7 @@ def ask(
         listeners.on_evidence(evidence)
     models = limit_models(lead.askable.models, lead.budget)
     answer = answer_from(evidence, None, models, question, listeners)
-    citations = tuple(_placed(by_name, each) for each in answer.citations)
+    citations = tuple(_place_citation(by_name, each) for each in answer.citations)
     usage = evidence.usage + answer.usage
     return replace(answer, question=question.text, citations=citations, usage=usage)
 
@@ -143,7 +143,9 @@ def _name_by_index(merged: MergedHit) -> Hit:
     )
 
 
-def _placed(by_name: Mapping[str, tuple[ScopedIndex, Evidence]], citation: Citation) -> Citation:
+def _place_citation(
+    by_name: Mapping[str, tuple[ScopedIndex, Evidence]], citation: Citation
+) -> Citation:
     index, document = split_document("", citation.document_id)
     found = by_name[index][0].find_document(document)
     return citation if found is None else locate_citation(found, citation)

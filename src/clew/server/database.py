@@ -104,8 +104,8 @@ class ServerDatabase:
                 return sqlite.rows(self._connection, question, values)
             return self._query_postgres(question, values)
 
-    def _asked(self, question: str, values: Sequence[Any] = ()) -> list[sqlite.Row]:
-        """Return what PostgreSQL finds, by a new session where the one before had ended."""
+    def _query_postgres(self, question: str, values: Sequence[Any] = ()) -> list[sqlite.Row]:
+        """Return the rows of a query of PostgreSQL, in a new session if the last was lost."""
         from clew.store.postgres.connection import ConnectionLost
 
         try:

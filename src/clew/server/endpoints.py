@@ -28,7 +28,7 @@ from clew.wire.refusals import (
     describe_briefly,
     make_refusal,
     no_such_kind,
-    not_found,
+    no_such_resource,
     too_large,
 )
 
@@ -76,7 +76,7 @@ class Access:
         What models bill through it is bounded by `tokens` and `usd`, and by the key.
         """
         if not self.caller.sees(name):
-            raise not_found(f"there is no index {name!r:.80} here")
+            raise no_such_resource(f"there is no index {name!r:.80} here")
         opened = self.server.indexes.get(name)
         request_records.record_index(name)
         self.caller.check(scope)

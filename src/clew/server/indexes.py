@@ -18,7 +18,7 @@ from clew.server.scoped_shards import make_shards_refusal
 from clew.server.settings import check_name
 from clew.shards import Shards, open_any
 from clew.store import opening, sharded
-from clew.wire.refusals import Refusal, forbidden, not_found
+from clew.wire.refusals import Refusal, forbidden, no_such_resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,7 +74,7 @@ class Indexes:
         """Return the folder of an index. Raises Refusal 404 where there is none."""
         found = self.list_folders().get(name)
         if found is None:
-            raise not_found(f"there is no index {name!r:.80} here")
+            raise no_such_resource(f"there is no index {name!r:.80} here")
         return found
 
     def get(self, name: str) -> Index | Shards:

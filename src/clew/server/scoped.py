@@ -18,8 +18,7 @@ import numpy as np
 from clew.asking.pipeline import Listeners
 from clew.errors import InputError
 from clew.filters import Filter, match, to_filter
-from clew.server import drawn, files, noted, tracing, views
-from clew.server.errors import Refusal, forbidden, not_found
+from clew.server import drawing, files, request_records, snapshot_views, tracing
 from clew.shards import wire
 from clew.shards.exchange import Request
 from clew.shards.shard import Moved, replied
@@ -33,7 +32,7 @@ from clew.views.describe import (
 )
 from clew.wire.graphs import DrawnIndex
 from clew.wire.indexes import DocumentLine, DocumentView, EntityLine, EntityView, IndexView, Listed
-from clew.wire.refusals import Refusal, forbidden, not_found
+from clew.wire.refusals import Refusal, forbidden, no_such_resource
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -104,14 +103,14 @@ class ScopedIndex:
         What is asked for is tried on the caller's documents first, so that no error tells of
         fields or values of others.
         """
-        own, wanted = to_filter(self.caller.where), self._wanted(asked)
+        own, wanted = to_filter(self.caller.where), self._read_filter(asked)
         if wanted is None or own is None:
             return own if wanted is None else wanted
         if not len(match.find_rows(self.snapshot(), wanted)):
             raise InputError(f"no document fulfils the filter {str(wanted)!r:.200}")
         return own & wanted
 
-    def _wanted(self, asked: str | Filter | None) -> Filter | None:
+    def _read_filter(self, asked: str | Filter | None) -> Filter | None:
         """Return the filter of a request, with its fields as the caller's documents call them."""
         wanted = to_filter(asked)
         if wanted is None:
@@ -135,7 +134,7 @@ class ScopedIndex:
                 return self.index.snapshot(own)
             except InputError:
                 # The sentence would name the filter, which is not the caller's to know.
-                raise not_found("this index has no document that your key may see") from None
+                raise no_such_resource("this index has no document that your key may see") from None
         with self._refuse_if_changed():
             return self.index.snapshot(self.narrow_filter(asked))
 
@@ -255,9 +254,9 @@ class ScopedIndex:
         seen, wanted = self.snapshot(), self._read_filter(where)
         every = np.arange(len(seen.document_layer))
         rows = every if wanted is None else match.find_rows(seen, wanted)
-        chosen = views.documents(seen, rows, pattern=pattern, sort=sort)
-        lines = views.document_lines(seen, chosen[offset : offset + limit])
-        return views.Listed(items=lines, total=len(chosen))
+        chosen = snapshot_views.select_documents(seen, rows, pattern=pattern, sort=sort)
+        lines = snapshot_views.view_document_lines(seen, chosen[offset : offset + limit])
+        return Listed(items=lines, total=len(chosen))
 
     def find_snapshot(self, document_id: str) -> Snapshot:  # noqa: ARG002 -- of shards it matters
         """Return the snapshot in which a document is, if the caller sees it."""
@@ -273,7 +272,7 @@ class ScopedIndex:
         try:
             found = describe_row(self.snapshot(), name)
         except InputError:
-            raise not_found(f"this index has nothing called {name!r:.200}") from None
+            raise no_such_resource(f"this index has nothing called {name!r:.200}") from None
         return found if self.caller.may("admin") else without_sources(found)
 
     def remove(self, document_id: str, uploads: Path) -> files.Removal:
@@ -335,7 +334,7 @@ class ScopedIndex:
         """
         self.check("write")
         if name_key(name) not in self.index.aliases()["merged"]:
-            raise not_found(f"{name!r:.200} stands for no other entity")
+            raise no_such_resource(f"{name!r:.200} stands for no other entity")
         with self.writer() as index:
             index.unmerge(name)
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from clew.errors import InputError
 from clew.filters import to_filter
 from clew.filters.match import collect_fields
-from clew.server.errors import Refusal
 from clew.server.scoped import ScopedIndex
 from clew.server.snapshot_views import make_missing_document
 from clew.wire.indexes import IndexView
@@ -28,7 +27,7 @@ def make_shards_refusal(name: str) -> Refusal:
     """Return the refusal for what an index in shards does not do."""
     return Refusal(
         HTTPStatus.NOT_IMPLEMENTED,
-        "in_shards",
+        "make_shards_refusal",
         f"the index {name!r} is in shards, which are searched and asked as one: serve one of them"
         f" for anything else",
     )
@@ -57,7 +56,7 @@ class ScopedShards(ScopedIndex):
     def narrow_filter(self, asked: str | Filter | None = None) -> Filter | None:
         """Return the filter of a request. Raises a refusal for a caller who is bound to one."""
         if self.is_bound:
-            raise in_shards(self.name)
+            raise make_shards_refusal(self.name)
         wanted = to_filter(asked)
         if wanted is not None:
             self.check_fields({each.casefold() for each in collect_fields(wanted)})

@@ -17,7 +17,20 @@ from clew.derived import Derived
 from clew.errors import InputError
 from clew.text.keys import name_key
 from clew.text.patterns import match_ids
-from clew.types import ENTITY_TYPES, Apparatus, Document, Heading, Scalar, Value
+from clew.types import ENTITY_TYPES, Document, Value
+from clew.wire.indexes import (
+    ChunkPlace,
+    DocumentLine,
+    DocumentView,
+    EntityLine,
+    EntityText,
+    EntityView,
+    FieldView,
+    Listed,
+    NearEntity,
+    StatedTriple,
+)
+from clew.wire.refusals import no_such_resource
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -110,7 +123,7 @@ def view_document(snapshot: Snapshot, document_id: str) -> DocumentView:
 
 def make_missing_document(document_id: str) -> Exception:
     """Return the refusal for a document that the caller cannot see."""
-    return not_found(f"there is no document {document_id!r:.200} in this index")
+    return no_such_resource(f"there is no document {document_id!r:.200} in this index")
 
 
 def _view_chunks(snapshot: Snapshot, row: int, found: Document) -> tuple[ChunkPlace, ...]:
@@ -223,7 +236,7 @@ def find_entity(snapshot: Snapshot, name: str) -> int:
     """Return the row of an entity by its name or id. Raises a refusal, 404, where there is none."""
     [row] = snapshot.layer("entity").rows([name_key(name)])
     if row < 0:
-        raise not_found(f"there is no entity {name!r:.200} in this index")
+        raise no_such_resource(f"there is no entity {name!r:.200} in this index")
     return int(row)
 
 

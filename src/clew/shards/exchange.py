@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.layers.salient_merging import SalientTerms
-    from clew.types import Batch, Scalar, Snapshot
+    from clew.snapshot import Snapshot
+    from clew.snapshot.batch import Batch
+    from clew.types import Scalar
 
     Rows = NDArray[np.int64]
     Hashes = NDArray[np.uint64]

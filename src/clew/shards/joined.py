@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from clew.layers.salient_merging import SalientTerms
     from clew.shards.exchange import Counted, Taken
     from clew.shards.whole import CorpusTotals, SharedKeys
-    from clew.types import Document, Scalar, Snapshot
+    from clew.snapshot import Snapshot
+    from clew.types import Document, Scalar
 
 
 @dataclass

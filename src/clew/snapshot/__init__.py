@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from clew.algo.links import Link
-    from clew.derived import Arrays, Earlier
+    from clew.derived import Arrays, EarlierArrays
     from clew.snapshot.layers import (
         ChunkCutter,
         DocumentLayer,
-        FormerGeneration,
         Layer,
+        SnapshotBase,
         Totals,
     )
 
@@ -49,7 +49,7 @@ class Snapshot:
     # What the index has in all, where this snapshot holds a part of it; None: it holds all.
     totals: Totals | None = None
     # The generation that this one is the edits of, None where it was put together by itself.
-    former: FormerGeneration | None = None
+    base: SnapshotBase | None = None
     exact: bool = False  # what is nearest is looked for among all rows, however many there are
     close: Callable[[], None] = lambda: None  # lets go of the files behind it
     _derived: Once[tuple[Derived[Any], tuple[Hashable, ...], tuple[str, ...]]] = field(
@@ -71,7 +71,7 @@ class Snapshot:
         if (a, b) in self.links:
             return self.links[a, b]
         if (b, a) in self.links:
-            return self.get(_TURNED, a, b)
+            return self.get(_TRANSPOSED, a, b)
         have = ", ".join("-".join(pair) for pair in self.links)
         raise MissingLayer(f"this index has no link {a}-{b}, only {have}")
 
@@ -116,12 +116,12 @@ class Snapshot:
         object.__setattr__(found, "_derived", self._derived)  # which does not depend on it
         return found
 
-    def former_arrays(self, what: CachedArrays) -> Arrays | None:
+    def base_arrays(self, what: CachedArrays) -> Arrays | None:
         """Return the arrays of the generation that this one is the edits of, None for no such one.
 
         For arrays that are `edited` by who reads them.
         """
-        return None if self.former is None else self.former.arrays(what)
+        return None if self.base is None else self.base.arrays(what)
 
     def _computed(
         self, what: Derived[T], settings: tuple[Hashable, ...], given: Mapping[str, Any]
@@ -135,32 +135,32 @@ def _cached_link(a: str, b: str) -> CachedArrays:
     """Return the declaration of a link that is kept the other way."""
 
     def compute(snapshot: Snapshot) -> Arrays:
-        from clew.algo.links import as_arrays
+        from clew.algo.links import link_to_arrays
 
-        return as_arrays(snapshot.links[b, a].whole.transpose().tocsr())
+        return link_to_arrays(snapshot.links[b, a].whole.transpose().tocsr())
 
-    def update(snapshot: Snapshot, _earlier: Earlier) -> Arrays:
+    def update(snapshot: Snapshot, _earlier: EarlierArrays) -> Arrays:
         return compute(snapshot)
 
     return CachedArrays(f"link-{a}-{b}", compute, update=update, edited=True)
 
 
 # Links that are kept the other way, and that questions go along.
-TURNED_LINKS = {
+TRANSPOSED_LINKS = {
     pair: _cached_link(*pair) for pair in (("entity", "unit"), ("unit", "chunk"), ("term", "chunk"))
 }
 
 
-def _turned(snapshot: Snapshot, a: str, b: str) -> Link:
-    from clew.algo.links import StoredLink, as_link
+def _transpose_link(snapshot: Snapshot, a: str, b: str) -> Link:
+    from clew.algo.links import StoredLink, link_from_arrays
 
-    if (a, b) in TURNED_LINKS:
-        what = TURNED_LINKS[a, b]
-        found = snapshot.former_arrays(what)
-        if found is not None and snapshot.former is not None:
-            return snapshot.former.turned(as_link(found), b, a)
-        return as_link(snapshot.get(what))
-    return StoredLink.of(snapshot.links[b, a].whole.transpose().tocsr())
+    if (a, b) in TRANSPOSED_LINKS:
+        what = TRANSPOSED_LINKS[a, b]
+        found = snapshot.base_arrays(what)
+        if found is not None and snapshot.base is not None:
+            return snapshot.base.transpose(link_from_arrays(found), b, a)
+        return link_from_arrays(snapshot.get(what))
+    return StoredLink.from_matrix(snapshot.links[b, a].whole.transpose().tocsr())
 
 
-_TURNED = Derived("a link the other way", _turned)
+_TRANSPOSED = Derived("a link the other way", _transpose_link)

@@ -90,7 +90,7 @@ class ChunkCutter(Protocol):
         """
         ...
 
-    def written(self) -> NDArray[np.int64]:
+    def count_written(self) -> NDArray[np.int64]:
         """Return (2, n_terms): how often the texts have each term, and how often in lower case."""
         ...
 
@@ -118,7 +118,7 @@ class Totals:
     either: NDArray[np.int64]  # (n_entities,) how many do one or the other
 
 
-class FormerGeneration(Protocol):
+class SnapshotBase(Protocol):
     """An earlier generation: what was cached of it, and how its rows became those of now."""
 
     def arrays(self, what: CachedArrays) -> Arrays:
@@ -134,6 +134,6 @@ class FormerGeneration(Protocol):
         """The chunks that came or have a unit that came, by their present rows."""
         ...
 
-    def turned(self, stored: Link, a: str, b: str) -> Link:
+    def transpose(self, stored: Link, a: str, b: str) -> Link:
         """Return the present link from b to a; `stored` is the former one."""
         ...

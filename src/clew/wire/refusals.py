@@ -71,7 +71,7 @@ def hide_addresses(text: str) -> str:
     return _ADDRESS.sub("a model", text)
 
 
-def not_found(what: str) -> Refusal:
+def no_such_resource(what: str) -> Refusal:
     """Return the refusal for a missing or invisible resource."""
     return Refusal(HTTPStatus.NOT_FOUND, "not_found", what)
 

@@ -28,7 +28,7 @@ from clew.server.jobs.files import LOCK, find_job_folder, find_job_log
 from clew.server.jobs.lock import hold_lock
 from clew.server.jobs.queue import Job, JobQueue
 from clew.wire.jobs import RUNNING
-from clew.wire.refusals import no_space, not_found
+from clew.wire.refusals import no_space, no_such_resource
 
 if TYPE_CHECKING:
     from clew.server.database import ServerDatabase
@@ -83,7 +83,7 @@ class Jobs:
         """Queue a job; `prepare` writes its files into its folder before."""
         run = self._plan_run(name)
         if run is None:
-            raise not_found(f"there is no index {name!r:.80} here")
+            raise no_such_resource(f"there is no index {name!r:.80} here")
         job_id = self.queue.make_id()
         folder = find_job_folder(self._home, job_id)
         try:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from clew.evaluate import Scoring, Setting
-from clew.evaluate.measure import Protocol, measure
-from clew.filters import to_filter
-from clew.server.errors import without_addresses
-from clew.server.jobs.places import QUESTIONS, REPORT, RUNS
+from clew.evaluate.measure import measure
+from clew.server.jobs.files import QUESTIONS, REPORT, RUNS
+from clew.server.jobs.options import EvaluateOptions, make_protocol
+from clew.wire.refusals import hide_addresses
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,23 +18,7 @@ if TYPE_CHECKING:
     from clew.models.budget import Budget
 
 
-def protocol(options: EvaluateOptions) -> Protocol:
-    """Return what an evaluation measures."""
-    return Protocol(
-        settings=tuple(Setting(name) for name in options.methods),
-        common=options.parameters,
-        scoring=Scoring(
-            ks=tuple(options.ks),
-            context_tokens=options.context_tokens,
-            answer_tokens=options.answer_tokens,
-            seed=options.seed,
-        ),
-        answers=options.answers,
-        where=to_filter(options.where),
-    )
-
-
-def evaluated(
+def run_evaluation(
     index: Index,
     options: EvaluateOptions,
     folder: Path,

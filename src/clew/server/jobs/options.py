@@ -157,7 +157,7 @@ def make_protocol(options: EvaluateOptions) -> Protocol:
             seed=options.seed,
         ),
         answers=options.answers,
-        where=as_filter(options.where),
+        where=to_filter(options.where),
     )
 
 

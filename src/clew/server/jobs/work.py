@@ -168,7 +168,7 @@ def _remove(task: JobTask, options: RemoveOptions, progress: Progress) -> dict[s
         removal = files.Removal(**json.loads(chosen.read_text(encoding="utf-8")))
     else:
         ids = task.index.documents(*options.documents, where=to_filter(options.where))
-        removal = files.removal_of(task.index.snapshot(), task.uploads, ids)
+        removal = files.plan_removal(task.index.snapshot(), task.uploads, ids)
         new = chosen.with_suffix(".new")
         new.write_text(json.dumps(removal.to_dict()), encoding="utf-8")
         new.replace(chosen)

@@ -22,7 +22,7 @@ from clew.server.addresses import build_document_address
 from clew.server.bodies import LONGEST_FILTER, Asking
 from clew.server.openai.citations import NEAREST, REFUSAL
 from clew.types import Passage
-from clew.wire.refusals import not_found
+from clew.wire.refusals import no_such_resource
 
 if TYPE_CHECKING:
     from clew.server.endpoints import Access
@@ -48,10 +48,10 @@ class Place:
         """Return the names of the indexes that may be called here."""
         return [self.index] if self.index else self.seat.list_names()
 
-    def one(self, name: str) -> ScopedIndex:
+    def find_one(self, name: str) -> ScopedIndex:
         """Return an index by name, or the only one where none is named."""
         if self.index and name not in {"", self.index}:
-            raise not_found(f"there is no index {name!r:.80} here")
+            raise no_such_resource(f"there is no index {name!r:.80} here")
         return self.seat.open_index(across.find_one_index(self.seat, name or self.index))
 
     def url(self, index: str, document: str, start: int | None, end: int | None) -> str:
@@ -100,7 +100,7 @@ def search(place: Place, given: SearchFor) -> SearchResults:
     for each in found:
         key = each.index, each.hit.document_id
         if key not in known:
-            known[key] = _document(place.one(each.index), each.hit.document_id)
+            known[key] = _document(place.find_one(each.index), each.hit.document_id)
         seen = parts.setdefault(key, [])
         if len(results) < _MOST and not any(each.hit.start in part for part in seen):
             seen.append(_find_part(known[key], each.hit))
@@ -153,7 +153,7 @@ def fetch(place: Place, given: Fetch) -> Fetched:
     index, slash, name = given.id.partition("/")
     if not slash:
         raise InputError(f"an id is INDEX/DOCUMENT, as search gives it, not {given.id!r:.200}")
-    scoped = place.one(index)
+    scoped = place.find_one(index)
     document, start, end = _find_range(scoped, name)
     total = len(document.text)
     end = min(end, start + LONG, total)
@@ -186,7 +186,7 @@ def _find_range(scoped: ScopedIndex, name: str) -> tuple[Document, int, int]:
         return found, 0, len(found.text)
     ranged = _RANGE.fullmatch(name)
     if ranged is None:
-        raise not_found(f"there is no document {name!r:.200} here")
+        raise no_such_resource(f"there is no document {name!r:.200} here")
     document = _document(scoped, ranged[1])
     start, end = int(ranged[2]), int(ranged[3])
     if not start <= end or start > len(document.text):
@@ -197,7 +197,7 @@ def _find_range(scoped: ScopedIndex, name: str) -> tuple[Document, int, int]:
 def _document(scoped: ScopedIndex, name: str) -> Document:
     found = scoped.find_document(name)
     if found is None:
-        raise not_found(f"there is no document {name!r:.200} here")
+        raise no_such_resource(f"there is no document {name!r:.200} here")
     return found
 
 
@@ -248,14 +248,16 @@ class AnsweredBy(_Reply):
         description="of a refused answer: what comes nearest to it"
     )
     support: float | None = Field(description="how probably what was found answers the question")
-    not_found: list[str] = Field(description="sentences of the answer that no document holds")
+    no_such_resource: list[str] = Field(
+        description="sentences of the answer that no document holds"
+    )
     notes: list[str]
     cost_usd: float | None
 
 
 def ask(place: Place, given: Ask) -> AnsweredBy:
     """Return the answer to a question, with the passages that support it."""
-    scoped = place.one(given.index)
+    scoped = place.find_one(given.index)
     answer = scoped.ask(given.as_question())
     is_refused = answer.kind == "refused"
     cited: Sequence[Citation | Passage] = answer.citations
@@ -270,7 +272,7 @@ def ask(place: Place, given: Ask) -> AnsweredBy:
             for number, each in enumerate(cited, 1)
         ],
         support=answer.evidence.support,
-        not_found=list(answer.unsupported),
+        no_such_resource=list(answer.unsupported),
         notes=list(answer.evidence.notes),
         cost_usd=answer.usage.cost_usd,
     )
@@ -324,7 +326,7 @@ class ThreadsFound(_Reply):
 
 def thread(place: Place, given: Ask) -> ThreadsFound:
     """Return what was found for a question, and the ways that led there."""
-    scoped = place.one(given.index)
+    scoped = place.find_one(given.index)
     found = scoped.search(given.as_question())
     return ThreadsFound(
         paths=[list(map(_describe_step, path.steps)) for path in found.paths],
@@ -407,7 +409,7 @@ class PlannedCosts(_Reply):
 
 def plan(place: Place, given: PlanOf) -> PlannedCosts:
     """Return what an LLM's extraction from an index would cost; nothing is spent."""
-    found = place.one(given.index).plan(None)
+    found = place.find_one(given.index).plan(None)
     return PlannedCosts(
         model=found.model,
         documents=found.n_documents,

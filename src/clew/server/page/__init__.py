@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from clew.server.endpoints import respond_to_refusal
-from clew.wire.refusals import not_found
+from clew.wire.refusals import no_such_resource
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -74,7 +74,7 @@ async def _send_file(request: Request) -> Response:
     name = request.path_params["name"]
     found = read_static_files().get(name)
     if found is None:
-        return respond_to_refusal(not_found(f"the page has no file {name!r:.80}"))
+        return respond_to_refusal(no_such_resource(f"the page has no file {name!r:.80}"))
     return _send(request, found)
 
 

@@ -20,7 +20,7 @@ from clew.server.rest.indexes import IndexName
 from clew.wire.about import AboutServer
 from clew.wire.indexes import Listed
 from clew.wire.names import COOKIE
-from clew.wire.refusals import forbidden, no_key, not_found
+from clew.wire.refusals import forbidden, no_key, no_such_resource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +99,7 @@ async def revoke(call: Call) -> KeyView:
     try:
         key = call.server.keys.revoke(call.read_path("id"))
     except InputError as error:
-        raise not_found(str(error)) from None
+        raise no_such_resource(str(error)) from None
     return next(_view_key(each) for each in call.server.keys.list_keys() if each.id == key.id)
 
 

@@ -118,10 +118,10 @@ async def ask(call: Call) -> LinkedAnswer | StreamingResponse:
         return stream_events(events)
     if body.graph:
         raise InputError("a graph comes with events only: ask with 'stream', or POST .../graph")
-    return _linked(call, index.name, await call.run(index.ask, question))
+    return _link_citations(call, index.name, await call.run(index.ask, question))
 
 
-def _linked(call: Call, index: str, answer: Answer) -> LinkedAnswer:
+def _link_citations(call: Call, index: str, answer: Answer) -> LinkedAnswer:
     """Return an answer with the addresses of what it cites."""
     base = find_base(call.request, call.server.settings)
     citations = tuple(
@@ -142,16 +142,18 @@ async def _events(
     call: Call, index: ScopedIndex, question: Question, *, draws_graph: bool
 ) -> AsyncGenerator[bytes]:
     def work(tell: Callable[[str, object], None]) -> None:
-        def found(evidence: Evidence) -> None:
+        def send_evidence(evidence: Evidence) -> None:
             tell("evidence", evidence)
             if draws_graph:
                 tell("graph", draw_evidence(evidence))
 
         answer = index.ask(
             question,
-            Listeners(on_evidence=found, on_text=lambda piece: tell("text", {"text": piece})),
+            Listeners(
+                on_evidence=send_evidence, on_text=lambda piece: tell("text", {"text": piece})
+            ),
         )
-        tell("answer", _linked(call, index.name, answer))
+        tell("answer", _link_citations(call, index.name, answer))
 
     try:
         async for kind, data in follow_thread(call.server, work):

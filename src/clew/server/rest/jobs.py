@@ -33,7 +33,7 @@ from clew.server.sse import stream_events, write_event
 from clew.wire.indexes import Listed
 from clew.wire.jobs import JOB_EVENTS, STATES, EvaluationView, JobView
 from clew.wire.names import EVENT_STREAM, LAST_EVENT_HEADER, MOST_NUMBER
-from clew.wire.refusals import Refusal, not_found
+from clew.wire.refusals import Refusal, no_such_resource
 
 _LOOK_S = 0.25  # for new events, and for the end of a job that is waited for
 _LONGEST_WAIT = 60
@@ -193,7 +193,7 @@ async def _find_job(call: Call, job_id: str) -> Job:
     job = await run_sync(call.server.jobs.queue.get, job_id)
     names = _list_visible(call)
     if job is None or (names is not None and job.name not in names):
-        raise not_found(f"there is no job {job_id!r:.80} here")
+        raise no_such_resource(f"there is no job {job_id!r:.80} here")
     return job
 
 
@@ -294,7 +294,7 @@ async def get_evaluation(call: Call) -> EvaluationView:
     index.check_whole("evaluations are")
     job = await _find_job(call, call.read_path("id"))
     if job.kind != "evaluate" or job.name != index.name:
-        raise not_found(f"there is no evaluation {job.id!r:.80} of this index")
+        raise no_such_resource(f"there is no evaluation {job.id!r:.80} of this index")
     report = await call.run(_read_report, find_job_folder(call.server.database.home, job.id))
     if report is not None and not call.read_query(EvaluationQuery).rows:
         report = {key: value for key, value in report.items() if key != "rows"}

@@ -21,7 +21,7 @@ from clew.server.rest.documents import DOCUMENT
 from clew.server.rest.indexes import INDEX
 from clew.server.rest.jobs import WaitQuery, submit_job
 from clew.wire.jobs import JobView
-from clew.wire.refusals import Refusal, not_found
+from clew.wire.refusals import Refusal, no_such_resource
 
 if TYPE_CHECKING:
     from clew.server.multipart import UploadedFile
@@ -103,7 +103,7 @@ async def download(call: Call) -> Response:
 def _download(index: ScopedIndex, uploads: Path, document_id: str) -> Response:
     document = files.find_document(index.snapshot(), document_id)
     if document is None:
-        raise not_found(f"there is no document {document_id!r:.200} here")
+        raise no_such_resource(f"there is no document {document_id!r:.200} here")
     found = files.find_origin(document, uploads)
     # Who sees some documents gets no file: it may hold others, or be a newer one than was indexed.
     if found is not None and not index.is_bound:
