@@ -140,7 +140,7 @@ lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes ne
 		--extra models --extra openai --extra server --extra postgres --extra ray
 	@$(LOCK) --output-file requirements/local.txt --constraints requirements/dev.txt --group local --extra local
 	@for each in langchain llama-index haystack; do $(LOCK) --output-file requirements/$$each.txt \
-		--constraints requirements/dev.txt --group $$each --extra openai --extra server || exit 1; done
+		--constraints requirements/dev.txt --group $$each --extra client --extra server || exit 1; done
 
 clean: ## remove the environments and caches
 	@rm -rf site .venv-* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage

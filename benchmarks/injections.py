@@ -34,7 +34,7 @@ from clew.types import Document
 
 if TYPE_CHECKING:
     from clew.models import Models
-    from clew.types import Snapshot
+    from clew.snapshot import Snapshot
 
 FILE = Path(__file__).with_name("injections.json")
 FORGED = "1-notes"  # the document that tries; those behind it are honest

@@ -34,7 +34,7 @@ import clew
 from clew import methods
 from clew.asking import support
 from clew.evaluate import load
-from clew.types import Snapshot
+from clew.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

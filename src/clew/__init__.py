@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from clew.methods import Method
     from clew.models import Models
     from clew.models.budget import Budget
+    from clew.snapshot import Snapshot
     from clew.text.chunking import Chunking
     from clew.types import (
         Answer,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
         Limits,
         Path,
         Skipped,
-        Snapshot,
         Step,
         Usage,
     )
@@ -100,9 +100,10 @@ __getattr__ = _lazy(
         "models.budget": ("Budget",),
         "loading": ("Specs", "load_llm"),
         "text.chunking": ("Chunking",),
+        "snapshot": ("Snapshot",),
         "types": (
             "Answer", "Apparatus", "Citation", "Context", "Document", "Evidence", "EvidenceGraph",
-            "Exchange", "Heading", "Hit", "Limits", "Path", "Skipped", "Snapshot", "Step", "Usage",
+            "Exchange", "Heading", "Hit", "Limits", "Path", "Skipped", "Step", "Usage",
         ),
     },
 )  # fmt: skip

@@ -5,33 +5,15 @@ documents -> layers and links -> Snapshot -> method -> Evidence -> Context -> An
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
-from clew.derived import CachedArrays, Derived
 from clew.display.shown import Shown, paragraph, table
-from clew.errors import MissingLayer
-from clew.runtime.once import Once
 from clew.text.apparatus import apparatus_kind, kind_in_heading
 from clew.text.lines import file_place, line_at
 from clew.text.normalize import title_head
 from clew.text.sections import format_head, page_at, page_range, section_at, sections_at
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-    from scipy.sparse import csr_array
-
-    from clew.algo.coding import Vectors
-    from clew.algo.links import Link
-    from clew.algo.row_edits import RowEdits
-    from clew.derived import Arrays, EarlierArrays
-
-T = TypeVar("T")
-
-_MOST_DERIVED = 64  # of a snapshot; what methods need of it with one setting each is some 20
 
 Scalar = str | int | float | bool | None
 Value = Scalar | tuple[Scalar, ...]  # of metadata; a date is its ISO 8601 text
@@ -177,16 +159,6 @@ class Extraction:
     triples: tuple[Triple, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TokenVectors:
-    """One text as a token embedder sees it: row i is the token at characters spans[i]."""
-
-    vectors: NDArray[np.float32]  # (n, d), as the model gives them, of any length
-    ids: NDArray[np.int32]  # (n,), rows of the model's vocabulary
-    spans: NDArray[np.int32]  # (n, 2), character ranges in the text
-    pooled: NDArray[np.float32]  # (d,), unit length: the vector of the whole text
-
-
 # What can be extracted from a chunk beyond its own sentences, and by what. Both are stored as
 # their places here. A chunk's newest extraction of a kind counts.
 UNITS, GRAPH = "units", "graph"
@@ -196,318 +168,6 @@ KINDS = (UNITS, GRAPH)
 SOURCES = ("none", "llm", "fallback", "parse", "cooccurrence", "recorded", "imported")
 LLM_MADE, FALLBACK = SOURCES.index("llm"), SOURCES.index("fallback")
 IMPORTED = SOURCES.index("imported")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
-    """What one commit adds: documents with every row that follows from them, extractions, or both.
-
-    `columns` holds arrays by "layer.column". A column that points to rows of another layer (see
-    `REFERENCES`) counts from the first row of the batch; entities and terms are positions in
-    `entities` and `terms`, which the store turns into its own rows. Extractions beside documents
-    belong to the chunks of the batch; without any, to chunks that are in the index already:
-    `extraction.chunk` holds the "number" of a snapshot's chunks.
-    """
-
-    documents: Sequence[Document] = ()
-    entities: Sequence[str]  # keys, by first occurrence
-    terms: Sequence[str]
-    columns: Mapping[str, NDArray[np.generic]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cut:
-    """Some chunks of a snapshot as a batch, and which rows of the snapshot it is made from.
-
-    The arrays hold the row of each of the batch's chunks, entities and terms, -1 for one that the
-    snapshot does not count: a word that only begins sentences.
-    """
-
-    batch: Batch
-    chunks: NDArray[np.int64]
-    entities: NDArray[np.int64]
-    terms: NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnitsSought:
-    """What a method looks for around entities: the units of each that are nearest to something."""
-
-    entities: NDArray[np.int64]  # (n,) rows; one may come several times
-    directions: NDArray[np.float32]  # (n, d) what the units of each are compared with
-    units: int  # of each
-    titles: bool  # the units of documents whose title an entity is are its own, too
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Totals:
-    """What an index has of which a snapshot holds a part: numbers by the snapshot's own rows."""
-
-    n_chunks: int
-    n_titles: int  # entities that are the title of a document
-    mean_length: float  # terms of a chunk
-    term_chunks: NDArray[np.int64]  # (n_terms,) how many chunks have each
-    mentioned: NDArray[np.int64]  # (n_entities,) how many chunks have it in their text
-    titled: NDArray[np.int64]  # (n_entities,) how many chunks stand under it
-    either: NDArray[np.int64]  # (n_entities,) how many do one or the other
-
-
-REFERENCES: Mapping[str, str] = {  # which layer's rows a stored column holds
-    "document.title_entity": "entity",  # -1: no title
-    "chunk.document": "document",
-    "subchunk.chunk": "chunk",
-    "sentence.chunk": "chunk",
-    "mention.sentence": "sentence",
-    "mention.entity": "entity",
-    "mention.term": "term",  # -1: surely a name
-    "count.chunk": "chunk",
-    "count.term": "term",
-    "posting.chunk": "chunk",
-    "posting.term": "term",
-    "name.entity": "entity",
-    "statement.extraction": "extraction",
-    "statement_mention.statement": "statement",
-    "statement_mention.entity": "entity",
-    "statement_mention.term": "term",  # -1: surely a name
-    "triple.extraction": "extraction",
-    "triple.subject": "entity",
-    "triple.object": "entity",
-    "description.extraction": "extraction",
-    "description.entity": "entity",
-    "profile.description": "description",
-}
-
-
-class Layer(Protocol):
-    """The rows of one kind: documents, chunks, sentences, units, entities, triples or terms."""
-
-    def __len__(self) -> int: ...
-
-    def ids(self, rows: Sequence[int]) -> list[str]:
-        """Return the id of each row: a document's or chunk's id, an entity's key, a term."""
-        ...
-
-    def texts(self, rows: Sequence[int]) -> list[str]:
-        """Return the text of each row; an entity's is its name as first written."""
-        ...
-
-    def rows(self, ids: Sequence[str]) -> list[int]:
-        """Return the row of each id, -1 where there is none."""
-        ...
-
-    @property
-    def vectors(self) -> Vectors:
-        """(n, d) unit rows, nearly; raises MissingLayer where this kind has none.
-
-        They are read when rows of them are asked for.
-        """
-        ...
-
-    @property
-    def columns(self) -> Mapping[str, NDArray[Any]]:
-        """Numbers about each row by name, each (n,): a chunk's document, start, end, ..."""
-        ...
-
-    def tokens(self, row: int) -> NDArray[np.float32]:
-        """Return a chunk's or unit's stored token vectors, (n, d) nearly of length one."""
-        ...
-
-
-class DocumentLayer(Layer, Protocol):
-    """The documents, which have more to them than a text."""
-
-    def documents(self, rows: Sequence[int]) -> list[Document]: ...
-
-    def headers(self) -> list[Document]:
-        """Return every document as it is, but for an empty text."""
-        ...
-
-
-class TripleLayer(Layer, Protocol):
-    """The triples: subject, relation and object, with what the extractions say of them."""
-
-    def relations(self, rows: Sequence[int]) -> list[str]:
-        """Return the relation of each row."""
-        ...
-
-    def descriptions(self, row: int, chunks: Collection[int] | None = None) -> list[str]:
-        """Return the distinct descriptions of a triple, in the order of their chunks.
-
-        Where `chunks` are given, only what was extracted from these.
-        """
-        ...
-
-
-class ChunkCutter(Protocol):
-    """Cuts chunks out of a generation."""
-
-    def cut(self, chunks: NDArray[np.int64], documents: NDArray[np.int64] | None = None) -> Cut:
-        """Return some chunks, by their rows, with everything below them.
-
-        Where `documents` are given these are there, too, whether or not they have any of the
-        chunks.
-        """
-        ...
-
-    def count_written(self) -> NDArray[np.int64]:
-        """Return (2, n_terms): how often the texts have each term, and how often in lower case."""
-        ...
-
-
-class SnapshotBase(Protocol):
-    """An earlier generation: what was cached of it, and how its rows became those of now."""
-
-    def arrays(self, what: CachedArrays) -> Arrays:
-        """Return what is cached of it; what is not is computed and cached."""
-        ...
-
-    def rows(self, layer: str) -> RowEdits:
-        """Return how the rows of a layer became others."""
-        ...
-
-    @property
-    def touched_chunks(self) -> NDArray[np.int64]:
-        """The chunks that came or have a unit that came, by their present rows."""
-        ...
-
-    def transpose(self, stored: Link, a: str, b: str) -> Link:
-        """Return the present link from b to a; `stored` is the former one."""
-        ...
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """One generation of an index: what methods compute on. Rows are in document-id order."""
-
-    document_layer: DocumentLayer
-    layers: Mapping[str, Layer]  # "document", "chunk", "unit", "entity", "term", "triple", ...
-    links: Mapping[tuple[str, str], Link]  # (n_a, n_b), weights > 0
-    recipe: Mapping[str, Scalar] = field(default_factory=dict)
-    generation: int = 0
-    # Gives cached arrays from disk, or computed and then cached there; None without a store.
-    recall: Callable[[Snapshot, CachedArrays, Mapping[str, Any]], Arrays] | None = None
-    # Gives the snapshot of some documents alone, by ascending rows; None without a store.
-    among: Callable[[NDArray[np.int64]], Snapshot] | None = None
-    # Cuts some chunks out, by their rows; None without a store.
-    cutter: ChunkCutter | None = None
-    # What the index has in all, where this snapshot holds a part of it; None: it holds all.
-    totals: Totals | None = None
-    # The generation that this one is the edits of, None where it was put together by itself.
-    base: SnapshotBase | None = None
-    exact: bool = False  # what is nearest is looked for among all rows, however many there are
-    close: Callable[[], None] = lambda: None  # lets go of the files behind it
-    _derived: Once[tuple[Derived[Any], tuple[Hashable, ...], tuple[str, ...]]] = field(
-        default_factory=lambda: Once(_MOST_DERIVED), init=False, repr=False, compare=False
-    )
-
-    def layer(self, name: str) -> Layer:
-        try:
-            return self.layers[name]
-        except KeyError:
-            have = ", ".join(self.layers)
-            raise MissingLayer(f"this index has no {name!r} layer, only {have}") from None
-
-    def linked(self, a: str, b: str) -> Link:
-        """Return the (n_a, n_b) link, also where it is kept the other way.
-
-        Of its rows no more are read than those that are asked for.
-        """
-        if (a, b) in self.links:
-            return self.links[a, b]
-        if (b, a) in self.links:
-            return self.get(_TRANSPOSED, a, b)
-        have = ", ".join("-".join(pair) for pair in self.links)
-        raise MissingLayer(f"this index has no link {a}-{b}, only {have}")
-
-    def link(self, a: str, b: str) -> csr_array:
-        """Return all of the (n_a, n_b) link as a matrix."""
-        return self.linked(a, b).whole
-
-    def documents(self, rows: Sequence[int]) -> list[Document]:
-        return self.document_layer.documents(rows)
-
-    def are_texts(self) -> NDArray[np.bool_]:
-        """Say which chunks are of a text, not of an imported graph."""
-        of_texts: NDArray[np.bool_] = self.layer("chunk").columns[GRAPH] != IMPORTED
-        return of_texts
-
-    def titled_texts(self, chunks: Sequence[int]) -> list[str]:
-        """Return each chunk's text behind its title and section, as models read it."""
-        layer = self.layer("chunk")
-        documents = self.documents([int(layer.columns["document"][row]) for row in chunks])
-        starts = [int(layer.columns["start"][row]) for row in chunks]
-        texts = layer.texts(chunks)
-        heads = title_heads(documents, starts, texts)
-        return [head + text for head, text in zip(heads, texts, strict=True)]
-
-    def get(self, what: Derived[T], *settings: Hashable, **given: object) -> T:
-        """Return what is computed from this generation, once for each of its settings.
-
-        `given` is handed on to what computes it. The last 64 values are kept.
-        """
-        name = (what, settings, tuple(sorted(given)))
-        return self._derived.get(name, lambda: self._computed(what, settings, given))
-
-    def prepare_as(self, other: Snapshot) -> None:
-        """Compute what another generation was asked for, where that needs nothing from outside."""
-        for what, settings, given in other._derived.names():
-            if not given:
-                self.get(what, *settings)
-
-    def exactly(self) -> Snapshot:
-        """Return the same generation, of which what is nearest is looked for among all rows."""
-        found = replace(self, exact=True)
-        object.__setattr__(found, "_derived", self._derived)  # which does not depend on it
-        return found
-
-    def base_arrays(self, what: CachedArrays) -> Arrays | None:
-        """Return the arrays of the generation that this one is the edits of, None for no such one.
-
-        For arrays that are `edited` by who reads them.
-        """
-        return None if self.base is None else self.base.arrays(what)
-
-    def _computed(
-        self, what: Derived[T], settings: tuple[Hashable, ...], given: Mapping[str, Any]
-    ) -> T:
-        if self.recall is not None and isinstance(what, CachedArrays):
-            return cast("T", self.recall(self, what, given))
-        return what.compute(self, *settings, **given)
-
-
-def _cached_link(a: str, b: str) -> CachedArrays:
-    """Return the declaration of a link that is kept the other way."""
-
-    def compute(snapshot: Snapshot) -> Arrays:
-        from clew.algo.links import link_to_arrays
-
-        return link_to_arrays(snapshot.links[b, a].whole.transpose().tocsr())
-
-    def update(snapshot: Snapshot, _earlier: EarlierArrays) -> Arrays:
-        return compute(snapshot)
-
-    return CachedArrays(f"link-{a}-{b}", compute, update=update, edited=True)
-
-
-# Links that are kept the other way, and that questions go along.
-TRANSPOSED_LINKS = {
-    pair: _cached_link(*pair) for pair in (("entity", "unit"), ("unit", "chunk"), ("term", "chunk"))
-}
-
-
-def _transpose_link(snapshot: Snapshot, a: str, b: str) -> Link:
-    from clew.algo.links import StoredLink, link_from_arrays
-
-    if (a, b) in TRANSPOSED_LINKS:
-        what = TRANSPOSED_LINKS[a, b]
-        found = snapshot.base_arrays(what)
-        if found is not None and snapshot.base is not None:
-            return snapshot.base.transpose(link_from_arrays(found), b, a)
-        return link_from_arrays(snapshot.get(what))
-    return StoredLink.from_matrix(snapshot.links[b, a].whole.transpose().tocsr())
-
-
-_TRANSPOSED = Derived("a link the other way", _transpose_link)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -886,3 +546,69 @@ class Answer(Shown):
         )
         missing = "".join(paragraph(f"Not in what was found: {each}") for each in self.unsupported)
         return told + missing + paragraph(f"{self.kind}, by {self.evidence.method}") + cited
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Classified(Shown):
+    """The label of a text, and what spoke for it."""
+
+    text: str
+    label: str  # as the first document that has it spells it
+    out_of_set: bool  # the LLM said something that is no label of the index
+    candidates: tuple[tuple[str, float], ...]  # labels with their scores, best first
+    name_weight: float  # 0 to 1, of the labels' names in these scores; the rest is the hits'
+    said: str = ""  # the LLM's reply
+    notes: tuple[str, ...] = ()  # what went another way than asked
+    evidence: Evidence
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CostEstimate(Shown):
+    """What one setting would cost."""
+
+    setting: str
+    options: Mapping[str, Scalar]  # what `Index.add`, or a job, is told for it
+    methods: tuple[str, ...]  # that read what it gives
+    n_chunks: int
+    n_known: int  # chunks of these that the ledger has: they cost nothing
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int  # estimated
+    repair_tokens: int  # of replies that will have to be asked for again: estimated
+    cost_usd: float | None  # None: the price is not known
+    seconds: float | None  # None: no call of this model was recorded yet
+    unpacked_prompt_tokens: int  # if every chunk had a prompt of its own
+
+    @property
+    def total_tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens + self.repair_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class EmbeddingEstimate(Shown):
+    """What the vectors of documents would cost: of chunks, sub-chunks, sentences and names."""
+
+    model: str
+    n_texts: int
+    n_known: int  # texts of these that cost nothing: they came before, or stand there twice
+    tokens: int  # of the others, counted by `cl100k_base`
+    cost_usd: float | None  # None: the price is not known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Plan(Shown):
+    """What each setting would cost on one corpus with one model."""
+
+    model: str  # empty: none was named, so tokens are those of `cl100k_base` and have no price
+    n_documents: int
+    n_chunks: int
+    n_tokens: int
+    exact: bool  # the model itself counted the prompts' tokens
+    basis: str  # of the completion tokens
+    core_is_known: bool  # else a random sample stands for the core chunks
+    n_known: Mapping[str, int]  # chunks whose units, and whose triples, the ledger has
+    n_probed: int = 0  # calls that were made to estimate from
+    n_useless: int = 0  # of these
+    estimates: tuple[CostEstimate, ...]
+    embedding: EmbeddingEstimate | None = None  # None: no endpoint bills the vectors

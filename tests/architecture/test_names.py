@@ -39,6 +39,7 @@ COMMON = {
 ALLOWED = {
     "connected": "`PostgresFile` has it from the protocol `clew.models.sqlite.PaidFile`",
     "spent": "`Index.spent` is public",
+    "opened": "`clew.client.opened` is public",
     "one_of": "`clew.field(...).one_of` is public",
     "touched": "of the public protocol `clew.store.View`",
     "unnamed": "of the public protocol `clew.store.Store`",
@@ -47,7 +48,6 @@ ALLOWED = {
 ROOMS = {
     "asking",
     "cli",
-    "client",
     "display",
     "evaluate",
     "graph_paths",
@@ -58,8 +58,8 @@ ROOMS = {
     "progress.py",
     "readers",
     "runtime",
-    "server",
     "shards",
+    "snapshot",
     "steps",
     "stopping.py",
     "testing",

@@ -13,6 +13,7 @@ from clew.api import open_index
 from clew.cli import render
 from clew.cli.options import method_parameters
 from clew.models import Reply
+from clew.snapshot import Snapshot
 from clew.testing import ScriptedLLM, models
 from clew.types import (
     Candidate,
@@ -24,7 +25,6 @@ from clew.types import (
     Fact,
     Heading,
     Hit,
-    Snapshot,
     Step,
     Table,
 )

@@ -10,15 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew import types
-from clew.asking.classify import Classified
 from clew.client import from_plain
 from clew.display.shown import Shown, plain
-from clew.index import extract, graph, plan
-from clew.server import drawn, files, replies, views
+from clew.index import extract, graph
+from clew.server import files
 from clew.types import Answer, Document, Evidence, Hit
 from clew.views import export
+from clew.wire import about, answers, graphs, indexes, jobs
+from clew.wire.indexes import Listed
 
-MODULES = (export, extract, files, graph, plan, types)
+MODULES = (export, extract, files, graph, types)
 KINDS = [
     kind
     for module in MODULES
@@ -27,9 +28,9 @@ KINDS = [
 ]
 VIEWS = [
     kind
-    for module in (drawn, replies, views)
+    for module in (about, answers, graphs, indexes, jobs)
     for kind in vars(module).values()
-    if is_dataclass(kind) and kind.__module__ == module.__name__ and kind is not views.Listed
+    if is_dataclass(kind) and kind.__module__ == module.__name__ and kind is not Listed
 ]
 SHORT = st.text(max_size=5)
 SCALAR = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | SHORT
@@ -44,9 +45,9 @@ def values(hint):  # noqa: PLR0911 -- one return for each shape of type
     if is_dataclass(hint):
         hints = get_type_hints(hint)
         return st.builds(hint, **{each.name: values(hints[each.name]) for each in fields(hint)})
-    if origin is views.Listed:
+    if origin is Listed:
         several = st.lists(values(of[0]), max_size=2).map(tuple)
-        return st.builds(views.Listed, items=several, total=st.integers())
+        return st.builds(Listed, items=several, total=st.integers())
     if origin is tuple and of[-1] is ...:
         return st.lists(values(of[0]), max_size=2).map(tuple)
     if origin is tuple:
@@ -62,7 +63,7 @@ def values(hint):  # noqa: PLR0911 -- one return for each shape of type
     return known[hint] if hint in known else st.from_type(hint)
 
 
-@pytest.mark.parametrize("kind", [*KINDS, Classified, *VIEWS], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [*KINDS, *VIEWS], ids=lambda kind: kind.__name__)
 @settings(max_examples=10)
 @given(data=st.data())
 def test_a_value_comes_back(kind, data):

@@ -19,20 +19,14 @@ from clew.index import graph
 from clew.index.choose import stored_chunks
 from clew.layers import statistical
 from clew.layers.extractions import ChunkExtraction, build_graph_batch, build_statement_batch
+from clew.snapshot import TRANSPOSED_LINKS
 from clew.steps import sketched
 from clew.steps.entity_graph import Links, entity_graph
 from clew.steps.mentions import chunk_entities, entity_chunks
 from clew.steps.name_links import name_links
 from clew.store.embedded import EmbeddedStore
 from clew.text.chunking import Chunking
-from clew.types import (
-    ENTITY_TYPES,
-    TRANSPOSED_LINKS,
-    Described,
-    Document,
-    Extraction,
-    Triple,
-)
+from clew.types import ENTITY_TYPES, Described, Document, Extraction, Triple
 from tests import snapshots
 from tests.index.build import MODELS, create, scratch
 from tests.index.graphs import write

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from clew import testing
 from clew.layers import chunks, vectors
+from clew.models import TokenVectors
 from clew.text.analyze import term_spans
 from clew.text.chunking import Chunking
-from clew.types import Document, TokenVectors
+from clew.types import Document
 
 EMBEDDER = testing.HashTokenEmbedder(32)
 DOCUMENTS = [

@@ -8,10 +8,11 @@ from scipy.sparse import csr_array
 
 from clew.algo.links import StoredLink
 from clew.models import Models
+from clew.snapshot import Snapshot
 from clew.testing import HashEmbedder
 from clew.text.analyze import terms
 from clew.text.normalize import entity_key
-from clew.types import Document, Mention, Snapshot
+from clew.types import Document, Mention
 
 
 @dataclass

@@ -13,6 +13,7 @@ from clew.methods.chain_of_thought import ChainOfThought
 from clew.methods.dense import Dense
 from clew.methods.hybrid import Hybrid
 from clew.methods.zero_shot import ZeroShot
+from clew.snapshot import Snapshot
 from clew.testing import (
     QUESTIONS,
     HashEmbedder,
@@ -22,7 +23,6 @@ from clew.testing import (
     small_documents,
 )
 from clew.text.analyze import terms
-from clew.types import Snapshot
 
 QUESTION = QUESTIONS[0]
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from clew.algo import coding
-from clew.models import gives_tokens, is_late
+from clew.models import TokenVectors, gives_tokens, is_late
 from clew.models.maxsim import COSINE_WEIGHT, MaxSim, blend, unit_rows
-from clew.types import TokenVectors
 
 DIMENSION = 64
 

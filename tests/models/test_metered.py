@@ -11,6 +11,7 @@ from clew.models import (
     Models,
     Prompt,
     Reply,
+    TokenVectors,
     gives_tokens,
     is_late,
     is_recorded,
@@ -19,7 +20,7 @@ from clew.models.conversation import recorded
 from clew.models.ledger import Ledger
 from clew.models.metered import MODEL_STAGES, Meter, metered
 from clew.testing import ScriptedChat
-from clew.types import Mention, TokenVectors, Usage
+from clew.types import Mention, Usage
 
 NAP = 0.02  # seconds
 

@@ -15,12 +15,12 @@ import clew
 from clew import plugins
 from clew.loading import Specs
 from clew.server import ServerSettings, application
-from clew.server.alive import Alive
-from clew.server.books import Books
+from clew.server.database import ServerDatabase
 from clew.server.indexes import Indexes
 from clew.server.jobs import driver
 from clew.server.keys import KeyOptions, Keys
-from clew.server.run import config_of
+from clew.server.process_locks import ProcessLock
+from clew.server.run import make_config
 from clew.testing import models, small_documents
 from clew.testing.loopback import on_loopback
 from tests.server.nursery import nursery
@@ -49,11 +49,11 @@ class Home:
 
     def key(self, name="k", **options):
         """Make a key; return the header that sends it."""
-        books = Books(self.folder)
+        database = ServerDatabase(self.folder)
         try:
-            _, text = Keys(books).add(name, KeyOptions(**options))
+            _, text = Keys(database).add(name, KeyOptions(**options))
         finally:
-            books.close()
+            database.close()
         return {"Authorization": f"Bearer {text}"}
 
     def client(self, opener=open_small, **changes):
@@ -67,7 +67,7 @@ class Home:
     def serving(self, opener=open_small, **changes):
         """Serve this home on a free port of this machine; give the address."""
         settings = replace(self.settings, **changes)
-        with on_loopback(config_of(application(settings, opener), settings)) as address:
+        with on_loopback(make_config(application(settings, opener), settings)) as address:
             yield address
 
 
@@ -104,17 +104,17 @@ def client(home):
 
 
 @pytest.fixture
-def books(tmp_path):
-    """The books of an empty home."""
-    found = Books(tmp_path / "home")
+def database(tmp_path):
+    """The database of an empty home."""
+    found = ServerDatabase(tmp_path / "home")
     yield found
     found.close()
 
 
 @pytest.fixture
-def alive(books):
+def alive(database):
     """This process, as one of the home's."""
-    found = Alive(books.home)
+    found = ProcessLock(database.home)
     yield found
     found.end()
 
@@ -156,8 +156,8 @@ def started_jobs_home(tmp_path, _gated_package, job_paths, monkeypatch):
     plugins.registered.cache_clear()
     specs = Specs(embedder=f"gated:{tmp_path / 'gate'}")
     home = JobHome(ServerSettings(home=tmp_path / "home", specs=specs, jobs=2))
-    with home.books() as books:
-        indexes = Indexes(home.settings, books)
+    with home.database() as database:
+        indexes = Indexes(home.settings, database)
         indexes.make("notes")
         indexes.close()
     yield home

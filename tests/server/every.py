@@ -3,9 +3,9 @@
 import json
 from dataclasses import dataclass
 
-from clew.server.rest import PREFIX
 from clew.shards import wire
 from clew.shards.exchange import Describe
+from clew.wire.names import PREFIX
 
 QUESTION = "Who built the Comet in Bakken?"
 JOB = "j1"  # an evaluation of the index, which has ended

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 NURSERY = """
 import json, os, runpy, socket, sys, traceback
 
-import clew.evaluate.measure, clew.server.jobs.evaluating, clew.server.jobs.process
+import clew.evaluate.measure, clew.server.jobs.evaluation, clew.server.jobs.process
 from clew import methods, testing
 
 with testing.built(testing.small_documents(), triples=True) as snapshot:
@@ -101,11 +101,13 @@ class Child:
     def __init__(self, nursery: Nursery, pid: int) -> None:
         self.pid = pid
         self._nursery = nursery
+        self._lock = threading.Lock()  # a child is waited for once, whoever looks first
 
     def poll(self) -> int | None:
-        if self.returncode is None:
-            self.returncode = self._nursery.ask({"pid": self.pid})
-        return self.returncode
+        with self._lock:
+            if self.returncode is None:
+                self.returncode = self._nursery.ask({"pid": self.pid})
+            return self.returncode
 
     def wait(self) -> int:
         while self.poll() is None:

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from starlette.testclient import TestClient
 
 from clew.server import ServerSettings, application
-from clew.server.books import Books
+from clew.server.database import ServerDatabase
 from clew.server.indexes import Indexes
 from clew.server.jobs.driver import LEFT
-from clew.server.jobs.places import folder_of
+from clew.server.jobs.files import find_job_folder
 from clew.server.jobs.queue import JobQueue
 from clew.server.keys import KeyOptions, Keys
 
@@ -79,23 +79,26 @@ class JobHome:
             yield c
 
     @contextmanager
-    def books(self):
-        books = Books(self.settings.home)
+    def database(self):
+        database = ServerDatabase(self.settings.home)
         try:
-            yield books
+            yield database
         finally:
-            books.close()
+            database.close()
 
     @contextmanager
     def index(self, name="notes"):
         """Give an index, to be written to."""
-        with self.books() as books, Indexes(self.settings, books).writer(name) as index:
+        with (
+            self.database() as database,
+            Indexes(self.settings, database).open_writer(name) as index,
+        ):
             yield index
 
     def key(self, name="k", **options):
         """Make a key; return it and the header that sends it."""
-        with self.books() as books:
-            key, text = Keys(books).add(name, KeyOptions(**options))
+        with self.database() as database:
+            key, text = Keys(database).add(name, KeyOptions(**options))
         return key, {"Authorization": f"Bearer {text}"}
 
     @property
@@ -104,20 +107,20 @@ class JobHome:
         return self.settings.home.parent / "gate"
 
     def job(self, job_id):
-        with self.books() as books:
-            return JobQueue(books).get(job_id)
+        with self.database() as database:
+            return JobQueue(database).get(job_id)
 
     def log(self, job_id, words):
         """Say whether the newest process of a job has written some words to its log."""
-        logs = sorted(folder_of(self.settings.home, job_id).glob("log-*.txt"))
+        logs = sorted(find_job_folder(self.settings.home, job_id).glob("log-*.txt"))
         return bool(logs) and words in logs[-1].read_text()
 
     def end_all(self):
         """End what runs, as no test may leave a process behind."""
         if not (self.settings.home / "server.sqlite").exists():
             return
-        with self.books() as books:
-            for job in JobQueue(books).running():
+        with self.database() as database:
+            for job in JobQueue(database).list_running():
                 if job.pid is not None:
                     with suppress(ProcessLookupError):
                         os.killpg(job.pid, signal.SIGKILL)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from clew.server.callers import COOKIE
-from clew.server.rest import PREFIX
+from clew.wire.names import COOKIE, PREFIX
 
 KEYS, SESSION = f"{PREFIX}/keys", f"{PREFIX}/session"
 

@@ -10,12 +10,12 @@ import pytest
 
 import clew
 from clew.server import across, addresses, dify
-from clew.server.openai import citing, tasks
-from clew.server.page import static_files
+from clew.server.openai import citations, tasks
+from clew.server.page import read_static_files
 from tests.server.conftest import open_small
 
 
-@pytest.mark.parametrize("module", [across, addresses, dify, citing, tasks])
+@pytest.mark.parametrize("module", [across, addresses, dify, citations, tasks])
 def test_examples_in_docstrings(module):
     """Each gives what stands below it."""
     found = doctest.testmod(module)
@@ -122,4 +122,4 @@ def test_every_address_that_is_told_opens(home, odd, door, root_path):
             assert "Light" in meant or door == "mcp fetch"
             assert address.startswith(f"{server}{root_path}/")
             page = httpx2.get(address.replace(root_path, "", 1))  # as a proxy passes it on
-            assert page.content == static_files()["index.html"].content
+            assert page.content == read_static_files()["index.html"].content

@@ -15,10 +15,10 @@ import pytest
 
 from clew import methods
 from clew.server import keys as keys_of
-from clew.server.callers import COOKIE
 from clew.server.health import OPEN_PATHS
 from clew.server.keys import Keys
-from clew.server.rest import ENDPOINTS, PREFIX
+from clew.server.rest import ENDPOINTS
+from clew.wire.names import COOKIE, PREFIX
 from tests.models.faulty import Billing
 from tests.models.server import serving as endpoint_serving
 from tests.server.every import reads, writes
@@ -355,7 +355,7 @@ def test_a_key_is_taken_from_its_header_only(home):
         assert [client.get(path).status_code for path in OPEN_PATHS] == [200, 200]
 
 
-def test_keys_are_compared_in_constant_time(books, monkeypatch):
+def test_keys_are_compared_in_constant_time(database, monkeypatch):
     """By their digests, which are of one length whatever is given."""
     compared = []
 
@@ -363,7 +363,7 @@ def test_keys_are_compared_in_constant_time(books, monkeypatch):
     monkeypatch.setattr(
         hmac, "compare_digest", lambda a, b: compared.append((len(a), len(b))) or real(a, b)
     )
-    found = Keys(books)
+    found = Keys(database)
     key, text = found.add("anna", keys_of.KeyOptions())
     for given in (text, text[:-1], text + "x" * 1_000, f"clew_{key.id}_", f"clew_{key.id}_é"):
         assert (found.find(given) is not None) == (given == text)
@@ -453,8 +453,8 @@ def test_a_key_that_is_revoked_in_the_middle(jobs_home):
         thread.start()
         time.sleep(0.3)
         assert not told
-        with jobs_home.books() as books:
-            Keys(books).revoke("anna")
+        with jobs_home.database() as database:
+            Keys(database).revoke("anna")
         thread.join(60)
         assert told[0].status_code == 200
         assert "event: done" not in told[0].text

@@ -19,12 +19,13 @@ from clew.errors import InputError
 from clew.models.budget import Budget
 from clew.server import ServerSettings
 from clew.server.callers import Caller
-from clew.server.errors import Refusal
 from clew.server.keys import Key, KeyOptions
-from clew.server.rest import ENDPOINTS, PREFIX
+from clew.server.rest import ENDPOINTS
 from clew.server.scoped import ScopedIndex
 from clew.testing import small_documents
 from clew.types import Document
+from clew.wire.names import PREFIX
+from clew.wire.refusals import Refusal
 from tests.server.conftest import Home, open_small
 from tests.server.every import QUESTION, Asked, reads, replies, timeless, writes
 
@@ -191,7 +192,7 @@ def test_guesses_are_answered_alike(servers, asked):
 def test_nothing_is_left_to_see(servers, tmp_path):
     """A key whose documents are all gone is told that, and not by which filter."""
     (client, _), _ = servers
-    home = Home(client.app.state.hub.settings)
+    home = Home(client.app.state.server.settings)
     key = home.key("nobody", where="group = 'nothing'")
     for asked in reads("small"):
         response = asked.send(client, key)
@@ -203,7 +204,7 @@ def test_nothing_is_left_to_see(servers, tmp_path):
 def test_paths_of_the_server_are_an_admins(servers):
     """Who writes is told ids; an admin where each document came from."""
     (client, _), _ = servers
-    home = Home(client.app.state.hub.settings)
+    home = Home(client.app.state.server.settings)
     key = home.key("writer", scope="write")
     for asked in reads("small"):
         response = asked.send(client, key)

@@ -7,11 +7,11 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from clew.server import hub as hubs
+from clew.server import state as hubs
 from clew.server.callers import Caller
-from clew.server.endpoints import Seat
+from clew.server.endpoints import Access
 from clew.server.keys import KeyOptions, Keys
-from clew.server.mcp.protocol import server_of
+from clew.server.mcp.protocol import make_server
 from clew.server.mcp.tools import TOOLS, Place
 from clew.testing import QUESTIONS, small_documents
 from tests.server.conftest import open_small
@@ -79,10 +79,10 @@ def test_no_tool_shows_what_is_hidden(home):
     """Of all tools that there are, with any question, and an id that was guessed."""
 
     async def use():
-        async with hubs.opened(home.settings, open_small) as hub:
-            key, _ = Keys(hub.books).add("bound", KeyOptions(where=WHERE))
-            place = Place(Seat(hub, Caller(key)))
-            async with Client(server_of(lambda _: place)) as client:
+        async with hubs.open_state(home.settings, open_small) as state:
+            key, _ = Keys(state.database).add("bound", KeyOptions(where=WHERE))
+            place = Place(Access(state, Caller(key)))
+            async with Client(make_server(lambda _: place)) as client:
                 for question in ASKED:
                     arguments = {
                         "search": {"query": question},

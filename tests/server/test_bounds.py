@@ -11,8 +11,8 @@ import clew
 from clew import errors
 from clew.server import application
 from clew.server.bodies import NOT_BLANK, Part
-from clew.server.openapi import described
-from clew.server.rest import ENDPOINTS, PREFIX
+from clew.server.rest import ENDPOINTS, describe_routes
+from clew.wire.names import PREFIX
 from tests.server.every import QUESTION, reads, writes
 
 AT = f"{PREFIX}/indexes/small"
@@ -35,7 +35,7 @@ def taken(schema, place=""):
 
 def test_every_number_that_is_taken_has_bounds():
     """A least and a most, of parameters, headers and bodies, those of jobs among them."""
-    found = described("")
+    found = describe_routes("")
     schemas = {
         name: schema
         for name, schema in found["components"]["schemas"].items()
@@ -58,9 +58,9 @@ def test_a_list_is_of_as_many_as_its_description_says(client, route):
     """The most that it allows is given, and one more is refused, as is what is no number."""
     [schema] = [
         each["schema"]
-        for each in described("")["paths"][f"{PREFIX}{route.path}".replace(":path", "")]["get"][
-            "parameters"
-        ]
+        for each in describe_routes("")["paths"][f"{PREFIX}{route.path}".replace(":path", "")][
+            "get"
+        ]["parameters"]
         if each["name"] == "limit"
     ]
     at = f"{PREFIX}{route.path}".replace("{index}", "small").replace("{name:path}", "comet")
@@ -92,7 +92,7 @@ def test_what_stands_behind_the_question_mark_is_known(client):
 
 
 @pytest.mark.parametrize("blank", ["", " ", "\n\t", "\x1c", "\x85", "\xa0", "\u2003", "\ufeff"])
-def test_an_empty_question_is_refused_as_it_is_described(client, blank):
+def test_an_empty_question_is_refused_as_it_is_describe_routes(client, blank):
     """By every door, in one sentence; what the pattern of the description allows is searched."""
     assert re.search(NOT_BLANK, blank) is None
     for url, body in (
@@ -105,7 +105,7 @@ def test_an_empty_question_is_refused_as_it_is_described(client, blank):
         found = client.post(url, json=body)
         assert found.status_code == 400
         assert EMPTY in found.text
-    schema = described("")["components"]["schemas"]["SearchBody"]["properties"]["query"]
+    schema = describe_routes("")["components"]["schemas"]["SearchBody"]["properties"]["query"]
     assert schema["minLength"] == 1
     assert schema["pattern"] == NOT_BLANK
 
@@ -130,7 +130,7 @@ def with_bodies():
 @pytest.mark.parametrize("asked", with_bodies(), ids=lambda asked: asked.url)
 def test_a_body_is_there_and_is_json(client, asked):
     """None is refused, and one of another media type before it is read, as curl -d says it."""
-    told = described("")["paths"][f"{PREFIX}{asked.path}".replace(":path", "")]["post"]
+    told = describe_routes("")["paths"][f"{PREFIX}{asked.path}".replace(":path", "")]["post"]
     assert told["requestBody"]["required"] is True
     none = client.post(f"{PREFIX}{asked.url}")
     assert none.status_code == 400

@@ -13,9 +13,9 @@ from clew import errors
 from clew.client import Refusal, find, opened
 from clew.display.shown import plain
 from clew.filters import field
-from clew.server import errors as told
 from clew.testing import QUESTIONS, models, small_documents
 from clew.types import Answer, Document, Evidence, Exchange
+from clew.wire import refusals
 from tests.models.server import Answer as Sent
 from tests.models.server import serving as scripted
 from tests.server.conftest import Home
@@ -146,10 +146,10 @@ def test_errors_are_those_of_the_server(client, local):
 
 def test_every_code_of_an_error_is_a_class():
     """What the server tells of as one class is that class again, or its parent."""
-    for kind, _, code in told._STATUS:  # noqa: SLF001 -- the table itself
-        assert issubclass(kind, told.KINDS[code])
-        assert isinstance(told.KINDS[code]("a sentence"), errors.ClewError)
-    assert told.KINDS["index_locked"] is errors.IndexLocked
+    for kind, _, code in refusals._STATUS:  # noqa: SLF001 -- the table itself
+        assert issubclass(kind, refusals.KINDS[code])
+        assert isinstance(refusals.KINDS[code]("a sentence"), errors.ClewError)
+    assert refusals.KINDS["index_locked"] is errors.IndexLocked
 
 
 def test_the_same_is_awaited(url, local):
@@ -301,6 +301,9 @@ def test_other_programs_are_told_apart(no_pause):
             server.script(Sent(body, headers=events))
             with pytest.raises(errors.EndpointError, match=said):
                 index.ask("?", on_text=lambda _: None)
+        server.script(Sent(b"<html>sign in</html>", headers={"Content-Type": "text/html"}))
+        with pytest.raises(errors.EndpointError, match="cannot read .*text/html"):
+            index.ask("?", on_text=lambda _: None)
         error = b'event: error\ndata: {"code":"budget_spent","message":"all of it"}\n\n'
         server.script(Sent(error, headers=events))
         with pytest.raises(errors.BudgetSpent, match="all of it"):
@@ -336,6 +339,7 @@ def test_methods_of_both_clients_are_the_same():
         names = [{n for n in vars(kind) if not n.startswith("_")} for kind in (one, other)]
         assert names[0] == names[1]
         assert len(names[0]) > 10
+        assert all(getattr(kind, n).__name__ == n for kind in (one, other) for n in names[0])
     with Client("http://localhost:1") as client:
         made, shown = (str(signature(each)) for each in (client.make, client.index("i").show))
     assert made.startswith("(name: 'str', *, chunk_size:")

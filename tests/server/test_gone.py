@@ -10,8 +10,8 @@ import pytest
 import clew
 from clew.models import OpenAIChat, OpenAIEmbeddings
 from clew.models.http import _rest_of
-from clew.server.errors import without_addresses
 from clew.testing import models
+from clew.wire.refusals import hide_addresses
 from tests.models.server import Answer, serving
 from tests.server.test_addresses import by_mcp
 
@@ -191,4 +191,4 @@ def test_a_recipe_names_no_address_to_readers(own_home):
 def test_errors_of_an_evaluation_name_no_address():
     """Whoever may read sees the report."""
     said = "EndpointError: http://10.0.0.9:8000/v1/chat/completions cannot be reached (refused)."
-    assert without_addresses(said) == "EndpointError: a model cannot be reached (refused)."
+    assert hide_addresses(said) == "EndpointError: a model cannot be reached (refused)."

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from clew.cli import main
 from clew.server import application
-from clew.server.run import config_of
+from clew.server.run import make_config
 from clew.testing.loopback import on_loopback
 from tests.docs.conftest import ARTICLES
 from tests.docs.pages import ROOT, blocks
@@ -99,7 +99,7 @@ def test_requests_for_jobs_are_taken(jobs_home, tmp_path):
     settings = replace(jobs_home.settings, specs=replace(jobs_home.settings.specs, llm=LLM))
     commands = [each.values[0] for each in requests("jobs.md")]
     assert len(commands) > 6
-    with on_loopback(config_of(application(settings), settings)) as address:
+    with on_loopback(make_config(application(settings), settings)) as address:
         for command in commands:
             done = sent(command, address, tmp_path)
             assert done.returncode == 0, (command, done.stdout)

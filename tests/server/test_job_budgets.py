@@ -9,10 +9,10 @@ import pytest
 
 from clew.errors import BudgetSpent
 from clew.models.budget import Bill
-from clew.server.alive import Alive
 from clew.server.jobs.budgets import JobBudget
 from clew.server.jobs.queue import JobQueue
 from clew.server.keys import KeyOptions, Keys
+from clew.server.process_locks import ProcessLock
 from clew.server.spending import KeySpending
 from tests.models.faulty import Billing
 from tests.models.server import serving
@@ -23,11 +23,11 @@ pytest.importorskip("fastjsonschema")
 
 
 def spent(home, key):
-    with home.books() as books:
-        alive = Alive(home.settings.home)
-        spending = KeySpending(books, alive)
-        spending.sweep()
-        total = spending.total(key.id)["tokens"]
+    with home.database() as database:
+        alive = ProcessLock(home.settings.home)
+        spending = KeySpending(database, alive)
+        spending.settle_dead()
+        total = spending.sum_of_key(key.id)["tokens"]
         alive.end()
         return total
 
@@ -62,10 +62,10 @@ def test_a_job_keeps_to_the_budget_of_its_key(jobs_home):
     assert max(billing.answered.values()) <= 1 + 4  # none but those that were under way twice
 
 
-def test_the_bounds_of_a_job_hold_over_its_processes(books, alive):
+def test_the_bounds_of_a_job_hold_over_its_processes(database, alive):
     """What one that died had set aside counts as spent for the next one."""
-    queue, spending = JobQueue(books), KeySpending(books, alive)
-    key, _ = Keys(books).add("anna", KeyOptions())
+    queue, spending = JobQueue(database), KeySpending(database, alive)
+    key, _ = Keys(database).add("anna", KeyOptions())
     run = {"folder": "/f", "specs": {}, "prices": None}
     job = queue.add("j", name="n", folder="/f", kind="index", key=key.id, options={}, run=run)
     budget = JobBudget(spending, key, queue, job, tokens=100, usd=None)

@@ -8,21 +8,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clew.models.budget import Bill
-from clew.server.books import Books
+from clew.server.database import ServerDatabase
 from clew.server.jobs import queue as queues
-from clew.server.jobs.lock import holding
-from clew.server.jobs.queue import JobQueue, JobSpent
+from clew.server.jobs.lock import hold_lock
+from clew.server.jobs.queue import JobQueue
+from clew.wire.jobs import JobSpent
 
 RUN = {"folder": "/f", "specs": {}, "prices": None}
 
 
 @pytest.fixture
-def queue(books):
-    return JobQueue(books)
+def queue(database):
+    return JobQueue(database)
 
 
 def add(queue, folder, n=None):
-    job_id = JobQueue.new_id() if n is None else f"{n:04d}"
+    job_id = JobQueue.make_id() if n is None else f"{n:04d}"
     return queue.add(
         job_id, name=folder, folder=f"/{folder}", kind="index", key="", options={}, run=RUN
     )
@@ -43,8 +44,8 @@ STEPS = st.one_of(
 @given(steps=st.lists(STEPS, max_size=25))
 def test_what_begins_is_the_first_that_may(tmp_path_factory, steps):
     """Compared with a list: below so many at a time, one of a folder, in order."""
-    books = Books(tmp_path_factory.mktemp("queue"))
-    queue, model = JobQueue(books), []  # [id, folder, state, deaths]
+    database = ServerDatabase(tmp_path_factory.mktemp("queue"))
+    queue, model = JobQueue(database), []  # [id, folder, state, deaths]
     try:
         for what, value in steps:
             if what == "add":
@@ -62,7 +63,7 @@ def test_what_begins_is_the_first_that_may(tmp_path_factory, steps):
             for job_id, _, state, _ in model:
                 assert queue.get(job_id).state == state
     finally:
-        books.close()
+        database.close()
 
 
 def change(queue, row, what):
@@ -77,7 +78,7 @@ def change(queue, row, what):
         queue.end(job, "done", {})
         row[2] = "done"
     elif row[2] == "running":
-        queue.died(job, "it is gone", 1)
+        queue.record_death(job, "it is gone", 1)
         row[3] += 1
         row[2] = "failed" if row[3] > 1 else "interrupted"
 
@@ -91,9 +92,9 @@ def test_only_the_process_of_the_attempt_enters(queue):
     entered = queue.enter(job.id, 1, 7)
     assert (entered.pid, entered.entered) == (7, True)
     assert queue.enter(job.id, 1, 8) is None
-    queue.died(entered, "it is gone", 3)
+    queue.record_death(entered, "it is gone", 3)
     assert queue.enter(job.id, 1, 7) is None
-    queue.died(entered, "it is gone", 3)  # of the same attempt: counted once
+    queue.record_death(entered, "it is gone", 3)  # of the same attempt: counted once
     assert queue.claim(1, same).attempt == 2
     assert queue.get(job.id).deaths == 1
     assert queue.enter(job.id, 2, 9) is not None
@@ -102,17 +103,18 @@ def test_only_the_process_of_the_attempt_enters(queue):
 def test_a_lock_is_free_when_its_process_is_dead(tmp_path):
     """However it died; and it is not given twice meanwhile, in this process or another."""
     script = (
-        "import sys, time\nfrom pathlib import Path\nfrom clew.server.jobs.lock import holding\n"
-        "with holding(Path(sys.argv[1])) as held:\n    print(held, flush=True)\n    time.sleep(60)"
+        "import sys, time\nfrom pathlib import Path\nfrom clew.server.jobs.lock import hold_lock\n"
+        "with hold_lock(Path(sys.argv[1])) as held:\n    print(held, flush=True)\n"
+        "    time.sleep(60)"
     )
     path = tmp_path / "lock"
     command = [sys.executable, "-c", script, str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout.readline() == "True\n"
-        with holding(path) as held:
+        with hold_lock(path) as held:
             assert not held
         other.kill()
-    with holding(path) as held, holding(path) as again:
+    with hold_lock(path) as held, hold_lock(path) as again:
         assert (held, again) == (True, False)
 
 
@@ -124,7 +126,7 @@ def test_what_a_job_spent_holds_what_is_set_aside(queue):
     queue.add_spent(job.id, Bill(-60, -0.06))
     assert queue.get(job.id).spent.tokens == 40
     queue.add_spent(job.id, Bill(5, 0.0, priced=False))
-    assert queue.get(job.id).view().spent == JobSpent(tokens=45, usd=None)
+    assert queue.get(job.id).make_view().spent == JobSpent(tokens=45, usd=None)
 
 
 def test_old_jobs_are_forgotten(queue, monkeypatch):
@@ -134,5 +136,5 @@ def test_old_jobs_are_forgotten(queue, monkeypatch):
     for each in jobs[:4]:
         queue.cancel(each.id)
     assert queue.forget_old() == [jobs[1].id, jobs[0].id]
-    assert [each.id for each in queue.listed(None)[0]] == [each.id for each in jobs[:1:-1]]
-    assert queue.events(jobs[0].id) == []
+    assert [each.id for each in queue.list_jobs(None)[0]] == [each.id for each in jobs[:1:-1]]
+    assert queue.list_events(jobs[0].id) == []

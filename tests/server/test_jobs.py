@@ -15,7 +15,7 @@ from clew import errors
 from clew.index import Settings
 from clew.loading import Specs
 from clew.server.indexes import Indexes
-from clew.server.jobs.places import folder_of
+from clew.server.jobs.files import find_job_folder
 from clew.server.jobs.queue import JobQueue
 from clew.server.keys import Keys
 from clew.text.chunking import Chunking
@@ -53,8 +53,8 @@ def is_committed(client, job_id):
 
 def contents(home, name="notes"):
     """Return what an index holds, as anybody opens it."""
-    with home.books() as books:
-        folder = Indexes(home.settings, books).folder(name)
+    with home.database() as database:
+        folder = Indexes(home.settings, database).find_folder(name)
     with clew.open(folder, specs=Specs(embedder="gated")) as index:
         assert index.check() == []
         return index.documents(), index.digest()
@@ -81,14 +81,14 @@ def test_from_an_upload_to_an_answer(started_jobs_home):
         # What came in two requests is what one run over the folder gives.
         again = add_job(client, "index", wait=60).json()
         assert again["result"]["n_unchanged"] == 2
-        kept = folder_of(started_jobs_home.settings.home, job["id"])
+        kept = find_job_folder(started_jobs_home.settings.home, job["id"])
         assert "Traceback" not in (kept / "log-1.txt").read_text()
 
 
 def test_jobs_of_one_index_run_in_order_and_those_of_two_side_by_side(jobs_home):
     """At most one process writes to an index, and another index does not wait for it."""
-    with jobs_home.books() as books:
-        Indexes(jobs_home.settings, books).make("other")
+    with jobs_home.database() as database:
+        Indexes(jobs_home.settings, database).make("other")
     jobs_home.gate.touch()
     with jobs_home.client() as client:
         first, second = queued(client, MANY), queued(client, NOTES)
@@ -296,8 +296,8 @@ def test_a_job_waits_for_a_writer_outside(jobs_home):
 
 
 def told(home, job_id):
-    with home.books() as books:
-        return JobQueue(books).events(job_id)
+    with home.database() as database:
+        return JobQueue(database).list_events(job_id)
 
 
 REFUSED = [
@@ -334,9 +334,9 @@ def test_nothing_to_work_on(jobs_home):
 
 def test_extract_and_what_a_new_index_is_made_with(jobs_home):
     """Each kind does what its command does; a new index is cut as it was asked for."""
-    with jobs_home.books() as books:
+    with jobs_home.database() as database:
         settings = Settings(chunking=Chunking(size=20, overlap=0))
-        Indexes(jobs_home.settings, books).make("cut", settings)
+        Indexes(jobs_home.settings, database).make("cut", settings)
     with jobs_home.client() as client:
         notes = {"a.md": "Colin Archer built the Fram. " * 20}
         assert upload(client, notes, index="cut", wait=60).json()["result"]["n_chunks"] > 5
@@ -346,8 +346,8 @@ def test_extract_and_what_a_new_index_is_made_with(jobs_home):
 
 def test_who_sees_jobs(jobs_home):
     """Keys see the jobs of their indexes; a key with a filter sees none; reading ends none."""
-    with jobs_home.books() as books:
-        Indexes(jobs_home.settings, books).make("other")
+    with jobs_home.database() as database:
+        Indexes(jobs_home.settings, database).make("other")
     with jobs_home.client(jobs=0) as client:
         job_id = queued(client, NOTES)
         client.delete(f"{API}/jobs/{job_id}")
@@ -379,8 +379,8 @@ def test_who_sees_jobs(jobs_home):
 
 def test_an_index_with_a_job_is_not_dropped(jobs_home):
     """What waits for it is cancelled; what runs has to end first."""
-    with jobs_home.client(jobs=0) as client, jobs_home.books() as books:
-        indexes, queue = Indexes(jobs_home.settings, books), JobQueue(books)
+    with jobs_home.client(jobs=0) as client, jobs_home.database() as database:
+        indexes, queue = Indexes(jobs_home.settings, database), JobQueue(database)
         running, waiting = queued(client, NOTES), queued(client, {"a.md": "Anna."})
         claimed = queue.claim(1, lambda _: None)
         assert claimed.id == running
@@ -389,7 +389,7 @@ def test_an_index_with_a_job_is_not_dropped(jobs_home):
         assert queue.get(waiting).state == "cancelled"
         queue.end(claimed, "done", {})
         indexes.drop("notes")
-        assert "notes" not in indexes.folders()
+        assert "notes" not in indexes.list_folders()
 
 
 def test_a_job_of_a_revoked_key_fails(jobs_home):
@@ -398,8 +398,8 @@ def test_a_job_of_a_revoked_key_fails(jobs_home):
     home = replace(jobs_home, headers=header)
     with home.client(jobs=0) as client:  # it waits
         job_id = queued(client, NOTES)
-    with home.books() as books:
-        Keys(books).revoke(key.id)
+    with home.database() as database:
+        Keys(database).revoke(key.id)
     _, admin = jobs_home.key("root", scope="admin")
     with replace(jobs_home, headers=admin).client() as client:
         job = ended(client, job_id)

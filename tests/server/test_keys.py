@@ -6,11 +6,11 @@ from clew.errors import InputError
 from clew.server.keys import KeyOptions, Keys
 
 
-def test_the_text_of_a_key_is_kept_nowhere(books, tmp_path):
+def test_the_text_of_a_key_is_kept_nowhere(database, tmp_path):
     """Its file has a digest, and only the text itself is taken."""
-    keys = Keys(books)
+    keys = Keys(database)
     key, text = keys.add("anna", KeyOptions())
-    books.close()
+    database.close()
     secret = text.split("_", 2)[2]
     for path in (tmp_path / "home").rglob("*"):
         if path.is_file():
@@ -19,9 +19,9 @@ def test_the_text_of_a_key_is_kept_nowhere(books, tmp_path):
     assert "digest" not in key.to_dict()
 
 
-def test_only_the_whole_text_is_a_key(books):
+def test_only_the_whole_text_is_a_key(database):
     """A part of it, another one's secret, and nonsense are none."""
-    keys = Keys(books)
+    keys = Keys(database)
     first, text = keys.add("anna", KeyOptions())
     second, other = keys.add("berit", KeyOptions())
     assert keys.find(text) == first
@@ -31,18 +31,18 @@ def test_only_the_whole_text_is_a_key(books):
         assert keys.find(wrong) is None
 
 
-def test_a_revoked_key_and_its_sessions_end(books):
+def test_a_revoked_key_and_its_sessions_end(database):
     """Nobody is let in by it, and a second time there is nothing to revoke."""
-    keys = Keys(books)
+    keys = Keys(database)
     key, text = keys.add("anna", KeyOptions())
     cookie = keys.begin_session(key)
-    assert keys.of_session(cookie) == key
+    assert keys.find_by_session(cookie) == key
     keys.revoke("anna")
     assert keys.find(text) is None
-    assert keys.of_session(cookie) is None
+    assert keys.find_by_session(cookie) is None
     with pytest.raises(InputError, match="there is no key 'anna'"):
         keys.revoke("anna")
-    assert keys.any()  # so the server does not open up again
+    assert keys.has_keys()  # so the server does not open up again
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 import clew
-from clew.server import hub as hubs
+from clew.server import state as hubs
 from clew.server.callers import Caller
-from clew.server.endpoints import Seat
+from clew.server.endpoints import Access
 from clew.server.mcp import tools
-from clew.server.mcp.protocol import server_of
+from clew.server.mcp.protocol import make_server
 from clew.server.mcp.tools import TOOLS, Fetch, Place
 from clew.testing import small_documents
 from tests.server.conftest import open_small
@@ -31,8 +31,8 @@ TEXTS = {each.id: each.text for each in small_documents()}
 @asynccontextmanager
 async def in_process(home, mode="auto", opener=open_small, index=""):
     """A client of the tools over a home, in this process."""
-    async with hubs.opened(home.settings, opener) as hub:
-        server = server_of(lambda _: Place(Seat(hub, Caller()), index=index))
+    async with hubs.open_state(home.settings, opener) as state:
+        server = make_server(lambda _: Place(Access(state, Caller()), index=index))
         async with Client(server, mode=mode) as client:
             yield client
 
@@ -151,9 +151,9 @@ def test_several_indexes_are_searched_together(home, tmp_path):
     settings = clew.server.ServerSettings(home=home.folder, indexes=more)
 
     async def use():
-        async with hubs.opened(settings, open_small) as hub:
-            place = Place(Seat(hub, Caller()))
-            async with Client(server_of(lambda _: place)) as client:
+        async with hubs.open_state(settings, open_small) as state:
+            place = Place(Access(state, Caller()))
+            async with Client(make_server(lambda _: place)) as client:
                 found = (await given(client, "search", query="Who built the Dawn?"))["results"]
                 assert found[0]["id"] == "other/dawn"
                 assert {each["id"].partition("/")[0] for each in found} == {"other", "small"}
@@ -177,8 +177,8 @@ def test_a_long_document_is_fetched_in_parts(home, tmp_path, monkeypatch):
     )
 
     async def use():
-        async with hubs.opened(settings, open_small) as hub:
-            place = Place(Seat(hub, Caller()))
+        async with hubs.open_state(settings, open_small) as state:
+            place = Place(Access(state, Caller()))
             found = tools.search(place, tools.SearchFor(query="Who built the Dawn?")).results
             assert len({each.id for each in found}) == len(found)
             part = tools.fetch(place, Fetch(id=found[0].id))
@@ -202,9 +202,9 @@ def test_what_a_model_is_told_of_tools_is_the_same_everywhere(home, tmp_path):
     other = clew.server.ServerSettings(home=tmp_path / "h")
 
     async def listed(settings):
-        async with hubs.opened(settings, open_small) as hub:
-            place = Place(Seat(hub, Caller()))
-            async with Client(server_of(lambda _: place)) as client:
+        async with hubs.open_state(settings, open_small) as state:
+            place = Place(Access(state, Caller()))
+            async with Client(make_server(lambda _: place)) as client:
                 return (await client.list_tools()).tools, client.instructions
 
     assert anyio.run(listed, home.settings) == anyio.run(listed, other)
@@ -216,9 +216,9 @@ def test_a_budget_is_for_all_that_is_asked(own_home):
     chat, opener = open_with(on_answers(REPLY))
 
     async def use(tokens):
-        async with hubs.opened(own_home.settings, opener) as hub:
-            place = Place(Seat(hub, Caller(), budget=clew.Budget(tokens=tokens)))
-            async with Client(server_of(lambda _: place)) as client:
+        async with hubs.open_state(own_home.settings, opener) as state:
+            place = Place(Access(state, Caller(), budget=clew.Budget(tokens=tokens)))
+            async with Client(make_server(lambda _: place)) as client:
                 return [
                     (await given(client, "ask", question=question, method="bm25"))["kind"]
                     for question in (QUESTION, "Who built the Comet in Bakken?")

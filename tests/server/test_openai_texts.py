@@ -5,9 +5,9 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.server.openai.answering import _Said
-from clew.server.openai.citing import Reference, _escaped, _line, spoken
-from clew.server.openai.writing import ToldText
+from clew.server.openai.answers import _HeldText
+from clew.server.openai.citations import Reference, _escape_markdown, _write_line, strip_marks
+from clew.server.openai.streamed_text import StreamedText
 from clew.text import tokens
 
 TEXTS = st.text("ab. ", max_size=40)
@@ -22,7 +22,7 @@ def parted(text, cuts):
 @given(TEXTS, st.lists(st.text("ab. ", max_size=3), max_size=3), st.lists(st.integers(0, 40)))
 def test_a_text_ends_before_the_first_text_at_which_to_stop(text, stop, cuts):
     """However it comes in pieces; nothing is told that has to be taken back."""
-    written = ToldText(stop)
+    written = StreamedText(stop)
     told = "".join(map(written.put, parted(text, cuts))) + written.end()
     found = [
         (text.find(each) + len(each), text.find(each)) for each in stop if each in text if each
@@ -34,7 +34,7 @@ def test_a_text_ends_before_the_first_text_at_which_to_stop(text, stop, cuts):
 @given(st.text(max_size=60), st.integers(1, 12), st.lists(st.integers(0, 60)))
 def test_a_text_has_at_most_so_many_tokens(text, most, cuts):
     """What is told begins the text, and is all of it where no part that came has more."""
-    written, pieces = ToldText((), most), parted(text, cuts)
+    written, pieces = StreamedText((), most), parted(text, cuts)
     told = "".join(map(written.put, pieces)) + written.end()
     assert text.startswith(told)
     assert tokens.count(told) <= most
@@ -46,7 +46,7 @@ def test_a_text_has_at_most_so_many_tokens(text, most, cuts):
 
 def test_a_reply_that_breaks_off_begins_anew():
     """What was told stays, since it cannot be taken back; a sentence says what follows."""
-    said = _Said("annotations", 0)
+    said = _HeldText("annotations", 0)
     assert [said.hear("text", e) for e in ("One ", "two ", "three")] == ["", "One ", "two "]
     assert said.hear("text", None) == "\n\n(The reply broke off; it begins anew.)\n\n"
     assert [said.hear("text", each) for each in (None, "Four ", "five")] == ["", "", "Four "]
@@ -55,17 +55,17 @@ def test_a_reply_that_breaks_off_begins_anew():
 
 def test_what_was_not_told_yet_is_forgotten_silently():
     """The last piece is held back, so nobody saw it."""
-    said = _Said("annotations", 0)
+    said = _HeldText("annotations", 0)
     said.hear("text", "One ")
     assert said.hear("text", None) == ""
 
 
 def test_texts_of_documents_are_no_markdown():
     """An image in a document is not fetched by who reads the answer, and a price is no formula."""
-    assert _escaped("![x](http://evil/?q) <b> `a` *b*\n# c") == (
+    assert _escape_markdown("![x](http://evil/?q) <b> `a` *b*\n# c") == (
         r"![x\](http://evil/?q) \<b\> \`a\` \*b\* \# c"
     )
-    assert _escaped("a tub [sic] for $5, {{user}}") == r"a tub [sic\] for \$5, \{\{user}}"
+    assert _escape_markdown("a tub [sic] for $5, {{user}}") == r"a tub [sic\] for \$5, \{\{user}}"
 
 
 def test_the_title_of_a_link_may_have_brackets():
@@ -73,9 +73,9 @@ def test_the_title_of_a_link_may_have_brackets():
     reference = Reference(
         number=1, id="", title="A [draft]", url="http://x/a", quote="It [sic] sank.", start=0, end=9
     )
-    assert _line(reference) == r"1. [A &#91;draft\]](<http://x/a>): “It [sic\] sank.”"
+    assert _write_line(reference) == r"1. [A &#91;draft\]](<http://x/a>): “It [sic\] sank.”"
 
 
 def test_earlier_answers_are_read_without_their_marks():
     """Numbers in brackets within a word stay."""
-    assert spoken("It sank [1][2]. It was a[1]0. [3]") == "It sank. It was a0."
+    assert strip_marks("It sank [1][2]. It was a[1]0. [3]") == "It sank. It was a0."

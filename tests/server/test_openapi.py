@@ -13,10 +13,10 @@ from starlette.routing import Route
 from clew import methods
 from clew.api import Index
 from clew.server import application
-from clew.server.books import Books
+from clew.server.database import ServerDatabase
 from clew.server.jobs.queue import JobQueue
-from clew.server.openapi import described
-from clew.server.rest import ENDPOINTS, PREFIX
+from clew.server.rest import ENDPOINTS, describe_routes
+from clew.wire.names import PREFIX
 from tests.docs.pages import ROOT
 from tests.server.every import JOB, Asked, reads, replies, writes
 
@@ -27,7 +27,7 @@ def operations():
     """Return the operations that are described, by method and path."""
     return {
         (method.upper(), path): told
-        for path, methods in described("")["paths"].items()
+        for path, methods in describe_routes("")["paths"].items()
         for method, told in methods.items()
     }
 
@@ -38,7 +38,7 @@ def test_the_description_is_valid(client):
 
     served = client.get(f"{PREFIX}/openapi.json").json()
     openapi_spec_validator.validate(served)
-    assert served == described(str(client.base_url))
+    assert served == describe_routes(str(client.base_url))
     names = [told["operationId"] for told in operations().values()]
     assert len(names) == len(set(names))
 
@@ -85,7 +85,7 @@ def check(asked, response):
     told = operations()[asked.method, PREFIX + _PART.sub(r"{\1}", asked.path)]
     found = told["responses"].get(str(response.status_code), told["responses"]["default"])
     if "$ref" in found:
-        found = described("")["components"]["responses"][str(response.status_code)]
+        found = describe_routes("")["components"]["responses"][str(response.status_code)]
     if response.status_code == 204:
         assert not response.content
         return
@@ -108,7 +108,7 @@ def check(asked, response):
 
 def validate(schema, value):
     """Hold a value against a schema of the description, with nothing in it that is not there."""
-    components = closed(deepcopy(described("")["components"]))
+    components = closed(deepcopy(describe_routes("")["components"]))
     Draft202012Validator({**closed(schema), "components": components}).validate(value)
 
 
@@ -125,15 +125,15 @@ def events(text):
 @pytest.fixture
 def resting(own_home):
     """A home with a job that has ended, whose further jobs wait."""
-    books, folder = Books(own_home.folder), own_home.settings.indexes["small"]
-    queue = JobQueue(books)
+    database, folder = ServerDatabase(own_home.folder), own_home.settings.indexes["small"]
+    queue = JobQueue(database)
     queue.add(JOB, name="small", folder=folder, kind="evaluate", key="", options={}, run={})
     queue.cancel(JOB)
-    books.close()
+    database.close()
     return replace(own_home, settings=replace(own_home.settings, jobs=0))
 
 
-def test_replies_are_as_they_are_described(resting):
+def test_replies_are_as_they_are_describe_routes(resting):
     """Every route does what it is asked for by an admin, and answers as it is described."""
     headers, text = {}, ""
     with resting.client() as client:
@@ -147,7 +147,7 @@ def test_replies_are_as_they_are_described(resting):
                 headers = {"Authorization": f"Bearer {text}"}
 
 
-def test_what_is_refused_is_as_it_is_described(resting):
+def test_what_is_refused_is_as_it_is_describe_routes(resting):
     """Every route that needs a wider scope than a key has answers with the same error."""
     headers = resting.key("reader", scope="read", indexes=("small",))
     scopes = {(each.method, each.path): each.scope for each in ENDPOINTS}
@@ -184,7 +184,7 @@ def test_what_is_refused_is_as_it_is_described(resting):
     ],
     ids=lambda asked: f"{asked.method} {asked.url} {asked.body}"[:60],
 )
-def test_what_cannot_be_done_is_told_as_described(client, asked):
+def test_what_cannot_be_done_is_told_as_describe_routes(client, asked):
     """Each is refused by one sentence and a code."""
     response = asked.send(client)
     assert 400 <= response.status_code < 500

@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from clew.server.page import POLICY, STATIC, VIEWS, static_files
+from clew.server.page import POLICY, STATIC, VIEWS, read_static_files
 
 # What a browser loads before it shows the field for a question.
 FIRST = (
-    "index.html", "style.css", "theme.js", "app.js", "dom.js", "api.js", "ask.js", "options.js",
-    "evidence.js", "text.js", "icon.svg",
+    "index.html", "style.css", "theme.js", "app.js", "state.js", "dom.js", "api.js", "ask.js",
+    "options.js", "evidence.js", "text.js", "icon.svg",
 )  # fmt: skip
 SCRIPTS = sorted(path.name for path in STATIC.glob("*.js"))
 
@@ -39,7 +39,7 @@ def test_the_page_needs_no_key(home):
         assert client.get("/api/v1/indexes").status_code == 401
 
 
-@pytest.mark.parametrize("name", sorted(static_files()))
+@pytest.mark.parametrize("name", sorted(read_static_files()))
 def test_a_file_is_sent_packed_and_once(client, name):
     got = client.get(f"/page/{name}")
     assert got.headers["content-encoding"] == "gzip"
@@ -78,7 +78,7 @@ def test_the_shell_has_nothing_inline():
     )
     named = re.findall(r'(?:href|src)="page/([^"]+)"', shell)
     assert named
-    assert set(named) <= set(static_files())
+    assert set(named) <= set(read_static_files())
 
 
 @pytest.mark.parametrize("name", ["index.html", "style.css", *SCRIPTS])
@@ -104,7 +104,7 @@ def test_scripts_make_no_markup_of_texts_and_call_nobody(name):
     addresses = set(re.findall(r"https?://[^\"'` ]+", text))
     assert addresses <= {"http://www.w3.org/2000/svg"}  # a name, which nobody asks for
     imported = re.findall(r'(?:from|import\()\s*"\./([^"]+)"', text)
-    assert set(imported) <= set(static_files())
+    assert set(imported) <= set(read_static_files())
 
 
 def test_the_views_of_the_page_are_those_of_the_server():
@@ -118,7 +118,7 @@ def test_what_the_first_view_loads_is_small():
     loaded = [name for name in FIRST if name.endswith(".js") and name != "theme.js"]
     for name in loaded:  # nothing more is imported before it is shown
         assert set(re.findall(r'from "\./([^"]+)"', source(name))) <= names
-    files = [static_files()[name] for name in FIRST]
+    files = [read_static_files()[name] for name in FIRST]
     assert sum(len(each.content) for each in files) < 90_000
     assert sum(len(each.packed) for each in files) < 30_000
     assert all(gzip.decompress(each.packed) == each.content for each in files)
@@ -139,3 +139,13 @@ def test_a_stream_may_have_the_graph_of_its_evidence(client):
     refused = client.post("/api/v1/indexes/small/ask", json=question)
     assert refused.status_code == 400
     assert "stream" in refused.json()["error"]["message"]
+
+
+def test_scripts_import_in_no_circle():
+    """No script of the page imports one that needs it, at its start or later."""
+    needs = {
+        name: set(re.findall(r'(?:from|import\()\s*"\./([^"]+)"', source(name))) for name in SCRIPTS
+    }
+    while free := {name for name, others in needs.items() if not others & set(needs)}:
+        needs = {name: others for name, others in needs.items() if name not in free}
+    assert not needs

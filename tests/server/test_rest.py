@@ -9,10 +9,10 @@ import pytest
 
 import clew
 from clew import methods
-from clew.server.rest import PREFIX
 from clew.store import opening
 from clew.testing import small_documents
 from clew.views.describe import describe_method
+from clew.wire.names import PREFIX
 from tests.server.conftest import open_small
 from tests.server.every import QUESTION, replies
 

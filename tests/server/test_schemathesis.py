@@ -8,8 +8,7 @@ from copy import deepcopy
 import httpx2
 import pytest
 
-from clew.server.noted import GENERATION_HEADER
-from clew.server.rest import PREFIX
+from clew.wire.names import GENERATION_HEADER, PREFIX
 
 pytestmark = pytest.mark.slow
 

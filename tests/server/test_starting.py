@@ -11,8 +11,8 @@ from dataclasses import replace
 import pytest
 
 from clew.errors import InputError, NotAnIndex, StoreError
-from clew.server.books import Books
-from clew.server.run import _bound, check_open, serve
+from clew.server.database import ServerDatabase
+from clew.server.run import _bind, check_open, serve
 
 
 def test_others_need_a_key(home):
@@ -49,10 +49,10 @@ def test_what_cannot_be_served(home, tmp_path):
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_what_is_said_of_a_start_and_a_stop(home, form):
     """The indexes of the home are named, too; as JSON, each line on stderr is one object."""
-    books = Books(home.settings.home)
-    with books.writing() as connection:
+    database = ServerDatabase(home.settings.home)
+    with database.writing() as connection:
         connection.execute("INSERT INTO own_index VALUES ('notes', 'indexes/notes.clew')")
-    books.close()
+    database.close()
     command = [sys.executable, "-m", "clew", "serve", "--home", home.settings.home, "--port", "0"]
     with subprocess.Popen(
         [*command, "--log-format", form], stderr=subprocess.PIPE, text=True, cwd=home.settings.home
@@ -69,5 +69,5 @@ def test_what_is_said_of_a_start_and_a_stop(home, form):
 
 def test_replies_are_sent_at_once():
     """Without Nagle's algorithm, which asyncio switches off for what it knows to be TCP."""
-    with _bound("127.0.0.1", 0) as listening:
+    with _bind("127.0.0.1", 0) as listening:
         assert listening.proto == socket.IPPROTO_TCP

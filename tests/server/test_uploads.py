@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew.errors import InputError
-from clew.server import files
+from clew.server import files, multipart
 from tests.server.served import API, ended, events
 
 BAD_NAMES = [
@@ -34,7 +34,7 @@ GOOD_NAMES = [
 def test_names_that_lead_elsewhere_are_refused(name):
     """Or that no file system or index takes, or that look like another; in one sentence."""
     with pytest.raises(InputError, match=r"^the name '.*' of a file (has|is) ") as error:
-        files.safe_name(name)
+        files.check_file_name(name)
     assert str(error.value).isprintable()
     assert len(str(error.value)) < 300
 
@@ -42,7 +42,7 @@ def test_names_that_lead_elsewhere_are_refused(name):
 @pytest.mark.parametrize("name", [n for n in GOOD_NAMES if not n.startswith("..")], ids=ascii)
 def test_names_that_are_taken_as_they_are(name):
     """Nothing is changed, so the id of a document is what was uploaded."""
-    assert files.safe_name(name) == name
+    assert files.check_file_name(name) == name
 
 
 @given(st.text(max_size=30) | st.text("./\\:a \x00~", max_size=12))
@@ -50,7 +50,7 @@ def test_no_name_leaves_the_folder(tmp_path_factory, name):
     """Whatever is taken is a file below the folder, called as it was."""
     root = tmp_path_factory.getbasetemp()
     try:
-        safe = files.safe_name(name)
+        safe = files.check_file_name(name)
     except InputError:
         return
     assert safe == name
@@ -282,14 +282,14 @@ def test_texts_records_and_what_goes_with_a_document(jobs_home):
         uploads = jobs_home.settings.home / "files" / "notes"
         with jobs_home.index() as index:
             with pytest.raises(InputError, match="'r1' is one of 2 documents of the uploaded"):
-                files.removal_of(index.snapshot(), uploads, ["r1", "notes/d/a.md"])
+                files.plan_removal(index.snapshot(), uploads, ["r1", "notes/d/a.md"])
             with pytest.raises(InputError, match="there is no document 'r3'"):
-                files.removal_of(index.snapshot(), uploads, ["r3"])
-            removal = files.removal_of(index.snapshot(), uploads, ["notes/d/a.md", "x/y"])
+                files.plan_removal(index.snapshot(), uploads, ["r3"])
+            removal = files.plan_removal(index.snapshot(), uploads, ["notes/d/a.md", "x/y"])
             assert (removal.documents, removal.files) == (["notes/d/a.md", "x/y"], ["d/a.md"])
             assert stored(jobs_home) == ["d/a.md", "t.csv"]
             for _ in range(2):  # the second time all is gone already
-                files.remove(index, uploads, removal)
+                files.remove_documents(index, uploads, removal)
                 assert index.documents() == ["r1", "r2"]
                 assert stored(jobs_home) == ["t.csv"]
         remove = {"kind": "remove", "options": {"documents": ["r*"]}}
@@ -378,14 +378,13 @@ def test_evaluations(jobs_home):
 
 def test_a_full_disk_is_told(jobs_home, monkeypatch):
     """Nothing of the request stays, and the server goes on."""
-    from clew.server import receiving
 
     def full(_path):
         raise OSError(28, "No space left on device")
 
     with jobs_home.client(jobs=0) as client:
         with monkeypatch.context() as patched:
-            patched.setattr(receiving, "open_file", full)
+            patched.setattr(multipart, "open_file", full)
             refused = post(client, ("a.md", b"one"))
         assert (refused.status_code, refused.json()["error"]["code"]) == (507, "no_space")
         assert is_clean(jobs_home)

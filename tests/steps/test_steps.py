@@ -13,10 +13,10 @@ from clew.algo import sketches
 from clew.algo.knn import choose
 from clew.algo.topk import top_k
 from clew.index import Settings
+from clew.models import TokenVectors
 from clew.steps import rankings
 from clew.testing import QUESTIONS, HashTokenEmbedder, built, models, small_documents
 from clew.text.chunking import Chunking
-from clew.types import TokenVectors
 from tests.index.build import indexed
 from tests.store.corpus import documents
 

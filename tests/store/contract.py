@@ -16,17 +16,10 @@ from clew.index import building, choose
 from clew.layers.extractions import ChunkExtraction, build_graph_batch
 from clew.layers.imported import Statements, build_imported_batch
 from clew.models.metered import Meter
+from clew.snapshot import Snapshot
+from clew.snapshot.batch import Batch
 from clew.testing import models, small_documents
-from clew.types import (
-    GRAPH,
-    UNITS,
-    Batch,
-    Document,
-    Extraction,
-    Scalar,
-    Snapshot,
-    Triple,
-)
+from clew.types import GRAPH, UNITS, Document, Extraction, Scalar, Triple
 from tests.snapshots import check_consistent, contents
 
 if TYPE_CHECKING:

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from clew.generation import compact, open_snapshot, wasted_share
+from clew.snapshot.batch import Batch
 from clew.store import segments
 from clew.store.embedded import EmbeddedStore
-from clew.types import Batch, Document
+from clew.types import Document
 from tests.index.build import add, contents, create, document, files, scratch
 
 N_COMMITS = 1_000

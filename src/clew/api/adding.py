@@ -51,10 +51,10 @@ if TYPE_CHECKING:
     from clew.index.building import Workers
     from clew.index.extract import Done, OnChunks
     from clew.index.graph import Imported
-    from clew.index.plan import EmbeddingEstimate, Plan
     from clew.readers.walk import Columns
     from clew.store import Store
     from clew.text.chunking import Chunking
+    from clew.types import EmbeddingEstimate, Plan
 
 
 T = TypeVar("T")

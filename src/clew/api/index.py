@@ -29,16 +29,17 @@ from clew.models.conversation import recorded
 from clew.models.metered import Meter, metered
 from clew.models.waiting import asking
 from clew.runtime.awaitable import awaitable
+from clew.snapshot import Snapshot
 from clew.store import opening
-from clew.types import Answer, Evidence, Scalar, Snapshot
+from clew.types import Answer, Evidence, Scalar
 
 if TYPE_CHECKING:
     from clew.asking.answer import OnCitation
-    from clew.asking.classify import Classified
     from clew.methods import Method
     from clew.models import LLM, Models
     from clew.models.prices import Price
     from clew.text.pieces import OnPiece
+    from clew.types import Classified
     from clew.views.export import Exported
 
 

@@ -30,10 +30,11 @@ from clew.runtime.closing import Closing
 from clew.runtime.following import Follower
 from clew.runtime.once import Once
 from clew.runtime.private import make_folder
+from clew.snapshot import Snapshot
 from clew.store import opening, paid
 from clew.text.analyze import VERSION as ANALYZER
 from clew.text.quantities import format_count
-from clew.types import Scalar, Snapshot
+from clew.types import Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

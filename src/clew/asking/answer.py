@@ -13,19 +13,11 @@ from clew.asking.quotes import Quote
 from clew.asking.quotes import quotes as chosen_quotes
 from clew.models import Models, Prompt, Reply
 from clew.prompts import fill_prompt
+from clew.snapshot import Snapshot
 from clew.steps import reply_to
 from clew.text.answer_line import AnswerText, OnMarks, extract_answer, find_answer_line, is_word
 from clew.text.pieces import OnPiece
-from clew.types import (
-    Answer,
-    Citation,
-    Context,
-    DirectAnswer,
-    Document,
-    Evidence,
-    Passage,
-    Snapshot,
-)
+from clew.types import Answer, Citation, Context, DirectAnswer, Document, Evidence, Passage
 
 OnCitation = Callable[[Citation], None]
 MAX_ANSWER_TOKENS = 512

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from clew.methods import Method
     from clew.models import Models
     from clew.models.budget import Budget
+    from clew.snapshot import Snapshot
     from clew.text.pieces import OnPiece
-    from clew.types import Answer, Evidence, Exchange, Scalar, Snapshot
+    from clew.types import Answer, Evidence, Exchange, Scalar
 
 _TEXT = arguments.instance("a text", str, Question)
 _checked = arguments.checked(

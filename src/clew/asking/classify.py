@@ -8,7 +8,7 @@ far as they fit the labelled texts of the index; docs/results/engineering.md has
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,18 +18,18 @@ from clew.algo.pool import take_fitting
 from clew.algo.topk import DECIMALS, top_k
 from clew.asking.context import build_context, quoted
 from clew.derived import Derived
-from clew.display.shown import Shown
 from clew.errors import InputError
 from clew.models import Embedder, Kind, Models, Prompt, Reply, gives_tokens
 from clew.models.maxsim import unit_rows
 from clew.prompts import fill_prompt
 from clew.prompts.quoted import Excerpt, QuotedBlock
 from clew.prompts.quoted import quote_lines as quoted_lines
+from clew.snapshot import Snapshot
 from clew.steps import reply_to
 from clew.text import tokens
 from clew.text.labels import label_key
 from clew.text.normalize import collapse
-from clew.types import Document, Evidence, Snapshot, Usage
+from clew.types import Classified, Document, Evidence
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,21 +38,6 @@ CANDIDATES = 5
 MAX_REPLY_TOKENS = 256
 EXAMPLE_TOKENS = 60  # of the text that shows what a label means
 _SAMPLE = 200  # labelled texts by which names are tried
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Classified(Shown):
-    """The label of a text, and what spoke for it."""
-
-    text: str
-    label: str  # as the first document that has it spells it
-    out_of_set: bool  # the LLM said something that is no label of the index
-    candidates: tuple[tuple[str, float], ...]  # labels with their scores, best first
-    name_weight: float  # 0 to 1, of the labels' names in these scores; the rest is the hits'
-    said: str = ""  # the LLM's reply
-    notes: tuple[str, ...] = ()  # what went another way than asked
-    evidence: Evidence
-    usage: Usage = field(default_factory=Usage)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

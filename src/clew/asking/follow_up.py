@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from clew.models import LLM, Models, Reply
+    from clew.snapshot import Snapshot
     from clew.text.phrases import Span
-    from clew.types import Exchange, Snapshot
+    from clew.types import Exchange
 
 _MOST_TURNS = 8  # that are read, the last ones
 _MOST_TOKENS = 1_000  # of them together

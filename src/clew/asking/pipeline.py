@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     from clew.methods import Method
     from clew.models import Models
     from clew.models.budget import Budget
+    from clew.snapshot import Snapshot
     from clew.text.pieces import OnPiece
-    from clew.types import Answer, Evidence, Snapshot
+    from clew.types import Answer, Evidence
 
 _log = logging.getLogger(__name__)
 

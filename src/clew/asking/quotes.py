@@ -45,8 +45,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.models import Models
+    from clew.snapshot import Snapshot
     from clew.text.phrases import Span
-    from clew.types import Mention, Passage, Snapshot
+    from clew.types import Mention, Passage
 
 
 @dataclass(frozen=True, slots=True)

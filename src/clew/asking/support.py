@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.models import Models
-    from clew.types import Evidence, Snapshot
+    from clew.snapshot import Snapshot
+    from clew.types import Evidence
 
 CALIBRATED = "all-MiniLM-L6-v2/"  # the embedder whose matches and cosines the weights are for
 

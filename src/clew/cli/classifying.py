@@ -37,7 +37,7 @@ from clew.text.quantities import format_count
 from clew.types import Document, Skipped, Usage
 
 if TYPE_CHECKING:
-    from clew.asking.classify import Classified
+    from clew.types import Classified
 
 Classify = Callable[[str], "Classified"]
 

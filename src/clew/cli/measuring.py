@@ -17,11 +17,11 @@ from clew.cli.plain import one_line
 from clew.cli.program import SKIPPED
 from clew.cli.progress import documents_read, questions_asked
 from clew.cli.settings import (
-    Wish,
+    EvaluationOptions,
     check_combination,
     check_reports,
+    evaluation_options,
     protocol,
-    wish_options,
 )
 from clew.cli.talk import say
 from clew.errors import BudgetSpent, InputError, NotAnIndex
@@ -55,10 +55,10 @@ class Evaluation(GroupedCommand):
 
 @click.command("eval", cls=Evaluation)
 @click.argument("path", metavar="DATASET", type=click.Path(path_type=Path))
-@wish_options
+@evaluation_options
 @json_option
 @click.pass_obj
-def evaluation(opener: Opener, *, path: Path, wish: Wish, as_json: bool) -> None:
+def evaluation(opener: Opener, *, path: Path, options: EvaluationOptions, as_json: bool) -> None:
     """Measure methods on DATASET: recall, nDCG and MRR with intervals, tests and costs.
 
     DATASET is a file or folder in the format of HotpotQA, 2WikiMultiHopQA, MuSiQue, GraphRAG-Bench
@@ -77,31 +77,31 @@ def evaluation(opener: Opener, *, path: Path, wish: Wish, as_json: bool) -> None
     from clew.evaluate.measure import measure
     from clew.loading import Specs
 
-    check_combination(wish, as_json=as_json)
-    check_reports(wish.reports)
+    check_combination(options, as_json=as_json)
+    check_reports(options.reports)
     bought = paid(
-        wish.llm,
-        wish.priced,
-        wish.budget_tokens,
-        wish.budget_usd,
-        others=(wish.answer_llm, wish.judge),
+        options.llm,
+        options.priced,
+        options.budget_tokens,
+        options.budget_usd,
+        others=(options.answer_llm, options.judge),
     )
-    asked = protocol(wish)
+    asked = protocol(options)
     dataset = load(
         path,
-        split=wish.split,
-        limit=wish.limit,
-        sample=wish.sample,
-        seed=wish.seed,
-        corpus=wish.corpus,
+        split=options.split,
+        limit=options.limit,
+        sample=options.sample,
+        seed=options.seed,
+        corpus=options.corpus,
     )
-    if wish.runs is not None:
-        make_folder(wish.runs)
+    if options.runs is not None:
+        make_folder(options.runs)
     have = _measurable(dataset, asked)
-    shown = () if wish.plot is None else _shown(wish.plot, wish.metrics, have, asked)
-    peers = _peers(wish.peers, dataset, asked)
-    place = wish.into or Path(f"{dataset.name}.clew")
-    specs = Specs(llm=wish.llm, reranker=wish.reranker)
+    shown = () if options.plot is None else _shown(options.plot, options.metrics, have, asked)
+    peers = _peers(options.peers, dataset, asked)
+    place = options.into or Path(f"{dataset.name}.clew")
+    specs = Specs(llm=options.llm, reranker=options.reranker)
     with opener(place, specs=specs, prices=bought.prices) as index:
         added = _indexed(index, dataset, bought.budget)
         with questions_asked() as on_progress:
@@ -109,16 +109,16 @@ def evaluation(opener: Opener, *, path: Path, wish: Wish, as_json: bool) -> None
                 index,
                 dataset,
                 asked,
-                folder=wish.runs,
+                folder=options.runs,
                 budget=bought.budget,
                 on_progress=on_progress,
             )
     report = report.with_peers(peers)
-    tell(report, wish.reports, as_json=as_json, with_rows=wish.rows)
-    if wish.plot is not None:
+    tell(report, options.reports, as_json=as_json, with_rows=options.rows)
+    if options.plot is not None:
         from clew.evaluate.figures.sensitivity import draw
 
-        draw(report, wish.plot, shown)
+        draw(report, options.plot, shown)
     if added.report.skipped or any(row.failed for row in report.rows):
         sys.exit(SKIPPED)
 

@@ -27,7 +27,7 @@ from clew.display.columns import align
 from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
-    from clew.index.plan import CostEstimate, EmbeddingEstimate, Plan
+    from clew.types import CostEstimate, EmbeddingEstimate, Plan
 
 _HOUR, _MINUTE = 3600, 60
 _HEAD = ("setting", "for", "chunks", "calls", "prompt", "completion", "repairs", "dollars", "time")

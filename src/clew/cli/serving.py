@@ -167,14 +167,14 @@ def serve(  # noqa: PLR0913, PLR0917 -- one argument for each option
 
 def named_folders(folders: tuple[str, ...]) -> Mapping[str, Path]:
     """Return the folder of each index by its name."""
-    from clew.server.settings import name_of
+    from clew.server.settings import make_name
     from clew.store import opening
     from clew.store.postgres.address import parse_address
 
     if not folders:
         usual = usual_index()
         address = opening.address_of(usual)
-        name = name_of(usual if address is None else Path(address.index))
+        name = make_name(usual if address is None else Path(address.index))
         return {name: usual.absolute()} if usual.exists() else {}
     found: dict[str, Path] = {}
     for text in folders:
@@ -183,7 +183,7 @@ def named_folders(folders: tuple[str, ...]) -> Mapping[str, Path]:
         given = text.removeprefix(f"{name}=") if is_named else text
         folder = opening.folder_of(given)
         if not is_named:
-            name = name_of(Path(parse_address(given).index) if is_address else folder)
+            name = make_name(Path(parse_address(given).index) if is_address else folder)
         if name in found:
             raise InputError(f"two indexes would be called {name!r}: name one as NAME=FOLDER")
         found[name] = folder.absolute()
@@ -265,16 +265,17 @@ def add_key(name: str, home: Path | None, *, as_json: bool, **options: Any) -> N
 @json_option
 def list_keys(home: Path | None, *, as_json: bool) -> None:
     """List the keys, with what each may do and spent."""
-    from clew.server.alive import Alive
-    from clew.server.books import Books
+    from clew.server.database import ServerDatabase
     from clew.server.keys import Keys
+    from clew.server.process_locks import ProcessLock
     from clew.server.spending import KeySpending
 
-    books = Books(_home(home))
-    alive = Alive(_home(home))
-    spending = KeySpending(books, alive)
+    database = ServerDatabase(_home(home))
+    alive = ProcessLock(_home(home))
+    spending = KeySpending(database, alive)
     found = [
-        {**each.to_dict(), "spent": dict(spending.total(each.id))} for each in Keys(books).all()
+        {**each.to_dict(), "spent": dict(spending.sum_of_key(each.id))}
+        for each in Keys(database).list_keys()
     ]
     alive.end()
     if as_json:
@@ -314,7 +315,7 @@ def revoke_key(key: str, home: Path | None) -> None:
 
 
 def _keys(home: Path | None) -> Keys:
-    from clew.server.books import Books
+    from clew.server.database import ServerDatabase
     from clew.server.keys import Keys
 
-    return Keys(Books(_home(home)))
+    return Keys(ServerDatabase(_home(home)))

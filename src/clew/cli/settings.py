@@ -30,7 +30,7 @@ _REPORTED = ("dense", "bm25")  # what a written report always compares with
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class EvaluationOptions:
     """The options as they were given."""
 
     names: str
@@ -181,27 +181,31 @@ _OPTIONS: Mapping[str, Decorator] = {
     **PAID_OPTIONS,
     "reranker": reranker_option,
 }
-wish_options = gathered(_OPTIONS, "wish", Wish)
+evaluation_options = gathered(_OPTIONS, "options", EvaluationOptions)
 
 
-def check_combination(wish: Wish, *, as_json: bool) -> None:
+def check_combination(options: EvaluationOptions, *, as_json: bool) -> None:
     """Raise UsageError for an option that needs another one."""
-    answers = wish.answers or wish.answer_llm is not None
-    capped = wish.answer_tokens is not None
-    bounded = wish.budget_tokens is not None or wish.budget_usd is not None
-    llms = any((wish.llm, wish.answer_llm, wish.judge))
+    answers = options.answers or options.answer_llm is not None
+    capped = options.answer_tokens is not None
+    bounded = options.budget_tokens is not None or options.budget_usd is not None
+    llms = any((options.llm, options.answer_llm, options.judge))
     for given, needed, sentence in (
-        (wish.rows, as_json, "--rows goes with --json."),
-        (wish.metrics is not None, wish.plot is not None, "--metrics goes with --plot."),
-        (wish.judge is not None, answers, "--judge goes with --answers or --answer-llm."),
-        (wish.judged is not None, wish.judge is not None, "--judge-metrics goes with --judge."),
+        (options.rows, as_json, "--rows goes with --json."),
+        (options.metrics is not None, options.plot is not None, "--metrics goes with --plot."),
+        (options.judge is not None, answers, "--judge goes with --answers or --answer-llm."),
+        (
+            options.judged is not None,
+            options.judge is not None,
+            "--judge-metrics goes with --judge.",
+        ),
         (capped, answers, "--answer-tokens goes with --answers or --answer-llm."),
         (bounded, llms, "A budget goes with an LLM: --llm, --answer-llm or --judge."),
     ):
         if given and not needed:
             raise click.UsageError(sentence)
-    if wish.runs is not None and wish.runs.exists() and not wish.runs.is_dir():
-        raise InputError(f"--runs takes a folder, and {wish.runs} is a file: name another one")
+    if options.runs is not None and options.runs.exists() and not options.runs.is_dir():
+        raise InputError(f"--runs takes a folder, and {options.runs} is a file: name another one")
 
 
 def check_reports(files: Sequence[Path]) -> None:
@@ -213,27 +217,27 @@ def check_reports(files: Sequence[Path]) -> None:
             check(file)
 
 
-def protocol(wish: Wish) -> Protocol:
+def protocol(options: EvaluationOptions) -> Protocol:
     """Return what the options ask for. Raises InputError, so that nothing is indexed in vain."""
     from clew.evaluate import Scoring, Setting, grid
     from clew.evaluate.measure import Protocol, check
 
-    names = _methods(wish.names)
-    names += [name for name in _REPORTED if wish.reports and name not in names]
-    varied = _varied(wish.grids)
+    names = _methods(options.names)
+    names += [name for name in _REPORTED if options.reports and name not in names]
+    varied = _varied(options.grids)
     methods = list(dict.fromkeys((*names, *varied)))
-    check_given(wish.given, methods, varied)
+    check_given(options.given, methods, varied)
     settings = [Setting(name) for name in names]
     settings += [each for method, values in varied.items() for each in grid(method, values)]
     asked = Protocol(
         settings=tuple(settings),
-        scoring=_scoring(wish, Scoring),
-        common={name: given_to(name, wish.given) for name in methods},
-        answers=wish.answers or wish.answer_llm is not None,
-        answer_llm=wish.answer_llm,
-        judge=wish.judge,
-        judged=("judge",) if wish.judged is None else tuple(listed(wish.judged)),
-        where=joined_filter(wish.filters),
+        scoring=_scoring(options, Scoring),
+        common={name: given_to(name, options.given) for name in methods},
+        answers=options.answers or options.answer_llm is not None,
+        answer_llm=options.answer_llm,
+        judge=options.judge,
+        judged=("judge",) if options.judged is None else tuple(listed(options.judged)),
+        where=joined_filter(options.filters),
     )
     check(asked)
     return asked
@@ -248,9 +252,11 @@ def _methods(text: str) -> list[str]:
     return names
 
 
-def _scoring(wish: Wish, make: type[Scoring]) -> Scoring:
-    capped = {} if wish.answer_tokens is None else {"answer_tokens": wish.answer_tokens}
-    return make(ks=_numbers(wish.ks), context_tokens=wish.context_tokens, seed=wish.seed, **capped)
+def _scoring(options: EvaluationOptions, make: type[Scoring]) -> Scoring:
+    capped = {} if options.answer_tokens is None else {"answer_tokens": options.answer_tokens}
+    return make(
+        ks=_numbers(options.ks), context_tokens=options.context_tokens, seed=options.seed, **capped
+    )
 
 
 def check_given(

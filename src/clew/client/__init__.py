@@ -3,8 +3,8 @@
     client = clew.Client("http://localhost:8765", key="clew_...")
     answer = client.index("polar").ask("Who built the Fram?")
 
-What is replied comes back as the dataclasses that the server made, and an error as the class that
-it had there. `talks` says once which requests a call needs; both clients hold these talks.
+Replies become the dataclasses that the server made, and errors the classes that they
+had there. Both clients run the `operations`, which say once which requests each call needs.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from clew.client.clients import Client as Client
     from clew.client.clients import ServedIndex as ServedIndex
     from clew.client.events import AnswerEvent as AnswerEvent
-    from clew.client.finding import FoundChunk as FoundChunk
-    from clew.client.finding import find as find
-    from clew.client.finding import opened as opened
+    from clew.client.retrievers import FoundChunk as FoundChunk
+    from clew.client.retrievers import find as find
+    from clew.client.retrievers import opened as opened
     from clew.client.values import from_plain as from_plain
-    from clew.server.errors import Refusal as Refusal
+    from clew.wire.refusals import Refusal as Refusal
 
 __all__ = [
     "AnswerEvent",
@@ -39,20 +39,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name == "Refusal":
-        from clew.server.errors import Refusal
-
-        return Refusal
-    return _own(name)
-
-
-_own = lazy(
-    "clew.client",
+__getattr__ = lazy(
+    "clew",
     {
-        "clients": ("AsyncClient", "AsyncServedIndex", "Client", "ServedIndex"),
-        "events": ("AnswerEvent",),
-        "finding": ("FoundChunk", "find", "opened"),
-        "values": ("from_plain",),
+        "client.clients": ("AsyncClient", "AsyncServedIndex", "Client", "ServedIndex"),
+        "client.events": ("AnswerEvent",),
+        "client.retrievers": ("FoundChunk", "find", "opened"),
+        "client.values": ("from_plain",),
+        "wire.refusals": ("Refusal",),
     },
 )

@@ -1,4 +1,4 @@
-"""Files as they are sent: which of a folder, under which names, and the form that has them."""
+"""Uploads: the files to send, their names, and their form."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from clew.errors import InputError
-from clew.readers.selection import Selection
-from clew.readers.walk import File, files
 
 _PIECE = 1 << 16
 
@@ -37,7 +35,7 @@ class Upload:
             yield mark + b'Content-Disposition: form-data; name="options"\r\n\r\n'
             yield json.dumps(dict(self.options)).encode() + b"\r\n"
         for name, path in self.parts:
-            place = f'form-data; name="{self.of}"; filename="{_quoted(name)}"'
+            place = f'form-data; name="{self.of}"; filename="{_quote_name(name)}"'
             yield mark + f"Content-Disposition: {place}\r\n".encode("utf-8", "surrogateescape")
             yield b"Content-Type: application/octet-stream\r\n\r\n"
             with path.open("rb") as content:
@@ -47,14 +45,17 @@ class Upload:
         yield f"--{self.boundary}--\r\n".encode()
 
 
-def upload_of(
+def collect_upload(
     paths: Iterable[str | Path], exclude: Sequence[str], options: Mapping[str, Any]
 ) -> Upload:
-    """Return the files that are named or lie below a named folder, as `Index.add` takes them.
+    """Collect the files that are named or lie below a named folder, as `Index.add` does.
 
     A file is called by its path below the folder, behind the folder's own name. Raises InputError
     where there is none, where one cannot be read, and where two have one name.
     """
+    from clew.readers.selection import Selection
+    from clew.readers.walk import File, files
+
     parts: dict[str, Path] = {}
     for found in files(list(map(Path, paths)), selection=Selection(exclude)):
         if not isinstance(found, File):
@@ -65,10 +66,10 @@ def upload_of(
     return Upload(tuple(parts.items()), options, boundary=secrets.token_hex(16))
 
 
-def _quoted(name: str) -> str:
+def _quote_name(name: str) -> str:
     r"""Return a name as the server reads it, where a quote or a line break would end it.
 
-    >>> print(_quoted('a "b".md'))
+    >>> print(_quote_name('a "b".md'))
     a \"b\".md
     """
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')

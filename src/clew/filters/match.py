@@ -14,8 +14,9 @@ import numpy as np
 from clew.derived import Derived
 from clew.errors import InputError
 from clew.filters.expressions import AllOf, AnyOf, Comparison, Filter, Not, quote_name
+from clew.snapshot import Snapshot
 from clew.text.periods import Period, parse_period
-from clew.types import Document, Scalar, Snapshot, Value
+from clew.types import Document, Scalar, Value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.generation.assemble import Assembly
+    from clew.snapshot import Snapshot
     from clew.store import Store, View
     from clew.store.schema import Segment
-    from clew.types import Snapshot
 
 _ASSEMBLY = "assembly"  # what its arrays are cached under
 _EDITS = "edits"

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from clew.derived import Arrays, CachedArrays
     from clew.generation.rows import Rows
+    from clew.snapshot import Snapshot
     from clew.store import Cache, View
-    from clew.types import Snapshot
 
 _log = logging.getLogger(__name__)
 _INPUT = "input."  # before the name of a layer: the stored rows that the arrays are of

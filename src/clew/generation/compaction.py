@@ -13,9 +13,10 @@ import numpy as np
 
 from clew.algo.narrow import narrow, narrow_type
 from clew.generation.rows import live_rows, number_entities, place_by_row, renumber
+from clew.snapshot.batch import REFERENCES
 from clew.store import Compacted, schema
 from clew.store.segments import Blocks, let_go
-from clew.types import DATE, REFERENCES
+from clew.types import DATE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

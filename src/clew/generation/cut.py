@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.generation.rows import Live, find_newest
+from clew.snapshot.batch import REFERENCES, Batch, Cut
 from clew.store import schema
 from clew.store.columns import StoredColumns
-from clew.types import REFERENCES, Batch, Cut
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

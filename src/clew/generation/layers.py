@@ -15,13 +15,15 @@ from clew.generation.assemble import select_prefix
 from clew.generation.rows import SomeRows
 from clew.generation.vectors import StoredVectors
 from clew.runtime.once import Lazily, Once, reading
+from clew.snapshot import Snapshot
+from clew.snapshot.layers import Layer
 from clew.store import schema
 from clew.store.columns import StoredColumn
 from clew.store.schema import TABLES
 from clew.store.segments import MappedSegment
 from clew.text.keys import name_key
 from clew.text.names import title_span
-from clew.types import Document, Layer, Snapshot
+from clew.types import Document
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

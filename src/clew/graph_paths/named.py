@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.models import Models
-    from clew.types import Snapshot
+    from clew.snapshot import Snapshot
 
 # A word with what may belong to a name: "9/11", "M*A*S*H", "Dr.", "(500)"; never a closing mark.
 _WORD = re.compile(r"[^\s?¿,;:\"“”„«»。，；：？]+")

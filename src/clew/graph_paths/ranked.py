@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.models import Models
-    from clew.types import Snapshot
+    from clew.snapshot import Snapshot
 
 Reading = Literal["words", "text"]
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.models import Embedder
-    from clew.types import Snapshot, TripleLayer
+    from clew.snapshot import Snapshot
+    from clew.snapshot.layers import TripleLayer
 
 _LEAST_STEM = 3  # letters that two words begin with alike
 _MOST_WORDS = 20_000  # whose nearness is kept

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.graph_paths.relations import Relations
-    from clew.types import Snapshot
+    from clew.snapshot import Snapshot
 
     Rows = NDArray[np.int64]
 

@@ -33,11 +33,12 @@ from clew.models import Embedder, Models, gives_tokens
 from clew.models.metered import Meter, metered
 from clew.progress import Progress
 from clew.readers.metadata import values
+from clew.snapshot.batch import Batch
 from clew.stopping import Stop
 from clew.store import Store, schema
 from clew.text.analyze import VERSION as ANALYZER
 from clew.text.chunking import Chunking
-from clew.types import Batch, Document, Scalar, Skipped, Value
+from clew.types import Document, Scalar, Skipped, Value
 
 _FEW = 64  # documents that are looked up one by one
 _log = logging.getLogger(__name__)

@@ -17,9 +17,10 @@ from clew.errors import ClewError, RecipeMismatch
 from clew.layers import chunks, entities, terms, vectors
 from clew.models import Models, gives_tokens
 from clew.models.metered import Meter, metered
+from clew.snapshot.batch import Batch
 from clew.store import Store, schema
 from clew.text.chunking import Chunking
-from clew.types import Batch, Document, Scalar
+from clew.types import Document, Scalar
 
 if TYPE_CHECKING:
     from clew.layers.chunks import Columns

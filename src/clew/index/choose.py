@@ -29,7 +29,8 @@ from clew.layers.selection import Value, chunk_values, select_chunks
 from clew.layers.units import read_units, units_prompt
 from clew.models.ledger import Request
 from clew.runtime import arguments
-from clew.types import FALLBACK, GRAPH, KINDS, SOURCES, UNITS, Scalar, Snapshot
+from clew.snapshot import Snapshot
+from clew.types import FALLBACK, GRAPH, KINDS, SOURCES, UNITS, Scalar
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

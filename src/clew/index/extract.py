@@ -42,6 +42,7 @@ from clew.layers.units import read_units, units_prompt
 from clew.models import LLM, Extractor, Models, Prompt, Reply, is_recorded
 from clew.models.extractors.cooccurrence import Cooccurrence
 from clew.readers.triples import read_triples
+from clew.snapshot.batch import Batch
 from clew.types import (
     FALLBACK,
     GRAPH,
@@ -49,7 +50,6 @@ from clew.types import (
     LLM_MADE,
     SOURCES,
     UNITS,
-    Batch,
     Described,
     Extraction,
     Skipped,

@@ -17,7 +17,6 @@ import numpy as np
 
 from clew import index, steps
 from clew.algo.knn import choose_core, core_size
-from clew.display.shown import Shown
 from clew.errors import InputError
 from clew.index.choose import (
     CORE_SHARE,
@@ -35,73 +34,23 @@ from clew.models import is_priced
 from clew.models.conversation import Conversation
 from clew.models.prices import cost_usd
 from clew.text import tokens
-from clew.types import GRAPH, KINDS, UNITS, Scalar
+from clew.types import GRAPH, KINDS, UNITS, CostEstimate, EmbeddingEstimate, Plan, Scalar
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.index.choose import Memory
     from clew.models import Models, Prompt, Reply
+    from clew.snapshot import Snapshot
     from clew.store import Store
     from clew.text.chunking import Chunking
-    from clew.types import Document, Snapshot
+    from clew.types import Document
 
 SHARES = (0.25, 0.5, 0.75, 1.0)  # of Clue-RAG's α
 _GUESSED = "a ratio to the chunks' tokens that another model showed"
 _UNMEASURED = "a ratio to the chunks' tokens that no model was measured for"
 _ENOUGH_CALLS = 5  # recorded ones, to estimate from
 _AROUND = 4  # tokens that a chat format puts around a message, where the model cannot be asked
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class CostEstimate(Shown):
-    """What one setting would cost."""
-
-    setting: str
-    options: Mapping[str, Scalar]  # what `Index.add`, or a job, is told for it
-    methods: tuple[str, ...]  # that read what it gives
-    n_chunks: int
-    n_known: int  # chunks of these that the ledger has: they cost nothing
-    calls: int
-    prompt_tokens: int
-    completion_tokens: int  # estimated
-    repair_tokens: int  # of replies that will have to be asked for again: estimated
-    cost_usd: float | None  # None: the price is not known
-    seconds: float | None  # None: no call of this model was recorded yet
-    unpacked_prompt_tokens: int  # if every chunk had a prompt of its own
-
-    @property
-    def total_tokens(self) -> int:
-        return self.prompt_tokens + self.completion_tokens + self.repair_tokens
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class EmbeddingEstimate(Shown):
-    """What the vectors of documents would cost: of chunks, sub-chunks, sentences and names."""
-
-    model: str
-    n_texts: int
-    n_known: int  # texts of these that cost nothing: they came before, or stand there twice
-    tokens: int  # of the others, counted by `cl100k_base`
-    cost_usd: float | None  # None: the price is not known
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Plan(Shown):
-    """What each setting would cost on one corpus with one model."""
-
-    model: str  # empty: none was named, so tokens are those of `cl100k_base` and have no price
-    n_documents: int
-    n_chunks: int
-    n_tokens: int
-    exact: bool  # the model itself counted the prompts' tokens
-    basis: str  # of the completion tokens
-    core_is_known: bool  # else a random sample stands for the core chunks
-    n_known: Mapping[str, int]  # chunks whose units, and whose triples, the ledger has
-    n_probed: int = 0  # calls that were made to estimate from
-    n_useless: int = 0  # of these
-    estimates: tuple[CostEstimate, ...]
-    embedding: EmbeddingEstimate | None = None  # None: no endpoint bills the vectors
 
 
 @dataclass(frozen=True)

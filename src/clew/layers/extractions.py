@@ -16,6 +16,7 @@ from clew.layers.entities import is_doubtful, is_key
 from clew.layers.numbers import Numbers
 from clew.layers.vectors import embed_names, name_columns, ragged_tokens
 from clew.models import Embedder, Models, gives_tokens
+from clew.snapshot.batch import Batch
 from clew.text.analyze import count_terms
 from clew.text.normalize import collapse, entity_key
 from clew.types import (
@@ -26,7 +27,6 @@ from clew.types import (
     LABELS,
     SOURCES,
     UNITS,
-    Batch,
     Described,
     Extraction,
     Triple,

@@ -25,18 +25,10 @@ from clew.layers.numbers import Numbers
 from clew.layers.subjects import COLUMNS, OTHER, Subject, SubjectGraph, line_windows
 from clew.layers.terms import count_columns
 from clew.layers.vectors import embed_names, name_columns
+from clew.snapshot.batch import Batch
 from clew.text.keys import name_key
 from clew.text.normalize import collapse
-from clew.types import (
-    ENTITY_TYPES,
-    GRAPH,
-    IMPORTED,
-    KINDS,
-    Batch,
-    Described,
-    Extraction,
-    Triple,
-)
+from clew.types import ENTITY_TYPES, GRAPH, IMPORTED, KINDS, Described, Extraction, Triple
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

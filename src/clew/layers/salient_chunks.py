@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.layers.relations import TermSettings
-    from clew.types import Snapshot
+    from clew.snapshot import Snapshot
 
     Arrays = Mapping[str, NDArray[Any]]
     Rows = NDArray[np.integer]

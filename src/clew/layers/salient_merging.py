@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.models import Embedder, Kind
-    from clew.types import Snapshot
+    from clew.snapshot import Snapshot
 
     Rows = NDArray[np.integer]
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from clew.algo.salience import Score
     from clew.derived import EarlierArrays
     from clew.models import Embedder
-    from clew.types import Snapshot
+    from clew.snapshot import Snapshot
 
     Arrays = Mapping[str, NDArray[Any]]
     Rows = NDArray[np.integer]

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.layers.chunks import Chunks, Columns
-from clew.models import Embedder, TokenEmbedder
+from clew.models import Embedder, TokenEmbedder, TokenVectors
 from clew.text.analyze import term_spans
-from clew.types import TokenVectors
 
 Code = Callable[[str, NDArray[Any]], NDArray[Any]]  # a column's name and rows, to what is kept
 

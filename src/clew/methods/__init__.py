@@ -21,7 +21,8 @@ from clew.types import Limits
 if TYPE_CHECKING:
     from clew.derived import CachedArrays
     from clew.models import Models
-    from clew.types import Evidence, Snapshot
+    from clew.snapshot import Snapshot
+    from clew.types import Evidence
 
 DEFAULT = "walk"  # what is taken where none is named
 # Clew's methods, those of papers, what they compare with, those of other packages.

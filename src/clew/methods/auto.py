@@ -15,7 +15,8 @@ from clew import methods, steps
 from clew.algo.fusion import reciprocal_rank_fusion
 from clew.algo.topk import top_k
 from clew.errors import InputError
-from clew.types import Evidence, Hit, Limits, Path, Snapshot, Step
+from clew.snapshot import Snapshot
+from clew.types import Evidence, Hit, Limits, Path, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

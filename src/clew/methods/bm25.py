@@ -5,7 +5,8 @@ from typing import ClassVar
 
 from clew import steps
 from clew.models import Models
-from clew.types import Evidence, Limits, Snapshot
+from clew.snapshot import Snapshot
+from clew.types import Evidence, Limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

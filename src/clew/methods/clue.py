@@ -18,8 +18,10 @@ from clew.algo.beam import Beam, Tried, UnitGraph, UnitSet, grow_unit_sets
 from clew.algo.fusion import min_max
 from clew.algo.links import neighbours
 from clew.algo.topk import top_k
+from clew.snapshot import TRANSPOSED_LINKS, Snapshot
+from clew.snapshot.layers import UnitsSought
 from clew.steps.choosing import CANDIDATES, as_set
-from clew.types import TRANSPOSED_LINKS, Evidence, Limits, Path, Snapshot, Step, UnitsSought
+from clew.types import Evidence, Limits, Path, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

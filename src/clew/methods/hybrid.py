@@ -5,7 +5,8 @@ from typing import ClassVar, Literal
 
 from clew import steps
 from clew.models import Models
-from clew.types import Evidence, Limits, Snapshot
+from clew.snapshot import Snapshot
+from clew.types import Evidence, Limits
 
 Fusion = Literal["mean", "rrf"]
 

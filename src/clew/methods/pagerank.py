@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from clew import steps
+from clew.snapshot import Snapshot
 from clew.steps.entity_graph import (
     WEIGHTS,
     Links,
@@ -23,7 +24,7 @@ from clew.steps.entity_graph import (
     seed_steps,
     strongest_path,
 )
-from clew.types import Evidence, Limits, Snapshot
+from clew.types import Evidence, Limits
 
 if TYPE_CHECKING:
     from clew.models import Models

@@ -14,6 +14,7 @@ from clew import steps
 from clew.algo.choice import ChoiceWeights
 from clew.algo.fusion import min_max
 from clew.derived import Derived
+from clew.snapshot import Snapshot
 from clew.steps.choosing import CANDIDATES, Chosen, choose_chunks
 from clew.steps.entity_graph import (
     WEIGHTS,
@@ -28,7 +29,7 @@ from clew.steps.entity_graph import (
     seed_steps,
     strongest_path,
 )
-from clew.types import Evidence, Hit, Limits, Snapshot
+from clew.types import Evidence, Hit, Limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

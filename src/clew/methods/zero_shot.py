@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from clew.models import Models
-from clew.types import Evidence, Limits, Snapshot
+from clew.snapshot import Snapshot
+from clew.types import Evidence, Limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard
 from clew.errors import EndpointError
 from clew.runtime.lazy import lazy
 from clew.text.pieces import OnPiece
-from clew.types import Extraction, Mention, TokenVectors
+from clew.types import Extraction, Mention
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,6 +37,16 @@ if TYPE_CHECKING:
     from clew.models.rules import RuleTagger as RuleTagger
 
 Kind = Literal["query", "document"]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenVectors:
+    """One text as a token embedder sees it: row i is the token at characters spans[i]."""
+
+    vectors: NDArray[np.float32]  # (n, d), as the model gives them, of any length
+    ids: NDArray[np.int32]  # (n,), rows of the model's vocabulary
+    spans: NDArray[np.int32]  # (n, 2), character ranges in the text
+    pooled: NDArray[np.float32]  # (d,), unit length: the vector of the whole text
 
 
 class Embedder(Protocol):

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.algo.maxsim import best_matches, weighted_mean
-from clew.models import TokenEmbedder
-from clew.types import TokenVectors
+from clew.models import TokenEmbedder, TokenVectors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

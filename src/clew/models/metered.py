@@ -21,6 +21,7 @@ from clew.models import (
     Reranker,
     Tagger,
     TokenEmbedder,
+    TokenVectors,
     gives_tokens,
     is_late,
     is_recorded,
@@ -28,7 +29,7 @@ from clew.models import (
 from clew.models.around import AroundEmbedder
 from clew.models.paying import Payer, paid_by
 from clew.text.pieces import OnPiece
-from clew.types import Mention, TokenVectors, Usage
+from clew.types import Mention, Usage
 
 if TYPE_CHECKING:
     import numpy as np

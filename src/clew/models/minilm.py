@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import MissingExtra, ModelError
-from clew.models import Kind
+from clew.models import Kind, TokenVectors
 from clew.models.bert import FILES, Bert
 from clew.models.onnx_bert import OnnxBert
-from clew.types import TokenVectors
 
 if TYPE_CHECKING:
     import tokenizers

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from clew.models import Kind, Models, TokenEmbedder, gives_tokens
+from clew.models import Kind, Models, TokenEmbedder, TokenVectors, gives_tokens
 from clew.models.around import AroundEmbedder
-from clew.types import TokenVectors
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,4 +1,4 @@
-"""One question to several indexes, whose hits are put in one order.
+"""Questions of several indexes at once; their hits are merged by relevance.
 
 A hit's relevance means the same for all methods and indexes, which a score does not: so hits of
 several indexes are merged by it. Those of one index keep their order, in which a passage may stand
@@ -20,13 +20,13 @@ from clew.asking.pipeline import Listeners, answer_from, limit_models
 from clew.asking.question import Question
 from clew.errors import InputError
 from clew.models.waiting import asking
-from clew.server.errors import Refusal, not_found
 from clew.types import Evidence
+from clew.wire.refusals import Refusal, no_such_resource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from clew.server.endpoints import Seat
+    from clew.server.endpoints import Access
     from clew.server.scoped import ScopedIndex
     from clew.types import Answer, Citation, Hit
 
@@ -44,13 +44,13 @@ class MergedHit:
     hit: Hit
 
 
-def with_documents(seat: Seat, names: Sequence[str]) -> list[ScopedIndex]:
-    """Return those of some indexes that hold a document which the caller sees, in order."""
+def find_indexes_with_documents(seat: Access, names: Sequence[str]) -> list[ScopedIndex]:
+    """Return the names of the indexes with at least one document for the caller."""
     found = []
     for name in names:
-        scoped = seat.opened(name)
+        scoped = seat.open_index(name)
         try:
-            if scoped.sizes()[1]:
+            if scoped.count_documents()[1]:
                 found.append(scoped)
         except Refusal as error:  # a key that sees none of its documents
             if error.status != _NOT_FOUND:
@@ -58,31 +58,31 @@ def with_documents(seat: Seat, names: Sequence[str]) -> list[ScopedIndex]:
     return found
 
 
-def search(seat: Seat, query: str, *, most: int, index: str = "") -> list[MergedHit]:
+def search(seat: Access, query: str, *, most: int, index: str = "") -> list[MergedHit]:
     """Return the hits of an index, or of all that the caller sees, the most relevant first.
 
     Equal ones stand in the order of their indexes. Raises a refusal, 404, where there is no
     document to search in.
     """
-    chosen = _searched(seat, [index] if index else seat.names())
-    question = Question(text=query, parameters=at_least(most, None))
+    chosen = _choose_indexes(seat, [index] if index else seat.list_names())
+    question = Question(text=query, parameters=build_parameters(most, None))
     found = [each.search(question) for each in chosen]
-    return _merged(chosen, found)[:most]
+    return _merge_hits(chosen, found)[:most]
 
 
-def _searched(seat: Seat, names: Sequence[str]) -> list[ScopedIndex]:
-    chosen = with_documents(seat, names)
+def _choose_indexes(seat: Access, names: Sequence[str]) -> list[ScopedIndex]:
+    chosen = find_indexes_with_documents(seat, names)
     if not chosen:
-        raise not_found("there is no document here that you may search")
+        raise no_such_resource("there is no document here that you may search")
     return chosen
 
 
-def _merged(chosen: Sequence[ScopedIndex], found: Sequence[Evidence]) -> list[MergedHit]:
-    """Return the hits that were found in each index, the most relevant first."""
+def _merge_hits(chosen: Sequence[ScopedIndex], found: Sequence[Evidence]) -> list[MergedHit]:
+    """Merge the hits of several indexes, the most relevant first."""
     rows = [
         (-relevance, place, rank, MergedHit(each.name, hit))
         for place, (each, evidence) in enumerate(zip(chosen, found, strict=True))
-        for rank, (relevance, hit) in enumerate(_ahead(evidence))
+        for rank, (relevance, hit) in enumerate(_highest_ahead(evidence))
     ]
     rows.sort(key=lambda row: row[:3])
     return [each for _, _, _, each in rows]
@@ -90,7 +90,7 @@ def _merged(chosen: Sequence[ScopedIndex], found: Sequence[Evidence]) -> list[Me
 
 @asking()
 def ask(
-    seat: Seat,
+    seat: Access,
     question: Question,
     listeners: Listeners = _NOBODY,
 ) -> Answer:
@@ -104,7 +104,7 @@ def ask(
     context_tokens = question.context_tokens or CONTEXT_TOKENS
     question = replace(question, context_tokens=context_tokens)
     chosen, found, refused = [], [], None
-    for each in _searched(seat, seat.names()):
+    for each in _choose_indexes(seat, seat.list_names()):
         try:
             found.append(each.search(question))
             chosen.append(each)
@@ -112,7 +112,7 @@ def ask(
             refused = refused or error
     if refused is not None and not chosen:
         raise refused
-    hits = _merged(chosen, found)[: max(len(each.hits) for each in found)]
+    hits = _merge_hits(chosen, found)[: max(len(each.hits) for each in found)]
     first = hits[0].index if hits else chosen[0].name
     by_name = {each.name: (each, evidence) for each, evidence in zip(chosen, found, strict=True)}
     lead, evidence = by_name[first]
@@ -120,7 +120,7 @@ def ask(
         query=evidence.query,
         method=evidence.method,
         where=evidence.where,
-        hits=tuple(map(_called, hits)),
+        hits=tuple(map(_name_by_index, hits)),
         notes=tuple(dict.fromkeys(note for each in found for note in each.notes)),
         prompt=evidence.prompt,
         support=max((s for each in found if (s := each.support) is not None), default=None),
@@ -128,33 +128,35 @@ def ask(
     )
     if listeners.on_evidence is not None:
         listeners.on_evidence(evidence)
-    models = limit_models(lead.asked.models, lead.budget)
+    models = limit_models(lead.askable.models, lead.budget)
     answer = answer_from(evidence, None, models, question, listeners)
-    citations = tuple(_placed(by_name, each) for each in answer.citations)
+    citations = tuple(_place_citation(by_name, each) for each in answer.citations)
     usage = evidence.usage + answer.usage
     return replace(answer, question=question.text, citations=citations, usage=usage)
 
 
-def _called(merged: MergedHit) -> Hit:
-    """Return a hit whose document and chunk are called by their index, too."""
+def _name_by_index(merged: MergedHit) -> Hit:
+    """Return a hit whose ids begin with the name of its index."""
     hit, index = merged.hit, merged.index
     return replace(
         hit, document_id=f"{index}/{hit.document_id}", chunk_id=f"{index}/{hit.chunk_id}"
     )
 
 
-def _placed(by_name: Mapping[str, tuple[ScopedIndex, Evidence]], citation: Citation) -> Citation:
-    index, document = in_index("", citation.document_id)
-    found = by_name[index][0].text_of(document)
+def _place_citation(
+    by_name: Mapping[str, tuple[ScopedIndex, Evidence]], citation: Citation
+) -> Citation:
+    index, document = split_document("", citation.document_id)
+    found = by_name[index][0].find_document(document)
     return citation if found is None else locate_citation(found, citation)
 
 
-def in_index(index: str, document: str) -> tuple[str, str]:
-    """Return the index and the document that are meant: without an index, of INDEX/DOCUMENT.
+def split_document(index: str, document: str) -> tuple[str, str]:
+    """Return index and document; without an index, those of INDEX/DOCUMENT.
 
-    >>> in_index("polar", "log/day 1.md")
+    >>> split_document("polar", "log/day 1.md")
     ('polar', 'log/day 1.md')
-    >>> in_index("", "polar/log/day 1.md")
+    >>> split_document("", "polar/log/day 1.md")
     ('polar', 'log/day 1.md')
     """
     if index:
@@ -163,13 +165,13 @@ def in_index(index: str, document: str) -> tuple[str, str]:
     return index, document
 
 
-def _ahead(evidence: Evidence) -> list[tuple[float, Hit]]:
-    """Return each hit with the highest relevance from it on, by which their order stays."""
-    best = accumulate(reversed(relevances(evidence)), max)
+def _highest_ahead(evidence: Evidence) -> list[tuple[float, Hit]]:
+    """Pair each hit with the highest relevance at or behind it, which keeps their order."""
+    best = accumulate(reversed(compute_relevances(evidence)), max)
     return list(zip(reversed(list(best)), evidence.hits, strict=True))
 
 
-def relevances(evidence: Evidence) -> list[float]:
+def compute_relevances(evidence: Evidence) -> list[float]:
     """Return how relevant each hit is, 0 to 1.
 
     Where that is not known, it is the score as a share of the best one, which says no more than
@@ -196,8 +198,8 @@ def split_method(name: str) -> tuple[str, str | None]:
     return index, method or None
 
 
-def at_least(most: int, method: str | None) -> dict[str, Any]:
-    """Return the parameters by which a method finds `most` chunks where it finds fewer else."""
+def build_parameters(most: int, method: str | None) -> dict[str, Any]:
+    """Return the parameters that let a method find `most` chunks."""
     kind = methods.load(method or methods.DEFAULT)
     name = methods.limits(kind).chunks
     defaults = {each.name: each.default for each in fields(kind)}  # type: ignore[arg-type]
@@ -205,14 +207,14 @@ def at_least(most: int, method: str | None) -> dict[str, Any]:
     return {name: most} if isinstance(usual, int) and 0 < usual < most else {}
 
 
-def one_index(seat: Seat, name: str = "") -> str:
+def find_one_index(seat: Access, name: str = "") -> str:
     """Return an index by name, or the only one that the caller sees where none is named.
 
     Raises InputError where several may be meant.
     """
     if name:
         return name
-    names = seat.names()
+    names = seat.list_names()
     if len(names) == 1:
         return names[0]
     raise InputError(f"say which index is meant: there are {', '.join(names) or 'none'!s:.400}")

@@ -1,4 +1,4 @@
-"""Under which address the page shows a document, and the passage of it that is meant."""
+"""Addresses of documents and passages on the page."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ SCHEME = "clew"  # of addresses that no server answers: `clew mcp` has none
 VIEW = "documents"  # of the page
 
 
-def base_of(request: HTTPConnection, settings: ServerSettings) -> str:
-    """Return the address of the server, as whoever sent a request knows it.
+def find_base(request: HTTPConnection, settings: ServerSettings) -> str:
+    """Return the base address of the server, as the sender of a request knows it.
 
     The name is that of the Host header, which `guard` has checked; of a proxy of ours it is
     believed that the outside comes by https.
@@ -28,16 +28,16 @@ def base_of(request: HTTPConnection, settings: ServerSettings) -> str:
     return f"{scheme}://{host}{settings.root_path}"
 
 
-def document_address(
+def build_document_address(
     base: str, index: str, document: str, start: int | None = None, end: int | None = None
 ) -> str:
-    """Return the address of a document, at a range of its characters where one is given.
+    """Return the address of a document on the page, at a range of characters if given.
 
     It is that of a view of the page, which asks for a key where one is needed.
 
-    >>> document_address("http://localhost:8765", "polar", "log/day 1.md", 10, 42)
+    >>> build_document_address("http://localhost:8765", "polar", "log/day 1.md", 10, 42)
     'http://localhost:8765/documents?index=polar&doc=log/day%201.md&start=10&end=42'
-    >>> document_address("", "polar", "fram.md")
+    >>> build_document_address("", "polar", "fram.md")
     'clew://polar/fram.md'
     """
     place = quote(document, safe="/", errors="replace")

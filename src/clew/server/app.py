@@ -1,4 +1,4 @@
-"""The application: routes, what stands before them, and what becomes of errors."""
+"""The ASGI application: routes, middleware and error handlers."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute, Route
 
 from clew.errors import ClewError
-from clew.server import dify, health, mcp, open_webui, openai, page
-from clew.server import hub as hubs
-from clew.server.endpoints import RestEndpoint, call_of, refused, reply_of
-from clew.server.errors import Refusal, refusal_of
+from clew.server import dify, health, mcp, open_webui, openai, page, state
+from clew.server.endpoints import RestEndpoint, begin_call, make_reply, respond_to_refusal
 from clew.server.guard import Guard, get_path, protect
-from clew.server.rest import ENDPOINTS, PREFIX
-from clew.server.watch import ID_HEADER, Watch
+from clew.server.recording import Recorder
+from clew.server.rest import ENDPOINTS
 from clew.shards import open_any
+from clew.wire.names import ID_HEADER, PREFIX
+from clew.wire.refusals import Refusal, make_refusal
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -44,66 +44,66 @@ def application(settings: ServerSettings, opener: Opener = open_any) -> Starlett
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with hubs.opened(settings, opener) as hub:
-            app.state.hub = hub
+        async with state.open_state(settings, opener) as server:
+            app.state.server = server
             yield
 
     return Starlette(
-        routes=_routes(),
+        routes=_list_routes(),
         lifespan=lifespan,
-        middleware=[Middleware(Watch), Middleware(Guard, settings=settings)],
+        middleware=[Middleware(Recorder), Middleware(Guard, settings=settings)],
         exception_handlers={
-            ClewError: _clew_error,
-            HTTPException: _http_error,
-            Exception: _unexpected,
+            ClewError: _reply_to_clew_error,
+            HTTPException: _reply_to_http_error,
+            Exception: _reply_to_unexpected,
         },
     )
 
 
-def _routes() -> Sequence[BaseRoute]:
+def _list_routes() -> Sequence[BaseRoute]:
     doors = (*openai.ROUTES, *dify.ROUTES, *open_webui.ROUTES, *mcp.ROUTES)
     # One route for each path: what it refuses a method with lists all that the path has.
     paths: dict[str, dict[str, RestEndpoint]] = {}
     for each in ENDPOINTS:
         paths.setdefault(each.path, {})[each.method] = each
     rest = [
-        Route(f"{PREFIX}{path}", _handled(by_method), methods=list(by_method))
+        Route(f"{PREFIX}{path}", _handle_by_method(by_method), methods=list(by_method))
         for path, by_method in paths.items()
     ]
     return [*rest, *doors, *health.ROUTES, *page.ROUTES]
 
 
-def _handled(endpoints: Mapping[str, RestEndpoint]) -> ASGIApp:
+def _handle_by_method(endpoints: Mapping[str, RestEndpoint]) -> ASGIApp:
     async def handle(request: Request) -> Response:
         endpoint = endpoints["GET" if request.method == "HEAD" else request.method]
-        call = call_of(request, endpoint.scope)
+        call = begin_call(request, endpoint.scope)
         try:
-            call.query(endpoint.query)  # what nobody reads is checked, too
+            call.read_query(endpoint.query)  # what nobody reads is checked, too
             call.check_generation()
-            return reply_of(await endpoint.call(call), endpoint.status)
+            return make_reply(await endpoint.call(call), endpoint.status)
         except ClewError as error:
-            return refused(call.refusal(error))
+            return respond_to_refusal(call.make_refusal(error))
 
     return handle  # type: ignore[return-value]  # Starlette takes functions of a request
 
 
-async def _clew_error(_request: Request, error: Exception) -> Response:
+async def _reply_to_clew_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, ClewError)  # noqa: S101 -- as it is registered
-    return refused(refusal_of(error))
+    return respond_to_refusal(make_refusal(error))
 
 
-async def _http_error(request: Request, error: Exception) -> Response:
+async def _reply_to_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 -- as it is registered
     code, sentence = _ROUTING.get(error.status_code, ("error", error.detail))
     refusal = Refusal(error.status_code, code, sentence, dict(error.headers or {}))
     is_openai = get_path(request.scope).startswith(openai.PREFIX)
-    return openai.refused(refusal) if is_openai else refused(refusal)
+    return openai.respond_to_refusal(refusal) if is_openai else respond_to_refusal(refusal)
 
 
-async def _unexpected(request: Request, _error: Exception) -> Response:
-    """Tell of a mistake of the server, which is in its log with the same id."""
+async def _reply_to_unexpected(request: Request, _error: Exception) -> Response:
+    """Return status 500; the traceback is in the log under the id of the request."""
     sentence = "the server failed at this: its log says more, under the id in X-Request-Id"
-    response = refused(Refusal(500, "internal_error", sentence))
-    response.headers[ID_HEADER] = request.scope["clew.noted"].id
+    response = respond_to_refusal(Refusal(500, "internal_error", sentence))
+    response.headers[ID_HEADER] = request.scope["clew.request"].id
     protect(response.headers)
     return response

@@ -1,4 +1,4 @@
-"""Who did what with a server: lines of JSON that are only ever added to, without any text.
+"""The audit log: who did what, as lines of JSON without texts.
 
 Servers over one home share the file. One that has grown is renamed, and the oldest of these go.
 """
@@ -29,8 +29,8 @@ class Audit:
         self._kept = kept
 
     def add(self, entry: Mapping[str, Any]) -> None:
-        """Write an entry behind all others, in one piece."""
-        line = json.dumps({"time": utc(), **entry}, separators=(",", ":")).encode() + b"\n"
+        """Append an entry in one write."""
+        line = json.dumps({"time": format_time(), **entry}, separators=(",", ":")).encode() + b"\n"
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         try:
             file = os.open(self.path, flags, 0o600)
@@ -54,10 +54,10 @@ class Audit:
             old.unlink(missing_ok=True)
 
 
-def utc(at: float | None = None) -> str:
-    """Return a time as ISO 8601 has it, to the millisecond.
+def format_time(at: float | None = None) -> str:
+    """Format a time as ISO 8601, to the millisecond.
 
-    >>> utc(0.5)
+    >>> format_time(0.5)
     '1970-01-01T00:00:00.500Z'
     """
     at = time.time() if at is None else at

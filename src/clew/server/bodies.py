@@ -59,7 +59,7 @@ def _more_than_blanks(sentence: LiteralString) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _whole(text: object) -> object:
+def _check_whole_number(text: object) -> object:
     """Return digits as they are, which pydantic reads as a number; nothing else is one."""
     is_whole = isinstance(text, int) or (
         isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
@@ -94,7 +94,7 @@ Asking = Annotated[
     _more_than_blanks("the question is empty: ask something"),
 ]
 Method = Annotated[str, Field(max_length=100, json_schema_extra=_with_names)]
-Whole = Annotated[int, BeforeValidator(_whole)]  # behind the question mark
+Whole = Annotated[int, BeforeValidator(_check_whole_number)]  # behind the question mark
 Flag = Annotated[bool, BeforeValidator(_flag)]
 
 

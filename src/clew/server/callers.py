@@ -1,4 +1,4 @@
-"""Who sends a request: the holder of a key, a page's session, or whoever works on this machine."""
+"""Callers: who sends a request, by key, by session, or from this machine."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from clew.server.errors import forbidden, no_key, too_many
 from clew.server.keys import SCOPES, Key
+from clew.wire.names import COOKIE
+from clew.wire.refusals import forbidden, no_key, too_many
 
 if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from clew.server.keys import Keys
     from clew.server.settings import ServerSettings
 
-COOKIE = "clew_session"
 _MINUTE = 60.0
 _FORWARDED_USER = "x-forwarded-user"
 # A request that a proxy passes on comes from this machine, and its sender need not.
@@ -25,7 +25,7 @@ _FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """What a request may do. Without a key it may do all: the server is this machine's alone."""
+    """The caller of a request; without a key, on this machine alone, everything is allowed."""
 
     key: Key | None = None
     user: str = ""  # as a proxy of ours says, for the audit log
@@ -41,7 +41,7 @@ class Caller:
 
     @property
     def where(self) -> str:
-        """The filter that all documents fulfil that the caller may see."""
+        """The filter of the documents that the caller may see."""
         return "" if self.key is None else self.key.options.where
 
     def may(self, scope: str) -> bool:
@@ -49,7 +49,7 @@ class Caller:
         return SCOPES.index(self.scope) >= SCOPES.index(scope)
 
     def check(self, scope: str) -> None:
-        """Raise a refusal where the caller does not have a scope."""
+        """Raise Refusal 403 where the caller lacks a scope."""
         if not self.may(scope):
             raise forbidden(
                 f"this needs a key of the scope {scope!r}, and yours has {self.scope!r}"
@@ -65,23 +65,23 @@ class Caller:
         return self.key is None or not self.key.options.indexes or index in self.key.options.indexes
 
 
-class Door:
-    """Finds out who sends a request, and whether that one has sent too many."""
+class Authenticator:
+    """Authenticates requests, and limits how many a key may send."""
 
     def __init__(self, settings: ServerSettings, keys: Keys) -> None:
         self._settings = settings
         self._keys = keys
         self._rates = _Rates()
 
-    def caller(self, request: HTTPConnection) -> Caller:
-        """Return who sends a request. Raises a refusal: 401 without a key, 429 for too many."""
-        found = self._found(request)
+    def authenticate(self, request: HTTPConnection) -> Caller:
+        """Return the caller of a request. Raises Refusal 401 without a key, 429 over the rate."""
+        found = self._identify(request)
         if found.key is not None and found.key.options.requests_per_minute is not None:
             self._rates.count(found.key.id, found.key.options.requests_per_minute)
         return found
 
-    def _found(self, request: HTTPConnection) -> Caller:
-        user = self._user(request)
+    def _identify(self, request: HTTPConnection) -> Caller:
+        user = self._read_user(request)
         given = request.headers.get("authorization", "")
         scheme, _, text = given.partition(" ")
         if given and not self._is_open():
@@ -90,7 +90,7 @@ class Door:
                 raise no_key("this key is not known here, or was revoked")
             return Caller(key, user)
         cookie = request.cookies.get(COOKIE)
-        if cookie and (key := self._keys.of_session(cookie)) is not None:
+        if cookie and (key := self._keys.find_by_session(cookie)) is not None:
             return Caller(key, user, by_cookie=True)
         if not self._is_open():
             raise no_key("a key is needed: send it as 'Authorization: Bearer KEY'")
@@ -101,10 +101,10 @@ class Door:
 
     def _is_open(self) -> bool:
         """Say whether no key is needed: none was ever made, and only this machine comes here."""
-        return self._settings.is_local and not self._keys.any()
+        return self._settings.is_local and not self._keys.has_keys()
 
-    def _user(self, request: HTTPConnection) -> str:
-        """Return the user that a proxy names, if that one is a proxy of ours."""
+    def _read_user(self, request: HTTPConnection) -> str:
+        """Return the user that a trusted proxy names, or ""."""
         peer = request.client.host if request.client else ""
         if peer not in self._settings.proxies:
             return ""
@@ -113,13 +113,13 @@ class Door:
 
 @dataclass(slots=True)
 class _Rates:
-    """How many requests each key has left: a bucket that fills up again within a minute."""
+    """The request rate of each key, as a token bucket that refills within a minute."""
 
     _left: dict[str, tuple[float, float]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def count(self, key: str, per_minute: int) -> None:
-        """Count a request. Raises a refusal where a key has none left."""
+        """Count a request. Raises Refusal 429 where the key has none left."""
         now = time.monotonic()
         with self._lock:
             left, then = self._left.get(key, (float(per_minute), now))

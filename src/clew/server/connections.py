@@ -1,4 +1,4 @@
-"""Connections with bounds that HTTP itself does not have: how many, and how slow they may be."""
+"""Limits on connections: how many, and how slow."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _REFUSED = (
 _FILES = 2_048  # that are open beside sockets: indexes, jobs, and connections to be refused
 
 
-def protocol(settings: ServerSettings) -> type[asyncio.Protocol]:
-    """Return what speaks HTTP on each connection of a server."""
-    files = _files(settings.sockets + _FILES)
+def make_protocol(settings: ServerSettings) -> type[asyncio.Protocol]:
+    """Return the protocol class for the connections of a server."""
+    files = _raise_file_limit(settings.sockets + _FILES)
     most = min(settings.sockets, max(files - _FILES, files // 4))
 
     class Bounded(H11Protocol):
-        """Closes connections beyond so many, and those on which no whole request comes in time."""
+        """Closes connections over the limit, and those without a whole request in time."""
 
         _served = None  # the request that was served when it was last looked
         _timer: asyncio.TimerHandle | None = None
@@ -56,7 +56,7 @@ def protocol(settings: ServerSettings) -> type[asyncio.Protocol]:
     return Bounded
 
 
-def _files(wanted: int) -> int:
+def _raise_file_limit(wanted: int) -> int:
     """Return how many files this process may open, as near to `wanted` as the system lets it."""
     try:
         import resource

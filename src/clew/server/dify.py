@@ -19,18 +19,18 @@ from clew.asking.question import Question
 from clew.display.shown import plain
 from clew.errors import InputError
 from clew.filters import Filter, field
-from clew.server.across import at_least, relevances, split_method
-from clew.server.addresses import base_of, document_address
+from clew.server.across import build_parameters, compute_relevances, split_method
+from clew.server.addresses import build_document_address, find_base
 from clew.server.bodies import Asking
-from clew.server.endpoints import Call, door, sent
+from clew.server.endpoints import Call, make_handler, respond
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from clew.server.errors import Refusal
     from clew.server.scoped import ScopedIndex
     from clew.types import Hit
+    from clew.wire.refusals import Refusal
 
 # What Dify's documentation calls the errors that it knows; others have their HTTP status.
 _NO_FORM, _NO_KEY, _NO_KNOWLEDGE = 1001, 1002, 2001
@@ -39,18 +39,18 @@ _MOST = 100  # records
 _Values = str | int | float | bool | list[str | int | float | bool] | None
 
 
-class _Read(BaseModel):
+class _Loose(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
 
-class RetrievalSetting(_Read):
+class RetrievalSetting(_Loose):
     """How many records are wanted, and how relevant ones."""
 
     top_k: int = Field(default=4, ge=1)
     score_threshold: float | None = Field(default=None, ge=0, le=1)
 
 
-class Condition(_Read):
+class Condition(_Loose):
     """One field beside a value; of several fields it holds for one."""
 
     name: str | list[str]
@@ -58,14 +58,14 @@ class Condition(_Read):
     value: _Values = None
 
 
-class MetadataCondition(_Read):
+class MetadataCondition(_Loose):
     """Conditions that all hold, or one of them."""
 
     logical_operator: str | None = "and"
     conditions: list[Condition] | None = None
 
 
-class RetrievalBody(_Read):
+class RetrievalBody(_Loose):
     """What Dify sends."""
 
     knowledge_id: str = Field(min_length=1, max_length=200)
@@ -76,18 +76,18 @@ class RetrievalBody(_Read):
 
 async def retrieve(call: Call) -> Response:
     """Return the passages of an index that are relevant to a query."""
-    body = await call.body(RetrievalBody)
+    body = await call.read_body(RetrievalBody)
     index, method = split_method(body.knowledge_id)
-    wanted = as_where(body.metadata_condition)
-    base = base_of(call.request, call.hub.settings)
-    records = await call.run(_records, call.opened(index), method, body, wanted, base)
-    return sent({"records": records})
+    wanted = make_filter(body.metadata_condition)
+    base = find_base(call.request, call.server.settings)
+    records = await call.run(_make_records, call.open_index(index), method, body, wanted, base)
+    return respond({"records": records})
 
 
-def _records(
+def _make_records(
     index: ScopedIndex, method: str | None, body: RetrievalBody, wanted: Filter | None, base: str
 ) -> list[dict[str, Any]]:
-    if wanted is not None and not index.fulfil(wanted):
+    if wanted is not None and not index.has_match(wanted):
         return []
     most = min(body.retrieval_setting.top_k, _MOST)
     found = index.search(
@@ -95,25 +95,25 @@ def _records(
             text=body.query,
             method=method,
             where=None if wanted is None else str(wanted),
-            parameters=at_least(most, method),
+            parameters=build_parameters(most, method),
         )
     )
     least = body.retrieval_setting.score_threshold or 0.0
     records = [
-        _record(index.name, hit, score, base)
-        for hit, score in zip(found.hits, relevances(found), strict=True)
+        _make_record(index.name, hit, score, base)
+        for hit, score in zip(found.hits, compute_relevances(found), strict=True)
         if score >= least
     ]
     return records[:most]
 
 
-def _record(index: str, hit: Hit, score: float, base: str) -> dict[str, Any]:
+def _make_record(index: str, hit: Hit, score: float, base: str) -> dict[str, Any]:
     about = {
         "document_id": hit.document_id,
         "chunk_id": hit.chunk_id,
         "start": hit.start,
         "end": hit.end,
-        "url": document_address(base, index, hit.document_id, hit.start, hit.end),
+        "url": build_document_address(base, index, hit.document_id, hit.start, hit.end),
     }
     if hit.section:
         about["section"] = hit.section
@@ -130,13 +130,13 @@ def _record(index: str, hit: Hit, score: float, base: str) -> dict[str, Any]:
 # -- conditions as filters ------------------------------------------------------------------------
 
 
-def as_where(given: MetadataCondition | None) -> Filter | None:
-    """Return conditions as a filter, None where there are none.
+def make_filter(given: MetadataCondition | None) -> Filter | None:
+    """Return the filter of some conditions, or None for none.
 
     Raises InputError for an operator that is not known, and for a value that it cannot take.
 
     >>> condition = {"name": "tags", "comparison_operator": "contains", "value": "ice"}
-    >>> str(as_where(MetadataCondition(conditions=[condition])))
+    >>> str(make_filter(MetadataCondition(conditions=[condition])))
     "tags has 'ice'"
     """
     if given is None or not given.conditions:
@@ -144,10 +144,10 @@ def as_where(given: MetadataCondition | None) -> Filter | None:
     joined = {"and": and_, "or": or_}.get((given.logical_operator or "and").casefold())
     if joined is None:
         raise InputError(f"conditions are joined by and, or or, not {given.logical_operator!r:.40}")
-    return reduce(joined, map(_filter, given.conditions))
+    return reduce(joined, map(_make_condition, given.conditions))
 
 
-def _filter(condition: Condition) -> Filter:
+def _make_condition(condition: Condition) -> Filter:
     names = [condition.name] if isinstance(condition.name, str) else condition.name
     operator = " ".join(condition.comparison_operator.casefold().split())
     compared = _OPERATORS.get(operator)
@@ -162,21 +162,21 @@ def _filter(condition: Condition) -> Filter:
     return reduce(and_ if operator in _NEGATIVE else or_, parts)
 
 
-def _one(value: _Values) -> Any:  # noqa: ANN401 -- as fields are compared
+def _read_value(value: _Values) -> Any:  # noqa: ANN401 -- as fields are compared
     if value is None or isinstance(value, list):
         raise InputError(f"a condition compares with one value, not with {value!r:.80}")
     return value
 
 
-def _several(value: _Values) -> Sequence[Any]:
-    """Return the values of a list; those of a text have commas between them."""
+def _read_values(value: _Values) -> Sequence[Any]:
+    """Return the values of a list, or of a text with commas."""
     if isinstance(value, str):
         return [each.strip() for each in value.split(",")]
-    return value if isinstance(value, list) else [_one(value)]
+    return value if isinstance(value, list) else [_read_value(value)]
 
 
-def _pattern(value: _Values) -> str:
-    return re.sub(r"([*?\[])", r"[\1]", str(_one(value)))
+def _make_pattern(value: _Values) -> str:
+    return re.sub(r"([*?\[])", r"[\1]", str(_read_value(value)))
 
 
 def _is_empty(of: field) -> Filter:
@@ -184,26 +184,26 @@ def _is_empty(of: field) -> Filter:
 
 
 _OPERATORS: Mapping[str, Callable[[field, _Values], Filter]] = {
-    "contains": lambda of, value: of.has(_one(value)),
-    "not contains": lambda of, value: ~of.has(_one(value)),
-    "start with": lambda of, value: of.like(f"{_pattern(value)}*"),
-    "end with": lambda of, value: of.like(f"*{_pattern(value)}"),
-    "is": lambda of, value: of == _one(value),
-    "is not": lambda of, value: of != _one(value),
-    "in": lambda of, value: of.one_of(_several(value)),
-    "not in": lambda of, value: ~of.one_of(_several(value)),
+    "contains": lambda of, value: of.has(_read_value(value)),
+    "not contains": lambda of, value: ~of.has(_read_value(value)),
+    "start with": lambda of, value: of.like(f"{_make_pattern(value)}*"),
+    "end with": lambda of, value: of.like(f"*{_make_pattern(value)}"),
+    "is": lambda of, value: of == _read_value(value),
+    "is not": lambda of, value: of != _read_value(value),
+    "in": lambda of, value: of.one_of(_read_values(value)),
+    "not in": lambda of, value: ~of.one_of(_read_values(value)),
     "empty": lambda of, _: _is_empty(of),
     "not empty": lambda of, _: ~_is_empty(of),
     "null": lambda of, _: of == None,  # noqa: E711
     "not null": lambda of, _: of != None,  # noqa: E711
-    "=": lambda of, value: of == _one(value),
-    "≠": lambda of, value: of != _one(value),
-    ">": lambda of, value: of > _one(value),
-    "<": lambda of, value: of < _one(value),
-    "≥": lambda of, value: of >= _one(value),
-    "≤": lambda of, value: of <= _one(value),
-    "before": lambda of, value: of < _one(value),
-    "after": lambda of, value: of > _one(value),
+    "=": lambda of, value: of == _read_value(value),
+    "≠": lambda of, value: of != _read_value(value),
+    ">": lambda of, value: of > _read_value(value),
+    "<": lambda of, value: of < _read_value(value),
+    "≥": lambda of, value: of >= _read_value(value),
+    "≤": lambda of, value: of <= _read_value(value),
+    "before": lambda of, value: of < _read_value(value),
+    "after": lambda of, value: of > _read_value(value),
 }
 _NEGATIVE = frozenset({"not contains", "is not", "not in", "≠", "empty", "null"})
 
@@ -211,13 +211,13 @@ _NEGATIVE = frozenset({"not contains", "is not", "not in", "≠", "empty", "null
 # -- errors ---------------------------------------------------------------------------------------
 
 
-def told(refusal: Refusal, request: Request) -> Response:
-    """Return an error in Dify's form."""
-    status, code = _codes(refusal, request)
-    return sent({"error_code": code, "error_msg": str(refusal)}, status, refusal.headers)
+def respond_to_refusal(refusal: Refusal, request: Request) -> Response:
+    """Return a response with an error in Dify's form."""
+    status, code = _find_codes(refusal, request)
+    return respond({"error_code": code, "error_msg": str(refusal)}, status, refusal.headers)
 
 
-def _codes(refusal: Refusal, request: Request) -> tuple[int, int]:
+def _find_codes(refusal: Refusal, request: Request) -> tuple[int, int]:
     """Return the status and the code of an error."""
     if refusal.status == 401:
         scheme, _, key = request.headers.get("authorization", "").partition(" ")
@@ -229,6 +229,6 @@ def _codes(refusal: Refusal, request: Request) -> tuple[int, int]:
 
 
 ROUTES = tuple(
-    Route(path, door(retrieve, told), methods=["POST"])
+    Route(path, make_handler(retrieve, respond_to_refusal), methods=["POST"])
     for path in ("/dify/retrieval", "/retrieval")
 )

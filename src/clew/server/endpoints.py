@@ -1,46 +1,42 @@
-"""What a route of the REST interface is: a value, from which routes and their description come."""
+"""Routes of the REST interface as values, from which Starlette's routes and OpenAPI are made."""
 
 from __future__ import annotations
 
 import json
 import logging
-import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-import anyio
-from anyio import from_thread
-from anyio.lowlevel import current_token
 from anyio.to_thread import run_sync
 from pydantic import BaseModel, RootModel, ValidationError
 from starlette.responses import JSONResponse, Response
 
 from clew.display.shown import plain
 from clew.errors import ClewError, ModelError
-from clew.server import noted
+from clew.server import request_records
 from clew.server.bodies import Part, QueryParameters
 from clew.server.callers import Caller
-from clew.server.errors import (
-    Refusal,
-    brief_of,
-    no_such_kind,
-    not_found,
-    refusal_of,
-    too_large,
-)
 from clew.server.scoped import ScopedIndex
 from clew.server.scoped_shards import ScopedShards
-from clew.server.views import Listed
 from clew.shards import Shards
+from clew.wire.indexes import Listed
+from clew.wire.names import GENERATION_HEADER
+from clew.wire.refusals import (
+    Refusal,
+    describe_briefly,
+    make_refusal,
+    no_such_kind,
+    no_such_resource,
+    too_large,
+)
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
     from clew.models.budget import Budget
-    from clew.server.hub import Hub
+    from clew.server.state import ServerState
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -56,18 +52,18 @@ Scope = str  # one of `clew.server.keys.SCOPES`, or "" for what needs no key
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
-    """What one caller has of a server, however it is asked."""
+class Access:
+    """What one caller may use of a server, over HTTP or MCP."""
 
-    hub: Hub
+    server: ServerState
     caller: Caller
     budget: Budget | None = field(default=None, kw_only=True)  # None: one for each request
 
-    def names(self) -> list[str]:
+    def list_names(self) -> list[str]:
         """Return the names of the indexes that the caller sees, in order."""
-        return [name for name in self.hub.indexes.folders() if self.caller.sees(name)]
+        return [name for name in self.server.indexes.list_folders() if self.caller.sees(name)]
 
-    def opened(
+    def open_index(
         self,
         name: str,
         scope: Scope = "read",
@@ -75,51 +71,51 @@ class Seat:
         tokens: int | None = None,
         usd: float | None = None,
     ) -> ScopedIndex:
-        """Return an index as the caller sees it. Raises a refusal, 404, where it sees none.
+        """Return an index as the caller sees it. Raises Refusal 404 where it may not.
 
         What models bill through it is bounded by `tokens` and `usd`, and by the key.
         """
         if not self.caller.sees(name):
-            raise not_found(f"there is no index {name!r:.80} here")
-        opened = self.hub.indexes.get(name)
-        noted.of_index(name)
+            raise no_such_resource(f"there is no index {name!r:.80} here")
+        opened = self.server.indexes.get(name)
+        request_records.record_index(name)
         self.caller.check(scope)
         budget = self.budget
         if budget is None:
-            budget = self.hub.spending.budget(self.caller.key, tokens=tokens, usd=usd)
-        writer = partial(self.hub.indexes.writer, name)
+            budget = self.server.spending.make_budget(self.caller.key, tokens=tokens, usd=usd)
+        writer = partial(self.server.indexes.open_writer, name)
         if isinstance(opened, Shards):
             return ScopedShards(name, opened, self.caller, budget, writer)
         return ScopedIndex(name, opened, self.caller, budget, writer)
 
-    def refusal(self, error: ClewError) -> Refusal:
-        """Return an error as it is told: who is no admin is told no paths and no addresses."""
-        found = refusal_of(error)
+    def make_refusal(self, error: ClewError) -> Refusal:
+        """Return the refusal for an error; paths and addresses are for admins only."""
+        found = make_refusal(error)
         if isinstance(error, ModelError):
             _log.warning("%s", error)
         if isinstance(error, Refusal) or self.caller.may("admin"):
             return found
         if isinstance(error, ModelError):
-            return Refusal(found.status, found.code, brief_of(error))
-        return Refusal(found.status, found.code, self.hub.indexes.without_paths(str(found)))
+            return Refusal(found.status, found.code, describe_briefly(error))
+        return Refusal(found.status, found.code, self.server.indexes.hide_paths(str(found)))
 
     async def run(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
-        """Return what `work` gives, done in a thread; a few work at one time, others wait."""
-        return await run_sync(partial(work, *args, **named), limiter=self.hub.threads)
+        """Run `work` in one of the server's threads, and return its result."""
+        return await run_sync(partial(work, *args, **named), limiter=self.server.threads)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call(Seat):
-    """One request on its way: who sent it, and what the server has."""
+class Call(Access):
+    """A request with its caller and the state of the server."""
 
     request: Request
 
-    def path(self, name: str) -> str:
-        """Return a part of the path."""
+    def read_path(self, name: str) -> str:
+        """Return a parameter of the path."""
         return str(self.request.path_params[name])
 
-    def query(self, kind: type[Q]) -> Q:
-        """Return what stands behind the question mark. Raises a refusal, 400, for what is wrong."""
+    def read_query(self, kind: type[Q]) -> Q:
+        """Return the query parameters. Raises Refusal 400 for an invalid one."""
         given = self.request.query_params.multi_items()
         names = [name for name, _ in given]
         twice = next((name for name in names if names.count(name) > 1), None)
@@ -128,15 +124,15 @@ class Call(Seat):
         try:
             return kind.model_validate(dict(given))
         except ValidationError as error:
-            raise Refusal(400, "invalid_input", _wrong(error)) from None
+            raise Refusal(400, "invalid_input", _describe_fault(error)) from None
 
-    def listed(self, items: Sequence[T], query: type[Part] = Part) -> Listed[T]:
-        """Return the part of a list that is asked for."""
-        part = self.query(query)
+    def list_part(self, items: Sequence[T], query: type[Part] = Part) -> Listed[T]:
+        """Return one page of a list, as the query parameters say."""
+        part = self.read_query(query)
         chosen = items[part.offset : part.offset + part.limit]
         return Listed(items=tuple(chosen), total=len(items))
 
-    def index(
+    def open_named_index(
         self,
         scope: Scope = "read",
         *,
@@ -148,34 +144,34 @@ class Call(Seat):
 
         What models bill for this request is bounded by `tokens` and `usd`, and by the key.
         """
-        return self.opened(name or self.path("index"), scope, tokens=tokens, usd=usd)
+        return self.open_index(name or self.read_path("index"), scope, tokens=tokens, usd=usd)
 
-    async def body(self, kind: type[B], *, most: int | None = None) -> B:
-        """Return the JSON that was sent.
+    async def read_body(self, kind: type[B], *, most: int | None = None) -> B:
+        """Return the JSON body.
 
         Raises a refusal: 400 that names what is wrong, 415 for what is said to be no JSON.
         """
         self.check_kind(JSON)
-        content = await self.raw(most)
+        content = await self.read_bytes(most)
         if len(content) > _LARGE:
-            return await run_sync(parsed, kind, content)
-        return parsed(kind, content)
+            return await run_sync(parse_body, kind, content)
+        return parse_body(kind, content)
 
     def check_generation(self) -> None:
-        """Raise a refusal, 400, where the generation that is asked for is no number."""
-        least = self.request.headers.get(noted.GENERATION_HEADER)
+        """Raise Refusal 400 where the generation header is no number."""
+        least = self.request.headers.get(GENERATION_HEADER)
         if least is not None:
-            noted.generation_of(least)
+            request_records.parse_generation(least)
 
     def check_kind(self, *kinds: str) -> None:
-        """Raise a refusal, 415, for a body that is said to be of none of some media types."""
+        """Raise Refusal 415 where the Content-Type is none of `kinds`."""
         told = self.request.headers.get("content-type", "").partition(";")[0].strip().casefold()
         if told and told not in kinds:
             raise no_such_kind(told, kinds)
 
-    async def raw(self, most: int | None = None) -> bytes:
-        """Return the bytes that were sent. Raises a refusal, 413, for too many."""
-        most, parts, size = most or self.hub.settings.body_bytes, [], 0
+    async def read_bytes(self, most: int | None = None) -> bytes:
+        """Return the body. Raises Refusal 413 where it is too long."""
+        most, parts, size = most or self.server.settings.body_bytes, [], 0
         told = self.request.headers.get("content-length", "")
         if told.isascii() and told.isdigit() and int(told[:20]) > most:
             raise too_large(f"a request has at most {most:,} bytes")
@@ -187,36 +183,37 @@ class Call(Seat):
         return b"".join(parts)
 
 
-def call_of(request: Request, scope: Scope = "read") -> Call:
-    """Return a request with who sent it. Raises a refusal for one that may not be done."""
-    hub: Hub = request.app.state.hub
-    caller = hub.door.caller(request) if scope else Caller()
+def begin_call(request: Request, scope: Scope = "read") -> Call:
+    """Authenticate a request, and return it as a call. Raises Refusal."""
+    server: ServerState = request.app.state.server
+    caller = server.door.authenticate(request) if scope else Caller()
     if scope:
-        noted.of_caller(caller)
+        request_records.record_caller(caller)
         caller.check(scope)
-    return Call(hub, caller, request=request)
+    return Call(server, caller, request=request)
 
 
-def door(
-    handle: Callable[[Call], Awaitable[Response]], told: Callable[[Refusal, Request], Response]
+def make_handler(
+    handle: Callable[[Call], Awaitable[Response]],
+    write_refusal: Callable[[Refusal, Request], Response],
 ) -> Callable[[Request], Awaitable[Response]]:
-    """Return what answers requests by `handle`, and tells errors in a form of its own."""
+    """Return a request handler that calls `handle`, and writes errors by `write_refusal`."""
 
-    async def answered(request: Request) -> Response:
+    async def handle_request(request: Request) -> Response:
         try:
-            call = call_of(request)
+            call = begin_call(request)
             try:
                 return await handle(call)
             except ClewError as error:
-                return told(call.refusal(error), request)
+                return write_refusal(call.make_refusal(error), request)
         except ClewError as error:
-            return told(refusal_of(error), request)
+            return write_refusal(make_refusal(error), request)
 
-    return answered
+    return handle_request
 
 
-def parsed(kind: type[B], content: bytes, *, at: str = "") -> B:
-    """Return JSON as a body. Raises a refusal, 400, that says what is wrong and where.
+def parse_body(kind: type[B], content: bytes, *, at: str = "") -> B:
+    """Parse JSON as a body. Raises Refusal 400 that says what is wrong and where.
 
     `at` is where the JSON stands in what was sent.
     """
@@ -227,12 +224,12 @@ def parsed(kind: type[B], content: bytes, *, at: str = "") -> B:
     except ValidationError as error:
         # Of a body of several kinds a place begins with its kind, which nobody wrote there.
         raise Refusal(
-            400, "invalid_input", _wrong(error, at, skip=int(issubclass(kind, RootModel)))
+            400, "invalid_input", _describe_fault(error, at, skip=int(issubclass(kind, RootModel)))
         ) from None
 
 
-def _wrong(error: ValidationError, at: str = "", skip: int = 0) -> str:
-    """Return what is wrong first, and where."""
+def _describe_fault(error: ValidationError, at: str = "", skip: int = 0) -> str:
+    """Return the first fault, with its place."""
     first = error.errors(include_url=False, include_input=False)[0]
     place = ".".join([*([at] if at else []), *map(str, first["loc"][skip:])]) or "the body"
     return f"{place:.200}: {first['msg']}"
@@ -243,7 +240,7 @@ Handler = Callable[[Call], Awaitable[object]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestEndpoint:
-    """A route, with what its description needs. A handler's value is sent as JSON."""
+    """A route of the REST interface, with its description. The handler's result is sent as JSON."""
 
     method: str
     path: str  # below /api/v1, as Starlette has it
@@ -266,8 +263,8 @@ class RestEndpoint:
     paid: bool = False  # a model may bill for it
 
 
-def reply_of(found: object, status: int = 200) -> Response:
-    """Return what a handler gave as a response."""
+def make_reply(found: object, status: int = 200) -> Response:
+    """Return the response for the result of a handler."""
     if isinstance(found, Response):
         return found
     if found is None:
@@ -275,61 +272,18 @@ def reply_of(found: object, status: int = 200) -> Response:
     return JSONResponse(plain(found), status_code=status)
 
 
-def as_json(value: object) -> str:
-    """Return a value as JSON, in one line; halves of characters become question marks."""
+def dump_json(value: object) -> str:
+    """Return a value as one line of JSON; lone surrogates become question marks."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "replace").decode()
 
 
-def sent(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Return a value as a response."""
-    return Response(as_json(value), status, headers, media_type="application/json")
+def respond(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a response with a value as JSON."""
+    return Response(dump_json(value), status, headers, media_type="application/json")
 
 
-def refused(refusal: Refusal) -> JSONResponse:
+def respond_to_refusal(refusal: Refusal) -> JSONResponse:
     """Return a refusal as a response."""
     body = {"error": {"code": refusal.code, "message": str(refusal)}}
     return JSONResponse(body, status_code=refusal.status, headers=refusal.headers)
-
-
-# -- server-sent events -----------------------------------------------------------------------
-
-
-def event(kind: str, data: object, number: int | None = None) -> bytes:
-    """Return an event as it is sent; a line break in JSON is an escape, so data is one line."""
-    head = "" if number is None else f"id: {number}\n"
-    return f"{head}event: {kind}\ndata: {as_json(plain(data))}\n\n".encode()
-
-
-async def told(
-    hub: Hub, work: Callable[[Callable[[str, object], None]], None]
-) -> AsyncIterator[tuple[str, object]]:
-    """Yield what a thread tells while it works: `work` gets the function to tell by.
-
-    It works on to its end where nobody listens any more: what an LLM answers is kept. What it
-    raises is raised here.
-    """
-    send, receive = anyio.create_memory_object_stream[tuple[str, object]](math.inf)
-    token = current_token()
-
-    def put(kind: str, data: object) -> None:
-        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # nobody listens
-            send.send_nowait((kind, data))
-
-    def tell(kind: str, data: object) -> None:
-        from_thread.run_sync(put, kind, data, token=token)
-
-    async def worker() -> None:
-        try:
-            await run_sync(partial(work, tell), limiter=hub.threads)
-        except BaseException as error:  # noqa: BLE001 -- raised again where it is waited for
-            put("", error)
-        finally:
-            send.close()
-
-    hub.background.start_soon(worker)
-    async with receive:
-        async for kind, data in receive:
-            if isinstance(data, BaseException):
-                raise data
-            yield kind, data

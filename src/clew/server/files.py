@@ -1,4 +1,4 @@
-"""Uploaded files: what they may be called, where they are kept, and what goes with a document.
+"""Uploaded files: valid names, places, and removal together with their documents.
 
 The files of an index are a folder of the home, `files/NAME`, which is indexed as a folder of that
 name: the document of `files/notes/2024/a.md` is `notes/2024/a.md`.
@@ -23,7 +23,8 @@ from clew.readers.selection import BY_DEFAULT, MARKS
 
 if TYPE_CHECKING:
     from clew.api import Index
-    from clew.types import Document, Snapshot
+    from clew.snapshot import Snapshot
+    from clew.types import Document
 
 _LONGEST_PART = 240  # bytes of a name; most file systems take 255
 _LONGEST = 1_000  # bytes of a path
@@ -35,26 +36,26 @@ _TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u20
 _CONTROL = frozenset({"Cc", "Cs", "Zl", "Zp"})
 
 
-def safe_name(text: str) -> str:
+def check_file_name(text: str) -> str:
     """Return the path of an uploaded file below the folder of its index.
 
     Raises InputError for one that leads elsewhere, that no file system or index takes, or that is
     shown as another one than it is.
 
-    >>> safe_name("2024/March notes.md")
+    >>> check_file_name("2024/March notes.md")
     '2024/March notes.md'
     """
     if not text:
-        raise _refused(text, "is empty")
+        raise _make_error(text, "is empty")
     if any(unicodedata.category(c) in _CONTROL or c in _TURNING for c in text):
-        raise _refused(text, "has control characters")
+        raise _make_error(text, "has control characters")
     if "\\" in text:
-        raise _refused(text, "has a backslash: folders are parted by /")
+        raise _make_error(text, "has a backslash: folders are parted by /")
     if text.startswith("/") or _DRIVE.match(text):
-        raise _refused(text, "is not relative: leave out what stands above the folder")
+        raise _make_error(text, "is not relative: leave out what stands above the folder")
     parts = text.split("/")
     if len(text.encode()) > _LONGEST or len(parts) > _DEEPEST:
-        raise _refused(text, "is too long")
+        raise _make_error(text, "is too long")
     for part in parts:
         _check_part(text, part)
     return text
@@ -62,24 +63,26 @@ def safe_name(text: str) -> str:
 
 def _check_part(text: str, part: str) -> None:
     if part in {"", ".", ".."}:
-        raise _refused(text, f"has the part {part!r}, which names no file")
+        raise _make_error(text, f"has the part {part!r}, which names no file")
     if len(part.encode()) > _LONGEST_PART:
-        raise _refused(text, "is too long")
+        raise _make_error(text, "is too long")
     if part[-1] in " ." or part[0] == " ":
-        raise _refused(text, "has a part that begins or ends with a space, or ends with a dot")
+        raise _make_error(text, "has a part that begins or ends with a space, or ends with a dot")
     if _DEVICES.match(part):
-        raise _refused(text, f"has the part {part!r}, which is a device on some systems")
+        raise _make_error(text, f"has the part {part!r}, which is a device on some systems")
     if part in MARKS or any(fnmatchcase(part, each) for each in BY_DEFAULT):
-        raise _refused(text, f"has the part {part!r}, which is left out of folders that are read")
+        raise _make_error(
+            text, f"has the part {part!r}, which is left out of folders that are read"
+        )
 
 
-def _refused(name: str, why: str) -> InputError:
+def _make_error(name: str, why: str) -> InputError:
     shown = visible(name if len(name) <= 80 else f"{name[:79]}…")
     return InputError(f"the name {shown!r} of a file {why}")
 
 
 def check_places(names: Sequence[str], folder: Path) -> None:
-    """Raise InputError where a file stands where one of some names needs a folder, or a folder is.
+    """Raise InputError where a name needs a folder that is a file, or is itself a folder.
 
     The names are among one another's folders, too.
     """
@@ -88,19 +91,19 @@ def check_places(names: Sequence[str], folder: Path) -> None:
         path = PurePosixPath(name)
         above = (each.as_posix() for each in path.parents)
         if any(each in among or (folder / each).is_file() for each in above):
-            raise _refused(name, "has a folder that is a file here: delete that one first")
+            raise _make_error(name, "has a folder that is a file here: delete that one first")
         if (folder / name).is_dir():
-            raise _refused(name, "is that of a folder here")
+            raise _make_error(name, "is that of a folder here")
 
 
-def put(staged: Path, folder: Path, name: str) -> None:
-    """Move a file that was received to its name below `folder`; one of that name is replaced."""
+def store_file(staged: Path, folder: Path, name: str) -> None:
+    """Move a received file to its name below `folder`, replacing an older one."""
     target = folder / name
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     staged.replace(target)
 
 
-def origin(document: Document, folder: Path) -> tuple[Path, bool] | None:
+def find_origin(document: Document, folder: Path) -> tuple[Path, bool] | None:
     """Return the uploaded file that a document came from, and whether it may have others, too.
 
     None where it came from none below `folder`, or that file is gone.
@@ -112,8 +115,8 @@ def origin(document: Document, folder: Path) -> tuple[Path, bool] | None:
     return None
 
 
-def document_of(snapshot: Snapshot, document_id: str) -> Document | None:
-    """Return a document of a snapshot, None where it has none of that id."""
+def find_document(snapshot: Snapshot, document_id: str) -> Document | None:
+    """Return a document of a snapshot, or None."""
     [row] = snapshot.document_layer.rows([document_id])
     return None if row < 0 else snapshot.documents([row])[0]
 
@@ -126,8 +129,8 @@ class Removal(Shown):
     files: list[str]  # by their names
 
 
-def removal_of(snapshot: Snapshot, folder: Path, document_ids: Sequence[str]) -> Removal:
-    """Return some documents with the uploaded files below `folder` that they came from.
+def plan_removal(snapshot: Snapshot, folder: Path, document_ids: Sequence[str]) -> Removal:
+    """Plan the removal of documents and of the uploaded files that they came from.
 
     A file that stayed would bring its document back when the folder is read again. Raises
     InputError for an id that is no document's, and for records of a file that has others, which
@@ -137,7 +140,7 @@ def removal_of(snapshot: Snapshot, folder: Path, document_ids: Sequence[str]) ->
     missing = next((i for i, row in zip(document_ids, rows, strict=True) if row < 0), None)
     if missing is not None:
         raise InputError(f"there is no document {missing!r:.200} in this index")
-    found = [(d.id, origin(d, folder)) for d in snapshot.documents(rows)] if rows else []
+    found = [(d.id, find_origin(d, folder)) for d in snapshot.documents(rows)] if rows else []
     named = {document_id: file for document_id, file in found if file is not None}
     if any(may_have_others for _, may_have_others in named.values()):
         _check_whole(snapshot, folder, named)
@@ -146,8 +149,8 @@ def removal_of(snapshot: Snapshot, folder: Path, document_ids: Sequence[str]) ->
     return Removal(documents=list(document_ids), files=names)
 
 
-def remove(index: Index, folder: Path, removal: Removal) -> None:
-    """Remove documents, and then files below `folder`; what is gone already is passed over.
+def remove_documents(index: Index, folder: Path, removal: Removal) -> None:
+    """Remove documents, then their files below `folder`; missing ones are passed over.
 
     Raises IndexLocked, and removes nothing, while another process writes.
     """
@@ -161,9 +164,9 @@ def remove(index: Index, folder: Path, removal: Removal) -> None:
 
 
 def _check_whole(snapshot: Snapshot, folder: Path, named: dict[str, tuple[Path, bool]]) -> None:
-    """Raise InputError where some documents of a file are named, and not all."""
+    """Raise InputError where only some documents of a file are named."""
     headers = snapshot.document_layer.headers()
-    all_of = Counter(found[0] for each in headers if (found := origin(each, folder)))
+    all_of = Counter(found[0] for each in headers if (found := find_origin(each, folder)))
     chosen = Counter(path for path, _ in named.values())
     for document_id, (path, _) in named.items():
         if chosen[path] < all_of[path]:
@@ -175,7 +178,7 @@ def _check_whole(snapshot: Snapshot, folder: Path, named: dict[str, tuple[Path, 
 
 
 def _drop_empty(folder: Path, root: Path) -> None:
-    """Delete folders that hold nothing any more, up to `root`."""
+    """Delete empty folders, up to `root`."""
     while folder != root and folder.is_relative_to(root):
         try:
             folder.rmdir()
@@ -184,17 +187,17 @@ def _drop_empty(folder: Path, root: Path) -> None:
         folder = folder.parent
 
 
-def attachment(name: str) -> str:
+def write_disposition(name: str) -> str:
     """Return the Content-Disposition of a file that is saved under a name (RFC 6266).
 
-    >>> attachment('na\u00efve "a".txt')
+    >>> write_disposition('na\u00efve "a".txt')
     "attachment; filename*=utf-8''na%C3%AFve%20%22a%22.txt"
     """
     return f"attachment; filename*=utf-8''{quote(name, safe='', errors='replace')}"
 
 
-def taken(names: Iterable[str], folder: Path, index_name: str) -> str | None:
-    """Return the first of some ids of documents that is an uploaded file's, None where none is."""
+def find_upload_id(names: Iterable[str], folder: Path, index_name: str) -> str | None:
+    """Return the first document id that is an uploaded file's, or None."""
     # The ids of an index that has another folder of that name begin as the second one says.
     for prefix in (f"{index_name}/", f"{folder.parent.name}/{index_name}/"):
         for each in names:

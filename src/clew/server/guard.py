@@ -1,4 +1,4 @@
-"""What stands before every route: hosts, origins, headers, and how many connections there are."""
+"""Middleware that checks hosts and origins, sets security headers, and limits connections."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 import anyio
 from starlette.datastructures import Headers, MutableHeaders
 
-from clew.server.endpoints import refused
-from clew.server.errors import Refusal, forbidden
+from clew.server.endpoints import respond_to_refusal
 from clew.server.health import OPEN_PATHS
+from clew.wire.refusals import Refusal, forbidden
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -30,7 +30,7 @@ _NOTHING = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-ac
 
 
 class Guard:
-    """Refuses requests that a browser was led to send, and those beyond what is served at once.
+    """Refuses cross-site requests, unknown hosts and more requests than are served at once.
 
     A page of another site may neither reach a server on this machine under a name of its own (the
     Host header), nor use what is open to this machine or to a session (Origin, Sec-Fetch-Site).
@@ -52,21 +52,21 @@ class Guard:
                 protect(MutableHeaders(scope=message))
             await send(message)
 
-        refusal = self._refusal(scope)
+        refusal = self._find_refusal(scope)
         if refusal is not None:
-            await refused(refusal)(scope, receive, with_headers)
+            await respond_to_refusal(refusal)(scope, receive, with_headers)
             return
         self._under_way += 1
         try:
-            await self._app(scope, self._in_time(receive), with_headers)
+            await self._app(scope, self._refuse_slow(receive), with_headers)
         finally:
             self._under_way -= 1
 
-    def _in_time(self, receive: Receive) -> Receive:
-        """Return what receives the body of a request, and refuses one that comes too slowly."""
+    def _refuse_slow(self, receive: Receive) -> Receive:
+        """Return a `receive` that refuses a body that comes too slowly."""
         until, is_whole = anyio.current_time() + self._settings.body_s, False
 
-        async def received() -> Message:
+        async def receive_in_time() -> Message:
             nonlocal until, is_whole
             if is_whole:  # what comes now is the end of the connection
                 return await receive()
@@ -79,18 +79,18 @@ class Guard:
             until += len(message.get("body", b"")) / _BYTES_A_SECOND
             return message
 
-        return received
+        return receive_in_time
 
-    def _refusal(self, scope: Scope) -> Refusal | None:
+    def _find_refusal(self, scope: Scope) -> Refusal | None:
         headers = Headers(scope=scope)
         is_open = get_path(scope) in OPEN_PATHS  # what looks after containers knows no names
-        host = _host(f"//{headers.get('host', '')}")
+        host = _read_host(f"//{headers.get('host', '')}")
         if not is_open and host not in self._settings.allowed_hosts:
             return forbidden("this server is not called by that name: see --allow-host")
         if "transfer-encoding" in headers and "content-length" in headers:
             sentence = "a request has one length: send Content-Length or Transfer-Encoding"
             return Refusal(400, "invalid_input", sentence, {"Connection": "close"})
-        if _is_led(scope["method"], headers):
+        if _is_cross_site(scope["method"], headers):
             return forbidden("a page of another site may not use this server")
         if self._under_way >= self._settings.connections:
             return Refusal(503, "busy", "too many requests are under way", {"Retry-After": "1"})
@@ -103,15 +103,15 @@ def get_path(scope: Scope) -> str:
 
 
 def protect(headers: MutableHeaders) -> None:
-    """Give a response the headers that every one has."""
+    """Set the security headers that every response has."""
     for name, value in _HEADERS.items():
         headers.setdefault(name, value)
     headers.setdefault("Content-Security-Policy", _NOTHING)
     headers.setdefault("Cache-Control", "no-store")
 
 
-def _is_led(method: str, headers: Headers) -> bool:
-    """Say whether a browser sends a request for a page of another site, a port beside ours too.
+def _is_cross_site(method: str, headers: Headers) -> bool:
+    """Say whether a browser sent the request for a page of another origin.
 
     A link may lead here: it shows a page, and changes nothing.
     """
@@ -123,7 +123,7 @@ def _is_led(method: str, headers: Headers) -> bool:
     return method != "GET" or headers.get("sec-fetch-mode") != "navigate"
 
 
-def _host(address: str) -> str:
+def _read_host(address: str) -> str:
     """Return the host of an address as `allowed_hosts` has it, "" where there is none."""
     try:
         name = urlsplit(address).hostname or ""

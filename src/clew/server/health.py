@@ -1,128 +1,81 @@
-"""Whether a server lives and can work, and what it has done: for whatever looks after it."""
+"""Health, readiness and metrics of a server."""
 
 from __future__ import annotations
 
-import logging
-import os
-import time
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anyio.to_thread import run_sync
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, generate_latest
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from clew.errors import ClewError
-from clew.runtime.private import open_file
-from clew.server.endpoints import Call, door, refused
-from clew.server.errors import forbidden
-from clew.server.measures import labelled, written
+from clew.server.endpoints import Call, make_handler, respond_to_refusal
+from clew.wire.refusals import forbidden
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from clew.server.hub import Hub
     from clew.server.keys import Key
+    from clew.server.state import ServerState
 
-_PROBE = "ready"  # a file of the home, written to see whether it can be
-_FRESH_S = 1.0  # how long an answer is good: asking often costs nothing
 _MOST_KEYS = 100
 _UNAVAILABLE = 503
-_log = logging.getLogger(__name__)
 
 
-async def _alive(_request: Request) -> Response:
+async def _report_health(_request: Request) -> Response:
     return JSONResponse({"status": "ok"})
 
 
-async def _ready(request: Request) -> Response:
-    hub: Hub = request.app.state.hub
-    is_ready = await run_sync(hub.readiness.now, hub)
+async def _report_readiness(request: Request) -> Response:
+    server: ServerState = request.app.state.server
+    is_ready = await run_sync(server.readiness.check)
     status = {"status": "ok" if is_ready else "not ready"}
     return JSONResponse(status, 200 if is_ready else _UNAVAILABLE)
 
 
-class Readiness:
-    """Says whether the indexes can be read and the home be written; of the last second, or new."""
-
-    def __init__(self) -> None:
-        self._known: tuple[float, bool] | None = None
-
-    def now(self, hub: Hub) -> bool:
-        """Look, unless that was just done."""
-        if self._known is None or time.monotonic() - self._known[0] > _FRESH_S:
-            self._known = (time.monotonic(), _is_ready(hub))
-        return self._known[1]
-
-
-def _is_ready(hub: Hub) -> bool:
-    try:
-        with open_file(hub.settings.home / _PROBE) as file:
-            file.write(b"ready\n")
-        for name in hub.indexes.folders():
-            hub.indexes.generation(name)
-    except (ClewError, OSError) as error:
-        _log.warning("the server is not ready (%s)", error)
-        return False
-    return True
-
-
-async def _metrics(call: Call) -> Response:
+async def _report_measures(call: Call) -> Response:
     key = call.caller.key
     if key is not None and (key.options.where or key.options.indexes):
         raise forbidden("measures are of the whole server, of which your key sees a part")
-    lines = await run_sync(_lines, call.hub, None if call.caller.is_keeper else key)
-    text = "\n".join(lines) + "\n"
-    return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
+    content = await run_sync(_write_measures, call.server, None if call.caller.is_keeper else key)
+    return Response(content, media_type="text/plain; version=0.0.4")
 
 
-def _lines(hub: Hub, key: Key | None) -> list[str]:
-    """Return all measures; of what keys spent only that of one, where one is given."""
-    lines = hub.measures.lines()
-    lines += written("clew_jobs", "gauge", labelled(hub.jobs.queue.counts(), "state"))
-    lines += written("clew_index_generation", "gauge", labelled(_generations(hub), "index"))
-    names = {each.id: each.name for each in hub.keys.all()}
-    spent = hub.spending.totals()
+def _write_measures(server: ServerState, key: Key | None) -> bytes:
+    """Write all metrics in Prometheus' text format; the spending of one key, if given."""
+    registry = CollectorRegistry()
+    jobs = Gauge("clew_jobs", "Jobs", ("state",), registry=registry)
+    for state, n in server.jobs.queue.count_states().items():
+        jobs.labels(state).set(n)
+    generations = Gauge("clew_index_generation", "Generation", ("index",), registry=registry)
+    for name in server.indexes.list_folders():
+        with suppress(ClewError):  # what cannot be read is not ready, and has no number
+            generations.labels(name).set(server.indexes.read_generation(name))
+    names = {each.id: each.name for each in server.keys.list_keys()}
+    spent = server.spending.sum_by_key()
     if key is not None:
         spent = {key.id: spent[key.id]} if key.id in spent else {}
-    tokens: dict[str, float] = {}
-    usd: dict[str, float] = {}
+    tokens = Counter("clew_model_tokens", "Tokens billed", ("key",), registry=registry)
+    usd = Counter("clew_model_usd", "Dollars billed", ("key",), registry=registry)
     # The biggest have a name of their own, so that no number of keys makes this long.
     for place, (each, bill) in enumerate(sorted(spent.items(), key=lambda item: -item[1].tokens)):
         name = names.get(each, each or "local") if place < _MOST_KEYS else "(others)"
-        tokens[name] = tokens.get(name, 0) + bill.tokens
-        usd[name] = usd.get(name, 0.0) + bill.usd
-    lines += written("clew_model_tokens_total", "counter", labelled(tokens, "key"))
-    lines += written("clew_model_usd_total", "counter", labelled(usd, "key"))
-    cpu = sum(os.times()[:2])
-    lines += written("process_cpu_seconds_total", "counter", [((), round(cpu, 2))])
-    if (resident := resident_bytes()) is not None:
-        lines += written("process_resident_memory_bytes", "gauge", [((), resident)])
-    return lines
-
-
-def _generations(hub: Hub) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for name in hub.indexes.folders():
-        with suppress(ClewError):  # what cannot be read is not ready, and has no number
-            found[name] = hub.indexes.generation(name)
-    return found
-
-
-def resident_bytes() -> int | None:
-    """Return how much memory this process has, None where the system does not say it so."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    except (OSError, ValueError, IndexError):
-        return None
-    return pages * os.sysconf("SC_PAGE_SIZE")
+        tokens.labels(name).inc(bill.tokens)
+        usd.labels(name).inc(bill.usd)
+    ProcessCollector(registry=registry)
+    return generate_latest(server.measures.registry) + generate_latest(registry)
 
 
 OPEN_PATHS = ("/healthz", "/readyz")  # need no key, and may be asked under any name
 PATHS = (*OPEN_PATHS, "/metrics")
 ROUTES = (
-    Route("/healthz", _alive, methods=["GET"]),
-    Route("/readyz", _ready, methods=["GET"]),
-    Route("/metrics", door(_metrics, lambda refusal, _: refused(refusal)), methods=["GET"]),
+    Route("/healthz", _report_health, methods=["GET"]),
+    Route("/readyz", _report_readiness, methods=["GET"]),
+    Route(
+        "/metrics",
+        make_handler(_report_measures, lambda refusal, _: respond_to_refusal(refusal)),
+        methods=["GET"],
+    ),
 )

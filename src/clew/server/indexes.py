@@ -1,4 +1,4 @@
-"""The indexes of a server: those that it was started with, and those made at run time."""
+"""The indexes of a server: those named at its start, and those made at run time."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING
 
 from clew.api import Index
 from clew.errors import AlreadyExists, NotAnIndex, StoreUnavailable
-from clew.server.errors import Refusal, forbidden, not_found
 from clew.server.jobs.queue import JobQueue
-from clew.server.scoped_shards import in_shards
+from clew.server.scoped_shards import make_shards_refusal
 from clew.server.settings import check_name
 from clew.shards import Shards, open_any
 from clew.store import opening, sharded
+from clew.wire.refusals import Refusal, forbidden, no_such_resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from clew.index import Settings
     from clew.loading import Specs
-    from clew.server.books import Books
+    from clew.server.database import ServerDatabase
     from clew.server.settings import ServerSettings
 
 
@@ -38,74 +38,74 @@ class Indexes:
     def __init__(
         self,
         settings: ServerSettings,
-        books: Books,
+        database: ServerDatabase,
         opener: Opener = open_any,
     ) -> None:
         self._opener = opener
         self._settings = settings
-        self._books = books
+        self._database = database
         self._open: dict[str, Index | Shards] = {}
         self._known: dict[str, Path] = dict(settings.indexes)
         self._lock = threading.Lock()
 
-    def folders(self) -> dict[str, Path]:
-        """Return the folder of each index, by name: first those that were named, in that order."""
-        own = self._books.rows("SELECT name, folder FROM own_index ORDER BY name")
-        made = {name: self._place(folder) for name, folder in own}
+    def list_folders(self) -> dict[str, Path]:
+        """Return the folder of each index by name, those named at the start first."""
+        own = self._database.read_rows("SELECT name, folder FROM own_index ORDER BY name")
+        made = {name: self._find_folder(folder) for name, folder in own}
         named = self._settings.indexes
         self._known = {**named, **{n: at for n, at in made.items() if n not in named}}
         return self._known
 
-    def _place(self, written: str) -> Path:
-        """Return the folder of an index that was made here: one of the home, or of an address."""
+    def _find_folder(self, written: str) -> Path:
+        """Return the folder of an index that was made here, from its row."""
         return opening.folder_of(written) if "://" in written else self._settings.home / written
 
-    def generation(self, name: str) -> int:
+    def read_generation(self, name: str) -> int:
         """Return the newest generation of an index. Raises StoreError where it cannot be read."""
-        if sharded.is_home(self.folder(name)):
+        if sharded.is_home(self.find_folder(name)):
             return self.get(name).generation
-        store = opening.open_store(self.folder(name))
+        store = opening.open_store(self.find_folder(name))
         try:
             return store.generation
         finally:
             store.close()
 
-    def folder(self, name: str) -> Path:
-        """Return the folder of an index. Raises a refusal, 404, where there is none."""
-        found = self.folders().get(name)
+    def find_folder(self, name: str) -> Path:
+        """Return the folder of an index. Raises Refusal 404 where there is none."""
+        found = self.list_folders().get(name)
         if found is None:
-            raise not_found(f"there is no index {name!r:.80} here")
+            raise no_such_resource(f"there is no index {name!r:.80} here")
         return found
 
     def get(self, name: str) -> Index | Shards:
-        """Return an index, opened. Raises a refusal, 404, where there is none."""
+        """Return an open index. Raises Refusal 404 where there is none."""
         with self._lock:
-            if name in self._open and name not in self.folders():
+            if name in self._open and name not in self.list_folders():
                 self._open.pop(name).close()  # another server deleted it
-            folder = self.folder(name)
+            folder = self.find_folder(name)
             found = self._open.get(name)
             if found is None or found.folder != folder:
-                found = self._open[name] = self._opened(folder)
+                found = self._open[name] = self._open_index(folder)
                 if isinstance(found, Index) and opening.address_of(folder) is not None:
                     found.follow()
             return found
 
     @contextmanager
-    def writer(self, name: str) -> Iterator[Index]:
-        """Give an index that is open for one write, after which its lock is free for a job again.
+    def open_writer(self, name: str) -> Iterator[Index]:
+        """Open an index for one write, and free its lock for jobs afterwards.
 
         The index that questions read never writes: it would hold that lock as long as it is open.
         """
-        with self._opened(self.folder(name)) as index:
+        with self._open_index(self.find_folder(name)) as index:
             if isinstance(index, Shards):
-                raise in_shards(name)
+                raise make_shards_refusal(name)
             yield index
         with self._lock:
             read = self._open.get(name)
         if isinstance(read, Index) and read.is_open:
             read.catch_up()  # whoever wrote reads what it wrote
 
-    def _opened(
+    def _open_index(
         self, folder: Path, *, specs: Specs | None = None, settings: Settings | None = None
     ) -> Index | Shards:
         return self._opener(
@@ -129,13 +129,13 @@ class Indexes:
         address = opening.address_of(self._settings.home)
         written = f"indexes/{name}.clew" if address is None else address.address_beside(name)
         with self._lock:
-            if name in self.folders():
+            if name in self.list_folders():
                 raise AlreadyExists(f"there is an index {name!r} already: take another name")
-            with self._books.writing() as connection:
+            with self._database.writing() as connection:
                 connection.execute("INSERT INTO own_index VALUES (?, ?)", (name, written))
-        place = self._place(written)
+        place = self._find_folder(written)
         try:
-            with self._opened(place, specs=specs, settings=settings) as index:
+            with self._open_index(place, specs=specs, settings=settings) as index:
                 index.add([], changed=[])
         except BaseException:
             self._forget(name)
@@ -143,7 +143,7 @@ class Indexes:
             raise
 
     def _forget(self, name: str) -> None:
-        with self._books.writing() as connection:
+        with self._database.writing() as connection:
             connection.execute("DELETE FROM own_index WHERE name = ?", (name,))
 
     def is_own(self, name: str) -> bool:
@@ -162,8 +162,8 @@ class Indexes:
                 f" to delete"
             )
         with self._lock:
-            folder = self.folder(name)
-            if not JobQueue(self._books).end_all(folder.resolve()):
+            folder = self.find_folder(name)
+            if not JobQueue(self._database).end_all(folder.resolve()):
                 raise Refusal(
                     HTTPStatus.CONFLICT,
                     "index_locked",
@@ -180,12 +180,12 @@ class Indexes:
         if opened is not None:
             opened.close()
         opening.erase(folder)
-        shutil.rmtree(self.files(name), ignore_errors=True)
+        shutil.rmtree(self.find_uploads(name), ignore_errors=True)
 
-    def without_paths(self, text: str) -> str:
-        """Return a text that names indexes and not where they are, for who is no admin."""
+    def hide_paths(self, text: str) -> str:
+        """Replace paths in a text by the names of indexes, for callers without `admin`."""
         with suppress(StoreUnavailable):  # which may be what the text tells of
-            self.folders()
+            self.list_folders()
         for name, folder in self._known.items():
             for path in {opening.describe_place(folder), str(folder), str(folder.resolve())}:
                 text = text.replace(path, name)
@@ -194,17 +194,17 @@ class Indexes:
             text = text.replace(path, "the server's home")
         return text
 
-    def files(self, name: str) -> Path:
+    def find_uploads(self, name: str) -> Path:
         """Return the folder of the files that were uploaded into an index."""
         return self._settings.home.resolve() / "files" / check_name(name)
 
     def check_one(self, name: str) -> None:
-        """Raise a refusal, 501, for an index in shards, which no job can write to."""
-        if sharded.is_home(self.folder(name)):
-            raise in_shards(name)
+        """Raise Refusal 501 for an index in shards, which no job can write to."""
+        if sharded.is_home(self.find_folder(name)):
+            raise make_shards_refusal(name)
 
     def check(self) -> None:
-        """Raise NotAnIndex for a folder that was named and holds no index."""
+        """Raise NotAnIndex for a named folder without an index."""
         for name, folder in self._settings.indexes.items():
             if not (opening.exists(folder) or sharded.is_home(folder)):
                 raise NotAnIndex(

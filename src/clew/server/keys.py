@@ -1,4 +1,4 @@
-"""Keys: who may do what, with which indexes and documents, how often, and for how much.
+"""API keys: scopes, indexes, filters, rates and budgets.
 
 A key is shown once, when it is made; the home keeps its SHA-256. Its 256 bits are random, so no
 slow hash is needed.
@@ -20,7 +20,7 @@ from clew.filters import to_filter
 from clew.server.settings import check_name
 
 if TYPE_CHECKING:
-    from clew.server.books import Books
+    from clew.server.database import ServerDatabase
 
 SCOPES = ("read", "write", "admin")  # each may do what those before it may
 CITATIONS = ("annotations", "open-webui", "markdown", "none")
@@ -59,7 +59,7 @@ class KeyOptions:
 
     @classmethod
     def from_plain(cls, values: Mapping[str, Any]) -> KeyOptions:
-        """Return options from JSON; those of a newer version are an error."""
+        """Return options from JSON. Raises InputError for an unknown option."""
         known = {each.name for each in fields(cls)}
         for name in values:
             if name not in known:
@@ -79,7 +79,7 @@ class Key:
     digest: bytes = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what may be shown of a key."""
+        """Return the key without its secret."""
         return {
             "id": self.id,
             "name": self.name,
@@ -92,35 +92,38 @@ class Key:
 class Keys:
     """The keys of a home."""
 
-    def __init__(self, books: Books) -> None:
-        self._books = books
+    def __init__(self, database: ServerDatabase) -> None:
+        self._database = database
 
     def add(self, name: str, options: KeyOptions) -> tuple[Key, str]:
-        """Make a key; return it and its text, which nobody can show again."""
+        """Make a key; return it and its text, of which only a hash is kept."""
         key_id, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
         text = f"{_PREFIX}_{key_id}_{secret}"
         key = Key(id=key_id, name=name, options=options, made=time.time(), digest=_digest(text))
         row = (key_id, name, key.digest, json.dumps(asdict(options)), key.made, None)
-        with self._books.writing() as connection:
+        with self._database.writing() as connection:
             connection.execute("INSERT INTO key VALUES (?, ?, ?, ?, ?, ?)", row)
         return key, text
 
-    def all(self) -> list[Key]:
+    def list_keys(self) -> list[Key]:
         """Return all keys, those that were revoked among them, the oldest first."""
-        return [_key(row) for row in self._books.rows("SELECT * FROM key ORDER BY made, id")]
+        return [
+            _make_key(row)
+            for row in self._database.read_rows("SELECT * FROM key ORDER BY made, id")
+        ]
 
-    def any(self) -> bool:
-        """Say whether a key was ever made: then nothing is open to those without one."""
-        return bool(self._books.rows("SELECT 1 FROM key LIMIT 1"))
+    def has_keys(self) -> bool:
+        """Say whether a key was ever made, so that every request needs one."""
+        return bool(self._database.read_rows("SELECT 1 FROM key LIMIT 1"))
 
     def revoke(self, key_id: str) -> Key:
         """End a key. Raises InputError where there is none of that id or name."""
-        found = [k for k in self.all() if key_id in (k.id, k.name) and k.revoked is None]
+        found = [k for k in self.list_keys() if key_id in (k.id, k.name) and k.revoked is None]
         if not found:
             raise InputError(f"there is no key {key_id!r:.60}: see 'clew keys list'")
         if len(found) > 1:
             raise InputError(f"several keys are called {key_id!r:.60}: name one by its id")
-        with self._books.writing() as connection:
+        with self._database.writing() as connection:
             connection.execute(
                 "UPDATE key SET revoked = ? WHERE id = ?", (time.time(), found[0].id)
             )
@@ -128,40 +131,42 @@ class Keys:
         return found[0]
 
     def find(self, text: str) -> Key | None:
-        """Return the key of a text, None where it is none or was revoked."""
+        """Return the valid key of a text, or None."""
         parts = text.split("_", 2)
         if len(parts) != 3 or parts[0] != _PREFIX:
             return None
-        key = self.by_id(parts[1])
+        key = self.find_by_id(parts[1])
         if key is None or not hmac.compare_digest(key.digest, _digest(text)):
             return None
         return key
 
-    def by_id(self, key_id: str) -> Key | None:
-        """Return the key of an id, None where there is none or it was revoked."""
-        rows = self._books.rows("SELECT * FROM key WHERE id = ? AND revoked IS NULL", (key_id,))
-        return _key(rows[0]) if rows else None
+    def find_by_id(self, key_id: str) -> Key | None:
+        """Return the valid key of an id, or None."""
+        rows = self._database.read_rows(
+            "SELECT * FROM key WHERE id = ? AND revoked IS NULL", (key_id,)
+        )
+        return _make_key(rows[0]) if rows else None
 
     # -- sessions of the page -----------------------------------------------------------------
 
     def begin_session(self, key: Key) -> str:
-        """Return the text of a cookie that stands for a key for thirty days."""
+        """Begin a session of thirty days for a key; return the text of its cookie."""
         text = secrets.token_urlsafe(32)
         now = time.time()
-        with self._books.writing() as connection:
+        with self._database.writing() as connection:
             connection.execute("DELETE FROM session WHERE ends < ?", (now,))
             row = (_digest(text), key.id, now + SESSION_S)
             connection.execute("INSERT INTO session VALUES (?, ?, ?)", row)
         return text
 
-    def of_session(self, text: str) -> Key | None:
-        """Return the key that a cookie stands for, None where it stands for none any more."""
+    def find_by_session(self, text: str) -> Key | None:
+        """Return the valid key of a session's cookie, or None."""
         question = "SELECT key FROM session WHERE digest = ? AND ends > ?"
-        rows = self._books.rows(question, (_digest(text), time.time()))
-        return self.by_id(rows[0][0]) if rows else None
+        rows = self._database.read_rows(question, (_digest(text), time.time()))
+        return self.find_by_id(rows[0][0]) if rows else None
 
     def end_session(self, text: str) -> None:
-        with self._books.writing() as connection:
+        with self._database.writing() as connection:
             connection.execute("DELETE FROM session WHERE digest = ?", (_digest(text),))
 
 
@@ -169,7 +174,7 @@ def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
-def _key(row: tuple[Any, ...]) -> Key:
+def _make_key(row: tuple[Any, ...]) -> Key:
     key_id, name, digest, options, made, revoked = row
     return Key(
         id=key_id,

@@ -1,4 +1,4 @@
-"""The log of a server, as text or as one JSON object a line: no texts, questions or keys."""
+"""The log of a server as text or JSON lines, without texts, questions or keys."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 import sys
 from typing import TYPE_CHECKING, Any
 
-from clew.server.audit import utc
+from clew.server.audit import format_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,7 @@ RUN = logging.getLogger("clew.server.run")  # when the server is there, and when
 _DETAILS = "details"  # of a record: what is told of a request
 
 
-def tell_request(details: Mapping[str, Any]) -> None:
+def log_request(details: Mapping[str, Any]) -> None:
     """Log a request that came to its end."""
     REQUESTS.info("%s %s", details["method"], details["route"], extra={_DETAILS: details})
 
@@ -36,7 +36,7 @@ class AsJson(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         found = {
-            "time": utc(record.created),
+            "time": format_time(record.created),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
@@ -53,12 +53,12 @@ class AsText(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         details = getattr(record, _DETAILS, None)
         if details is None:
-            text = f"{utc(record.created)} {record.levelname.lower()} {record.getMessage()}"
+            text = f"{format_time(record.created)} {record.levelname.lower()} {record.getMessage()}"
             if record.exc_info:
                 text += f"\n{self.formatException(record.exc_info)}"
             return text
         told = [
-            utc(record.created),
+            format_time(record.created),
             details["caller"] or "-",
             str(details["status"]),
             record.getMessage(),

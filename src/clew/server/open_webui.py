@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.routing import Route
 
 from clew.server import across
-from clew.server.addresses import base_of, document_address
+from clew.server.addresses import build_document_address, find_base
 from clew.server.bodies import Asking
-from clew.server.endpoints import Call, door, refused, sent
+from clew.server.endpoints import Call, make_handler, respond, respond_to_refusal
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -30,15 +30,15 @@ class WebSearchBody(BaseModel):
 
 async def search(call: Call) -> Response:
     """Return passages of the index that the path names, or of all that the caller sees."""
-    body = await call.body(WebSearchBody)
+    body = await call.read_body(WebSearchBody)
     index = call.request.path_params.get("index") or call.request.query_params.get("index", "")
     most = min(body.count, _MOST)
     found = await call.run(partial(across.search, call, body.query, most=most, index=index))
-    base = base_of(call.request, call.hub.settings)
-    return sent(
+    base = find_base(call.request, call.server.settings)
+    return respond(
         [
             {
-                "link": document_address(base, name, hit.document_id, hit.start, hit.end),
+                "link": build_document_address(base, name, hit.document_id, hit.start, hit.end),
                 "title": hit.head or hit.document_id,
                 "snippet": hit.text,
             }
@@ -48,6 +48,8 @@ async def search(call: Call) -> Response:
 
 
 ROUTES = tuple(
-    Route(path, door(search, lambda refusal, _: refused(refusal)), methods=["POST"])
+    Route(
+        path, make_handler(search, lambda refusal, _: respond_to_refusal(refusal)), methods=["POST"]
+    )
     for path in ("/openwebui/search", "/openwebui/search/{index}")
 )

@@ -1,10 +1,9 @@
-"""The description of the REST interface, as OpenAPI 3.1, from the values that routes come from."""
+"""The OpenAPI 3.1 description of routes."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
@@ -12,8 +11,7 @@ from pydantic import TypeAdapter
 
 from clew import __version__
 from clew.server.endpoints import FORM, JSON
-from clew.server.noted import GENERATION_HEADER, MOST_NUMBER
-from clew.server.rest import ENDPOINTS, PREFIX
+from clew.wire.names import COOKIE, GENERATION_HEADER, MOST_NUMBER, PREFIX
 
 if TYPE_CHECKING:
     from clew.server.endpoints import RestEndpoint
@@ -27,7 +25,7 @@ _REFUSALS: Mapping[int, str] = {
     401: "No key came, or none that is known: `unauthorized`",
     402: "The budget leaves no room for it: `budget_spent`",
     403: "The key may not do it: `forbidden`",
-    404: "What the path or the body names is not there, or not for this key: `not_found`",
+    404: "What the path or the body names is not there, or not for this key: `no_such_resource`",
     409: "What is there is in the way: `already_exists`, `index_locked`, `index_changed` or others",
     412: f"The index has not come to the generation of {GENERATION_HEADER}: `generation_missing`",
     413: "It is longer than the server takes: `too_large`",
@@ -53,23 +51,13 @@ _REFUSED: Schema = {
 }
 
 
-def described(base: str) -> Schema:
-    """Return the description of the routes that a server has at an address."""
-    return {**_description(), "servers": [{"url": base}]}
-
-
-@cache
-def _description() -> Schema:
-    return description(ENDPOINTS)
-
-
-def description(endpoints: Sequence[RestEndpoint]) -> Schema:
-    """Return the description of some routes, wherever they are served."""
+def describe_endpoints(endpoints: Sequence[RestEndpoint]) -> Schema:
+    """Describe some routes as OpenAPI, without an address."""
     schemas: Schema = {"Refused": _REFUSED}
     paths: dict[str, Schema] = {}
     for each in endpoints:
         path = _PART.sub(r"{\1}", f"{PREFIX}{each.path}")
-        paths.setdefault(path, {})[each.method.lower()] = _operation(each, schemas)
+        paths.setdefault(path, {})[each.method.lower()] = _describe_operation(each, schemas)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -82,48 +70,49 @@ def description(endpoints: Sequence[RestEndpoint]) -> Schema:
         "components": {
             "schemas": dict(sorted(schemas.items())),
             "responses": {
-                str(status): _refusal(why, waits=status in _WAITS)
+                str(status): _describe_refusal(why, waits=status in _WAITS)
                 for status, why in _REFUSALS.items()
             },
             "securitySchemes": {
                 "key": {"type": "http", "scheme": "bearer"},
-                "session": {"type": "apiKey", "in": "cookie", "name": "clew_session"},
+                "session": {"type": "apiKey", "in": "cookie", "name": COOKIE},
             },
         },
     }
 
 
-def _operation(endpoint: RestEndpoint, schemas: Schema) -> Schema:
+def _describe_operation(endpoint: RestEndpoint, schemas: Schema) -> Schema:
     name = endpoint.call.__name__
     told: Schema = {
         "operationId": f"{endpoint.group}_{name}",
         "summary": endpoint.summary,
         "tags": [endpoint.group],
-        "parameters": list(_parameters(endpoint)),
+        "parameters": list(_list_parameters(endpoint)),
         "responses": {
-            str(status): _reply(endpoint, schemas, status) for status in _statuses(endpoint)
+            str(status): _describe_reply(endpoint, schemas, status)
+            for status in _list_statuses(endpoint)
         }
         | {
             str(status): {"$ref": f"#/components/responses/{status}"}
-            for status in sorted(_refusals(endpoint))
+            for status in sorted(_list_refusals(endpoint))
         }
-        | {"default": _refusal("Why it was not done")},
+        | {"default": _describe_refusal("Why it was not done")},
         # A server on this machine alone, without any key, asks for none.
         "security": [{"key": []}, {"session": []}, {}] if endpoint.scope else [{}],
     }
     if endpoint.scope:
         told["description"] = f"Needs a key of the scope '{endpoint.scope}', where keys are needed."
     if endpoint.body is not None:
-        content = _json(_schema(endpoint.body, schemas, "validation"))
+        content = _wrap_json(_make_schema(endpoint.body, schemas, "validation"))
         if endpoint.upload:
-            content[FORM] = _form(endpoint, schemas)
+            content[FORM] = _describe_form(endpoint, schemas)
         told["requestBody"] = {"required": True, "content": content}
     if endpoint.bytes_of:
         told["requestBody"] = {"required": True, "content": {endpoint.bytes_of: {}}}
     return told
 
 
-def _form(endpoint: RestEndpoint, schemas: Schema) -> Schema:
+def _describe_form(endpoint: RestEndpoint, schemas: Schema) -> Schema:
     """Return the description of a form: files, and options as JSON."""
     files = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}
     most = 1 if endpoint.upload_one else None
@@ -137,7 +126,7 @@ def _form(endpoint: RestEndpoint, schemas: Schema) -> Schema:
                     "minItems": 1,
                     **({} if most is None else {"maxItems": most}),
                 },
-                "options": _schema(endpoint.form, schemas, "validation"),
+                "options": _make_schema(endpoint.form, schemas, "validation"),
             },
             "required": [endpoint.upload],
             "additionalProperties": False,
@@ -146,8 +135,8 @@ def _form(endpoint: RestEndpoint, schemas: Schema) -> Schema:
     }
 
 
-def _refusals(endpoint: RestEndpoint) -> Iterator[int]:
-    """Yield the statuses by which a route refuses what it is asked for."""
+def _list_refusals(endpoint: RestEndpoint) -> Iterator[int]:
+    """Yield the error statuses of a route."""
     yield from (400, 503)
     if endpoint.scope:
         yield from (401, 403, 429)
@@ -161,10 +150,10 @@ def _refusals(endpoint: RestEndpoint) -> Iterator[int]:
         yield from (402, 502)
 
 
-def _refusal(why: str, *, waits: bool = False) -> Schema:
+def _describe_refusal(why: str, *, waits: bool = False) -> Schema:
     found: Schema = {
         "description": why,
-        "content": _json({"$ref": _REF.format(model="Refused")}),
+        "content": _wrap_json({"$ref": _REF.format(model="Refused")}),
     }
     if waits:
         about = "seconds until another attempt"
@@ -172,7 +161,7 @@ def _refusal(why: str, *, waits: bool = False) -> Schema:
     return found
 
 
-def _parameters(endpoint: RestEndpoint) -> Iterator[Schema]:
+def _list_parameters(endpoint: RestEndpoint) -> Iterator[Schema]:
     for name, _ in _PART.findall(endpoint.path):
         yield {
             "name": name,
@@ -202,13 +191,13 @@ def _parameters(endpoint: RestEndpoint) -> Iterator[Schema]:
         yield {"name": name, "in": "header", "description": about, "schema": number}
 
 
-def _statuses(endpoint: RestEndpoint) -> tuple[int, ...]:
-    """Return what a reply that is no refusal has: a job that was waited for has another status."""
+def _list_statuses(endpoint: RestEndpoint) -> tuple[int, ...]:
+    """List the success statuses of a route; a job that was waited for has another one."""
     is_waited_for = "wait" in endpoint.query.model_fields
     return (endpoint.status, *([int(HTTPStatus.OK)] if is_waited_for else []))
 
 
-def _reply(endpoint: RestEndpoint, schemas: Schema, status: int) -> Schema:
+def _describe_reply(endpoint: RestEndpoint, schemas: Schema, status: int) -> Schema:
     phrase = HTTPStatus(status).phrase
     if status == HTTPStatus.NO_CONTENT:
         return {"description": phrase}
@@ -220,13 +209,13 @@ def _reply(endpoint: RestEndpoint, schemas: Schema, status: int) -> Schema:
     content: Schema = {}
     if endpoint.reply is not None or not endpoint.events:
         kind = dict[str, Any] if endpoint.reply is None else endpoint.reply
-        content = _json(_schema(kind, schemas, "serialization"))
+        content = _wrap_json(_make_schema(kind, schemas, "serialization"))
     if endpoint.events:
-        content["text/event-stream"] = {"schema": _events(endpoint, schemas)}
+        content["text/event-stream"] = {"schema": _describe_events(endpoint, schemas)}
     return {"description": phrase, "content": content}
 
 
-def _events(endpoint: RestEndpoint, schemas: Schema) -> Schema:
+def _describe_events(endpoint: RestEndpoint, schemas: Schema) -> Schema:
     """Return the schema of each event of a stream: its name, and JSON as its data."""
     return {
         "description": "each event of the stream, of which `data` is JSON",
@@ -239,7 +228,7 @@ def _events(endpoint: RestEndpoint, schemas: Schema) -> Schema:
                     "data": {
                         "type": "string",
                         "contentMediaType": JSON,
-                        "contentSchema": _schema(kind, schemas, "serialization"),
+                        "contentSchema": _make_schema(kind, schemas, "serialization"),
                     },
                 },
                 "required": ["event", "data"],
@@ -249,22 +238,22 @@ def _events(endpoint: RestEndpoint, schemas: Schema) -> Schema:
     }
 
 
-def _json(schema: Schema) -> dict[str, Schema]:
+def _wrap_json(schema: Schema) -> dict[str, Schema]:
     return {JSON: {"schema": schema}}
 
 
-def _schema(kind: Any, schemas: Schema, mode: Any) -> Schema:  # noqa: ANN401 -- any type, and pydantic's literal
+def _make_schema(kind: Any, schemas: Schema, mode: Any) -> Schema:  # noqa: ANN401 -- any type, and pydantic's literal
     """Return the schema of a type; those of the types in it go to `schemas`."""
     found = TypeAdapter(kind).json_schema(mode=mode, ref_template=_REF)
     for name, one in found.pop("$defs", {}).items():
-        _put(schemas, name, one)
+        _keep_schema(schemas, name, one)
     if not {"properties", "oneOf"} & set(found):
         return found
     name = "_".join(each.__name__ for each in (get_origin(kind) or kind, *get_args(kind)))
-    _put(schemas, name, found)
+    _keep_schema(schemas, name, found)
     return {"$ref": _REF.format(model=name)}
 
 
-def _put(schemas: Schema, name: str, schema: Mapping[str, Any]) -> None:
-    """Keep a schema under its name, of which there is one: a test sees to that."""
+def _keep_schema(schemas: Schema, name: str, schema: Mapping[str, Any]) -> None:
+    """Add a schema under its name; a test checks that names are unique."""
     assert schemas.setdefault(name, schema) == schema, name  # noqa: S101 -- names are unique

@@ -1,4 +1,4 @@
-"""Listen, serve, and stop gracefully."""
+"""Run the server: listen, serve, and stop gracefully."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import uvicorn
 
 from clew.errors import InputError
 from clew.server.app import application
-from clew.server.books import Books
-from clew.server.connections import protocol
+from clew.server.connections import make_protocol
+from clew.server.database import ServerDatabase
 from clew.server.indexes import Indexes
 from clew.server.keys import Keys
 from clew.server.logs import RUN
@@ -23,10 +23,10 @@ from clew.server.logs import configure as log_to_stderr
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-    from clew.server.hub import Hub
     from clew.server.settings import ServerSettings
+    from clew.server.state import ServerState
 
-__all__ = ["RUN", "check_open", "config_of", "log_to_stderr", "serve"]
+__all__ = ["RUN", "check_open", "log_to_stderr", "make_config", "serve"]
 
 _GRACE_S = 30  # for what is under way when the server is asked to stop
 _HEADER_BYTES = 65_536
@@ -34,27 +34,27 @@ _WAITING = 512  # connections that the system holds before they are taken
 
 
 def serve(settings: ServerSettings, on_ready: Callable[[str, Sequence[str]], None]) -> None:
-    """Serve until the process is asked to stop; `on_ready` is told the address and the indexes.
+    """Serve until the process is asked to stop; `on_ready` gets the address and the indexes.
 
     Raises InputError for an address that cannot be had, and as `check_open` does.
     """
     check_open(settings)
-    listening = _bound(settings.host, settings.port)
+    listening = _bind(settings.host, settings.port)
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = f"http://{host}:{listening.getsockname()[1]}"
     app = application(settings)
-    server = _Server(config_of(app, settings), app, lambda names: on_ready(address, names))
-    with listening, _ended_by_signals():
+    server = _Server(make_config(app, settings), app, lambda names: on_ready(address, names))
+    with listening, _end_by_signals():
         server.run(sockets=[listening])
     if not server.started:
         raise InputError("the server could not start: see the log")
 
 
-def config_of(app: Starlette, settings: ServerSettings) -> uvicorn.Config:
-    """Return how an application is served."""
+def make_config(app: Starlette, settings: ServerSettings) -> uvicorn.Config:
+    """Return uvicorn's configuration of a server."""
     return uvicorn.Config(
         app,
-        http=protocol(settings),
+        http=make_protocol(settings),
         ws="none",
         log_config=None,
         access_log=False,
@@ -80,14 +80,14 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            hub: Hub = self._app.state.hub
-            self._on_ready(list(hub.indexes.folders()))
+            server: ServerState = self._app.state.server
+            self._on_ready(list(server.indexes.list_folders()))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if self.started:
-            hub: Hub = self._app.state.hub
-            hub.stopping.set()
-            hub.jobs.begin_none()
+            server: ServerState = self._app.state.server
+            server.stopping.set()
+            server.jobs.stop_starting()
             RUN.info("Clew stops: what is under way has %d seconds to end", _GRACE_S)
         await super().shutdown(sockets)
         if self.started:
@@ -95,8 +95,8 @@ class _Server(uvicorn.Server):
 
 
 @contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Let the process end with status 0 when it was asked to stop and has.
+def _end_by_signals() -> Iterator[None]:
+    """Let the process end with status 0 after SIGTERM.
 
     Uvicorn sends itself the signal again when it is done.
     """
@@ -115,20 +115,20 @@ def check_open(settings: ServerSettings) -> None:
 
     Also raises StoreError for a home that cannot be used, and NotAnIndex for a folder without one.
     """
-    books = Books(settings.home)
+    database = ServerDatabase(settings.home)
     try:
-        Indexes(settings, books).check()
+        Indexes(settings, database).check()
         is_reached = not settings.is_local or settings.hosts or settings.proxies
-        if is_reached and not Keys(books).any():
+        if is_reached and not Keys(database).has_keys():
             raise InputError(
                 f"others may reach {settings.host}, and no key was made: make one first, with"
                 f" 'clew keys add NAME'"
             )
     finally:
-        books.close()
+        database.close()
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _bind(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Named, or asyncio takes the connections for no TCP and holds the end of each reply back.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

@@ -1,4 +1,4 @@
-"""An index as one caller sees it: the one way by which routes come to documents.
+"""An index as one caller sees it; every route goes through this class.
 
 A key may be bound to a filter. Then every function here works on the documents that fulfil it, as
 if the index held no others, and there is no function that gives the whole index. Where documents
@@ -18,8 +18,7 @@ import numpy as np
 from clew.asking.pipeline import Listeners
 from clew.errors import InputError
 from clew.filters import Filter, match, to_filter
-from clew.server import drawn, files, noted, tracing, views
-from clew.server.errors import Refusal, forbidden, not_found
+from clew.server import drawing, files, request_records, snapshot_views, tracing
 from clew.shards import wire
 from clew.shards.exchange import Request
 from clew.shards.shard import Moved, replied
@@ -31,33 +30,35 @@ from clew.views.describe import (
     describe_row,
     without_sources,
 )
+from clew.wire.graphs import DrawnIndex
+from clew.wire.indexes import DocumentLine, DocumentView, EntityLine, EntityView, IndexView, Listed
+from clew.wire.refusals import Refusal, forbidden, no_such_resource
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
     from clew.api import Index
-    from clew.asking.classify import Classified
     from clew.asking.question import Question
-    from clew.index.plan import Plan
     from clew.models.budget import Budget
     from clew.models.ledger import Cost
     from clew.server.callers import Caller
     from clew.shards import Shards
-    from clew.types import Answer, Document, Evidence, Scalar, Snapshot
+    from clew.snapshot import Snapshot
+    from clew.types import Answer, Classified, Document, Evidence, Plan, Scalar
 
 _SOURCE = "source"
 _NOBODY = Listeners()
 
 
 @dataclass(slots=True)
-class _Asked:
+class _MethodUsed:
     method: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ScopedIndex:
-    """One index, one caller, one request."""
+    """An index for one caller and one request."""
 
     name: str
     opened: Index  # of which routes take nothing that is not asked for through this class
@@ -67,8 +68,8 @@ class ScopedIndex:
 
     @property
     def index(self) -> Index:
-        """The index, at the generation that the request asks for, or a later one."""
-        request = noted.current()
+        """The index, at the generation that the request names or a later one."""
+        request = request_records.find_record()
         if request is not None:
             if request.least:
                 _catch_up(self.opened, request.least)
@@ -76,12 +77,12 @@ class ScopedIndex:
         return self.opened
 
     @property
-    def asked(self) -> Index | Shards:
-        """What questions are asked of: the index."""
+    def askable(self) -> Index | Shards:
+        """The index, to search and ask."""
         return self.index
 
     def check(self, scope: str) -> None:
-        """Raise a refusal where the caller lacks a scope."""
+        """Raise Refusal 403 where the caller lacks a scope."""
         self.caller.check(scope)
 
     @property
@@ -90,26 +91,26 @@ class ScopedIndex:
         return bool(self.caller.where)
 
     def check_whole(self, what: str) -> None:
-        """Raise a refusal where the caller sees some documents only: `what` tells of all."""
+        """Raise Refusal 403 where the caller sees only some documents of the index."""
         if self.is_bound:
             raise forbidden(f"{what} of the whole index, of which your key sees a part")
 
     # -- what may be seen ---------------------------------------------------------------------
 
-    def where(self, asked: str | Filter | None = None) -> Filter | None:
-        """Return the filter of a request and the caller's own, both of which must hold.
+    def narrow_filter(self, asked: str | Filter | None = None) -> Filter | None:
+        """Combine the filter of a request with the caller's own.
 
         What is asked for is tried on the caller's documents first, so that no error tells of
         fields or values of others.
         """
-        own, wanted = to_filter(self.caller.where), self._wanted(asked)
+        own, wanted = to_filter(self.caller.where), self._read_filter(asked)
         if wanted is None or own is None:
             return own if wanted is None else wanted
         if not len(match.find_rows(self.snapshot(), wanted)):
             raise InputError(f"no document fulfils the filter {str(wanted)!r:.200}")
         return own & wanted
 
-    def _wanted(self, asked: str | Filter | None) -> Filter | None:
+    def _read_filter(self, asked: str | Filter | None) -> Filter | None:
         """Return the filter of a request, with its fields as the caller's documents call them."""
         wanted = to_filter(asked)
         if wanted is None:
@@ -119,7 +120,7 @@ class ScopedIndex:
         return wanted
 
     def check_fields(self, names: Collection[str]) -> None:
-        """Raise InputError for a field by which the caller may not filter: it tells of paths."""
+        """Raise InputError for `source`, a path, where the caller is no admin."""
         if _SOURCE in names and not self.caller.may("admin"):
             raise InputError("a filter by source needs a key of the scope 'admin': take the id")
 
@@ -133,13 +134,13 @@ class ScopedIndex:
                 return self.index.snapshot(own)
             except InputError:
                 # The sentence would name the filter, which is not the caller's to know.
-                raise not_found("this index has no document that your key may see") from None
-        with self._steady():
-            return self.index.snapshot(self.where(asked))
+                raise no_such_resource("this index has no document that your key may see") from None
+        with self._refuse_if_changed():
+            return self.index.snapshot(self.narrow_filter(asked))
 
     @contextmanager
-    def _steady(self) -> Iterator[None]:
-        """Tell nothing of an error that came of a write meanwhile: it may name other documents."""
+    def _refuse_if_changed(self) -> Iterator[None]:
+        """Refuse with 409 where an error came of a write during the block: it may leak."""
         before = self.snapshot() if self.is_bound else None
         try:
             yield
@@ -154,76 +155,76 @@ class ScopedIndex:
         """Raise a refusal or InputError for a filter by which nothing may be asked."""
         self.snapshot(asked)
 
-    def fulfil(self, wanted: Filter) -> bool:
+    def has_match(self, wanted: Filter) -> bool:
         """Say whether a document that the caller sees fulfils a filter."""
         return bool(len(match.find_rows(self.snapshot(), wanted)))
 
-    def sizes(self) -> tuple[int, int]:
+    def count_documents(self) -> tuple[int, int]:
         """Return how many documents the caller sees, and how many chunks."""
         seen = self.snapshot()
         return len(seen.document_layer), len(seen.layer("chunk"))
 
-    def text_of(self, document_id: str) -> Document | None:
-        """Return a document, None where the caller sees none of that id."""
-        return _document_in(self.holding(document_id), document_id)
+    def find_document(self, document_id: str) -> Document | None:
+        """Return a document, or None where the caller sees none of that id."""
+        return files.find_document(self.find_snapshot(document_id), document_id)
 
     # -- questions ----------------------------------------------------------------------------
 
     def search(self, question: Question) -> Evidence:
         """Do as `Index.search` does."""
-        with self._asked("search") as asked, self._steady():
-            found = self.asked.search(self._narrow(question))
+        with self._record_question("search") as asked, self._refuse_if_changed():
+            found = self.askable.search(self._narrow(question))
             asked.method = found.method
-        return self._own(found, question.where)
+        return self._hide_server(found, question.where)
 
     def ask(self, question: Question, listeners: Listeners = _NOBODY) -> Answer:
         """Do as `Index.ask` does."""
 
         def tell(found: Evidence) -> None:
             if listeners.on_evidence is not None:
-                listeners.on_evidence(self._own(found, question.where))
+                listeners.on_evidence(self._hide_server(found, question.where))
 
-        with self._asked("ask") as asked, self._steady():
-            found = self.asked.ask(
+        with self._record_question("ask") as asked, self._refuse_if_changed():
+            found = self.askable.ask(
                 self._narrow(question),
                 on_evidence=tell,
                 on_text=listeners.on_text,
                 on_citation=listeners.on_citation,
             )
             asked.method = found.evidence.method
-        found = replace(found, evidence=self._own(found.evidence, question.where))
+        found = replace(found, evidence=self._hide_server(found.evidence, question.where))
         if self.caller.may("admin"):
             return found
-        passages = _without_sources(found.context.passages)
+        passages = _hide_sources(found.context.passages)
         return replace(
             found,
             context=replace(found.context, passages=passages),
-            citations=_without_sources(found.citations),
+            citations=_hide_sources(found.citations),
         )
 
     def _narrow(self, question: Question) -> Question:
         """Return a question of the documents that the caller sees, within the caller's budget."""
-        return replace(question, where=self.where(question.where), budget=self.budget)
+        return replace(question, where=self.narrow_filter(question.where), budget=self.budget)
 
     def classify(self, question: Question, *, label: str, name_weight: float | None) -> Classified:
         """Do as `Index.classify` does."""
-        with self._asked("classify") as asked, self._steady():
+        with self._record_question("classify") as asked, self._refuse_if_changed():
             found = self.index.classify(
                 self._narrow(question), label=label, name_weight=name_weight
             )
             asked.method = found.evidence.method
-        return replace(found, evidence=self._own(found.evidence, question.where))
+        return replace(found, evidence=self._hide_server(found.evidence, question.where))
 
     @contextmanager
-    def _asked(self, kind: str) -> Iterator[_Asked]:
-        """Count the block as a question of the index, once it has an answer."""
-        asked, began = _Asked(), time.perf_counter()
-        with tracing.span(kind, {"clew.index": self.name}) as span:
+    def _record_question(self, kind: str) -> Iterator[_MethodUsed]:
+        """Record the block as a question, in a span and for the metrics."""
+        asked, began = _MethodUsed(), time.perf_counter()
+        with tracing.open_span(kind, {"clew.index": self.name}) as span:
             yield asked
             span.set_attribute("clew.method", asked.method)
-        noted.of_question(self.name, kind, asked.method, time.perf_counter() - began)
+        request_records.record_question(self.name, kind, asked.method, time.perf_counter() - began)
 
-    def _own(self, found: Evidence, where: str | Filter | None) -> Evidence:
+    def _hide_server(self, found: Evidence, where: str | Filter | None) -> Evidence:
         """Return evidence without what is not the caller's to know.
 
         It names the filter of the request, not the caller's own, and no paths of the server.
@@ -231,8 +232,8 @@ class ScopedIndex:
         if self.is_bound:
             found = replace(found, where=str(where or ""))
         if not self.caller.may("admin"):
-            paths = (replace(each, steps=_without_sources(each.steps)) for each in found.paths)
-            hits = _without_sources(found.hits)
+            paths = (replace(each, steps=_hide_sources(each.steps)) for each in found.paths)
+            hits = _hide_sources(found.hits)
             found = replace(found, hits=hits, paths=tuple(paths))
         return found
 
@@ -248,22 +249,22 @@ class ScopedIndex:
 
     def documents(
         self, *, pattern: str = "", where: str = "", sort: str = "", offset: int, limit: int
-    ) -> views.Listed[views.DocumentLine]:
+    ) -> Listed[DocumentLine]:
         """Return some of the documents, which are few or none where nothing fits."""
-        seen, wanted = self.snapshot(), self._wanted(where)
+        seen, wanted = self.snapshot(), self._read_filter(where)
         every = np.arange(len(seen.document_layer))
         rows = every if wanted is None else match.find_rows(seen, wanted)
-        chosen = views.documents(seen, rows, pattern=pattern, sort=sort)
-        lines = views.document_lines(seen, chosen[offset : offset + limit])
-        return views.Listed(items=lines, total=len(chosen))
+        chosen = snapshot_views.select_documents(seen, rows, pattern=pattern, sort=sort)
+        lines = snapshot_views.view_document_lines(seen, chosen[offset : offset + limit])
+        return Listed(items=lines, total=len(chosen))
 
-    def holding(self, document_id: str) -> Snapshot:  # noqa: ARG002 -- of shards it matters
+    def find_snapshot(self, document_id: str) -> Snapshot:  # noqa: ARG002 -- of shards it matters
         """Return the snapshot in which a document is, if the caller sees it."""
         return self.snapshot()
 
-    def document(self, document_id: str) -> views.DocumentView:
+    def document(self, document_id: str) -> DocumentView:
         """Return a document. Raises a refusal, 404, where there is none."""
-        found = views.document(self.holding(document_id), document_id)
+        found = snapshot_views.view_document(self.find_snapshot(document_id), document_id)
         return found if self.caller.may("admin") else replace(found, source=found.id)
 
     def row(self, name: str) -> dict[str, Any]:
@@ -271,7 +272,7 @@ class ScopedIndex:
         try:
             found = describe_row(self.snapshot(), name)
         except InputError:
-            raise not_found(f"this index has nothing called {name!r:.200}") from None
+            raise no_such_resource(f"this index has nothing called {name!r:.200}") from None
         return found if self.caller.may("admin") else without_sources(found)
 
     def remove(self, document_id: str, uploads: Path) -> files.Removal:
@@ -282,28 +283,28 @@ class ScopedIndex:
         """
         self.check("write")
         if self.snapshot().layer("document").rows([document_id]) == [-1]:
-            raise views.no_document(document_id)
+            raise snapshot_views.make_missing_document(document_id)
         with self.writer() as index:
-            removal = files.removal_of(index.snapshot(), uploads, [document_id])
-            files.remove(index, uploads, removal)
+            removal = files.plan_removal(index.snapshot(), uploads, [document_id])
+            files.remove_documents(index, uploads, removal)
         return removal
 
     # -- the graph ----------------------------------------------------------------------------
 
-    def graph(self, limit: int) -> drawn.DrawnIndex:
+    def graph(self, limit: int) -> DrawnIndex:
         """Return the graph of the entities of most texts."""
-        return drawn.index_graph(self.snapshot(), limit)
+        return drawing.draw_index(self.snapshot(), limit)
 
-    def entities(self, find: str, *, offset: int, limit: int) -> views.Listed[views.EntityLine]:
+    def entities(self, find: str, *, offset: int, limit: int) -> Listed[EntityLine]:
         """Return some of the entities that are found, those of most texts first."""
         seen = self.snapshot()
-        rows = views.find_entities(seen, find)
-        lines = views.entity_lines(seen, rows[offset : offset + limit])
-        return views.Listed(items=lines, total=len(rows))
+        rows = snapshot_views.find_entities(seen, find)
+        lines = snapshot_views.view_entity_lines(seen, rows[offset : offset + limit])
+        return Listed(items=lines, total=len(rows))
 
-    def entity(self, name: str, *, offset: int, limit: int) -> views.EntityView:
+    def entity(self, name: str, *, offset: int, limit: int) -> EntityView:
         """Return an entity with some of its texts. Raises a refusal, 404, where there is none."""
-        return views.entity(self.snapshot(), name, offset=offset, limit=limit)
+        return snapshot_views.view_entity(self.snapshot(), name, offset=offset, limit=limit)
 
     def aliases(self) -> dict[str, Any]:
         """Return which names stand for others, and which may, as `Index.aliases` has them.
@@ -322,7 +323,7 @@ class ScopedIndex:
         """
         self.check("write")
         for each in (name, into):
-            views.entity_row(self.snapshot(), each)
+            snapshot_views.find_entity(self.snapshot(), each)
         with self.writer() as index:
             index.merge(name, into)
 
@@ -333,23 +334,23 @@ class ScopedIndex:
         """
         self.check("write")
         if name_key(name) not in self.index.aliases()["merged"]:
-            raise not_found(f"{name!r:.200} stands for no other entity")
+            raise no_such_resource(f"{name!r:.200} stands for no other entity")
         with self.writer() as index:
             index.unmerge(name)
 
     # -- the index ----------------------------------------------------------------------------
 
-    def describe(self) -> views.IndexView:
-        """Return what the index holds; how big it is and what it cost, to who sees all of it."""
+    def describe(self) -> IndexView:
+        """Describe the index; size and cost only to callers who see all of it."""
         seen = self.snapshot()
-        found = views.IndexView(
+        found = IndexView(
             name=self.name,
             n_documents=len(seen.layer("document")),
             n_chunks=len(seen.layer("chunk")),
             layers=describe_layers(seen),
             links=describe_links(seen),
             recipe=self._recipe(seen.recipe),
-            fields=views.fields_of(seen),
+            fields=snapshot_views.view_fields(seen),
         )
         if self.is_bound:
             return found
@@ -365,7 +366,7 @@ class ScopedIndex:
         )
 
     def _recipe(self, recipe: Mapping[str, Scalar]) -> dict[str, Scalar]:
-        """Return what the index was built with: who is no admin is not told where models are."""
+        """Return the recipe; addresses of models only to admins."""
         if self.caller.may("admin"):
             return dict(recipe)
         return {
@@ -403,19 +404,14 @@ class ScopedIndex:
         return self.index.costs()
 
 
-def _document_in(seen: Snapshot, document_id: str) -> Document | None:
-    [row] = seen.document_layer.rows([document_id])
-    return None if row < 0 else seen.documents([row])[0]
-
-
-def _without_sources(found: Iterable[Any]) -> tuple[Any, ...]:
-    """Return hits, steps, passages or citations with ids in place of paths of the server."""
+def _hide_sources(found: Iterable[Any]) -> tuple[Any, ...]:
+    """Replace the paths of hits, steps, passages or citations by document ids."""
     return tuple(replace(each, source=each.document_id) for each in found)
 
 
 def _catch_up(index: Index, least: str) -> None:
-    """Let an index be read at a generation at least. Raises a refusal, 400 or 412."""
-    generation = noted.generation_of(least)
+    """Update an index to a generation, or a later one. Raises Refusal 400 or 412."""
+    generation = request_records.parse_generation(least)
     try:
         index.catch_up(generation)
     except InputError as error:

@@ -1,4 +1,4 @@
-"""An index in shards as one caller sees it: it is searched and asked as one.
+"""An index in shards as one caller sees it.
 
 What looks at a whole index, or writes to it, is done on one of the shards instead.
 """
@@ -12,21 +12,22 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from clew.errors import InputError
 from clew.filters import to_filter
 from clew.filters.match import collect_fields
-from clew.server.errors import Refusal
 from clew.server.scoped import ScopedIndex
-from clew.server.views import IndexView, no_document
+from clew.server.snapshot_views import make_missing_document
+from clew.wire.indexes import IndexView
+from clew.wire.refusals import Refusal
 
 if TYPE_CHECKING:
     from clew.filters import Filter
     from clew.shards import Shards
-    from clew.types import Snapshot
+    from clew.snapshot import Snapshot
 
 
-def in_shards(name: str) -> Refusal:
+def make_shards_refusal(name: str) -> Refusal:
     """Return the refusal for what an index in shards does not do."""
     return Refusal(
         HTTPStatus.NOT_IMPLEMENTED,
-        "in_shards",
+        "make_shards_refusal",
         f"the index {name!r} is in shards, which are searched and asked as one: serve one of them"
         f" for anything else",
     )
@@ -34,28 +35,28 @@ def in_shards(name: str) -> Refusal:
 
 @dataclass(frozen=True, slots=True)
 class ScopedShards(ScopedIndex):
-    """Shards, one caller, one request. A key that is bound to a filter cannot ask them."""
+    """Shards for one caller and one request; a key with a filter cannot ask them."""
 
     opened: Any  # the shards
 
     @property
     def index(self) -> NoReturn:
-        raise in_shards(self.name)
+        raise make_shards_refusal(self.name)
 
     @property
-    def asked(self) -> Shards:
-        """What questions are asked of: all shards."""
+    def askable(self) -> Shards:
+        """All shards, to search and ask."""
         shards: Shards = self.opened
         return shards
 
     def snapshot(self, asked: str | Filter | None = None) -> NoReturn:  # noqa: ARG002
         """Raise a refusal: there is no snapshot of all shards."""
-        raise in_shards(self.name)
+        raise make_shards_refusal(self.name)
 
-    def where(self, asked: str | Filter | None = None) -> Filter | None:
+    def narrow_filter(self, asked: str | Filter | None = None) -> Filter | None:
         """Return the filter of a request. Raises a refusal for a caller who is bound to one."""
         if self.is_bound:
-            raise in_shards(self.name)
+            raise make_shards_refusal(self.name)
         wanted = to_filter(asked)
         if wanted is not None:
             self.check_fields({each.casefold() for each in collect_fields(wanted)})
@@ -63,39 +64,39 @@ class ScopedShards(ScopedIndex):
 
     def check_where(self, asked: str | None) -> None:
         """Raise a refusal or InputError for a filter by which nothing may be asked."""
-        self.asked.sizes(self.where(asked))
+        self.askable.sizes(self.narrow_filter(asked))
 
-    def fulfil(self, wanted: Filter) -> bool:
+    def has_match(self, wanted: Filter) -> bool:
         """Say whether a document fulfils a filter."""
         try:
-            self.asked.sizes(self.where(wanted))
+            self.askable.sizes(self.narrow_filter(wanted))
         except InputError:
             return False
         return True
 
-    def sizes(self) -> tuple[int, int]:
+    def count_documents(self) -> tuple[int, int]:
         """Return how many documents there are, and how many chunks."""
-        self.where()
-        return self.asked.sizes()
+        self.narrow_filter()
+        return self.askable.sizes()
 
-    def holding(self, document_id: str) -> Snapshot:
+    def find_snapshot(self, document_id: str) -> Snapshot:
         """Return the snapshot of the shard in which a document is. Raises a refusal, 404."""
-        self.where()
-        found = self.asked.holding(document_id)
+        self.narrow_filter()
+        found = self.askable.holding(document_id)
         if found is None:
-            raise no_document(document_id)
+            raise make_missing_document(document_id)
         return found
 
     def describe(self) -> IndexView:
-        """Return what is known of all shards together."""
-        n_documents, n_chunks = self.sizes()
+        """Describe all shards together."""
+        n_documents, n_chunks = self.count_documents()
         return IndexView(
             name=self.name,
             n_documents=n_documents,
             n_chunks=n_chunks,
             layers={},
             links={},
-            recipe=self._recipe(self.asked.recipe),
+            recipe=self._recipe(self.askable.recipe),
             fields=(),
-            folder=str(self.asked.folder) if self.caller.may("admin") else None,
+            folder=str(self.askable.folder) if self.caller.may("admin") else None,
         )

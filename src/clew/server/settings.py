@@ -1,4 +1,4 @@
-"""What a server is told when it starts."""
+"""Settings of a server."""
 
 from __future__ import annotations
 
@@ -87,10 +87,10 @@ def check_name(name: str) -> str:
     return name
 
 
-def name_of(folder: Path) -> str:
-    """Return what an index in a folder is called where nothing else is said.
+def make_name(folder: Path) -> str:
+    """Return the default name of the index in a folder.
 
-    >>> name_of(Path("notes/My Notes.clew"))
+    >>> make_name(Path("notes/My Notes.clew"))
     'my-notes'
     """
     plain = re.sub(r"[^a-z0-9_-]+", "-", folder.resolve().stem.casefold()).strip("-_")

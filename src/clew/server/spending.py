@@ -1,4 +1,4 @@
-"""What keys spent, and budgets of keys that no number of requests, processes or kills exceeds.
+"""Spending of keys, and budgets that hold across requests, processes and kills.
 
 Before a request is sent to a model its worst case is written down under the key, in a transaction
 that looks at all that the key has spent and set aside. What a process had set aside that died
@@ -17,16 +17,16 @@ from clew.errors import BudgetSpent
 from clew.models import Stopped
 from clew.models.budget import Bill, Budget, Held
 from clew.runtime.sqlite import rows
-from clew.server import noted, tracing
-from clew.server.alive import is_alive
+from clew.server import request_records, tracing
+from clew.server.process_locks import is_alive
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
     from clew.runtime.sqlite import Connection
-    from clew.server.alive import Alive
-    from clew.server.books import Books
+    from clew.server.database import ServerDatabase
     from clew.server.keys import Key
+    from clew.server.process_locks import ProcessLock
 
 NOBODY = ""  # the key of requests that need none
 
@@ -38,38 +38,40 @@ _ROUNDED = 1 + 1e-9  # dollars are sums of rounded numbers
 
 
 class KeySpending:
-    """What was billed under the keys of a home, by day, and what is set aside."""
+    """The spending of a home's keys by day, and the amounts set aside."""
 
-    def __init__(self, books: Books, alive: Alive) -> None:
-        self.books = books
+    def __init__(self, database: ServerDatabase, alive: ProcessLock) -> None:
+        self.database = database
         self._alive = alive
 
-    def budget(self, key: Key | None, *, tokens: int | None, usd: float | None) -> KeyBudget:
+    def make_budget(self, key: Key | None, *, tokens: int | None, usd: float | None) -> KeyBudget:
         """Return the budget of one request, with bounds of its own beside those of the key."""
         return KeyBudget(self, key, tokens=tokens, usd=usd)
 
-    def sweep(self) -> None:
-        """Count what dead processes had set aside as spent."""
-        owners = {row[0] for row in self.books.rows("SELECT DISTINCT owner FROM held")}
-        dead = [each for each in owners if not is_alive(self.books.home, each)]
+    def settle_dead(self) -> None:
+        """Book the amounts that dead processes had set aside as spent."""
+        owners = {row[0] for row in self.database.read_rows("SELECT DISTINCT owner FROM held")}
+        dead = [each for each in owners if not is_alive(self.database.home, each)]
         for owner in dead:
             question = "SELECT id, key, day, tokens, usd FROM held WHERE owner = ?"
-            with self.books.writing() as connection:
+            with self.database.writing() as connection:
                 for number, key, day, tokens, usd in rows(connection, question, (owner,)):
                     connection.execute("DELETE FROM held WHERE id = ?", (number,))
-                    _add(connection, key, day, Bill(tokens, usd))
+                    _add_spent(connection, key, day, Bill(tokens, usd))
 
-    def by_day(self, key: str | None = None) -> list[dict[str, Any]]:
-        """Return what was spent, of one key or of all, the newest day first."""
+    def list_by_day(self, key: str | None = None) -> list[dict[str, Any]]:
+        """List the spending of one key, or of all, by day, the newest first."""
         where, values = ("", ()) if key is None else (" WHERE key = ?", (key,))
         question = f"SELECT * FROM spent{where} ORDER BY day DESC, key"  # noqa: S608 -- of ours
         names = ("key", "day", "tokens", "usd", "unpriced_tokens", "requests")
-        return [dict(zip(names, row, strict=True)) for row in self.books.rows(question, values)]
+        return [
+            dict(zip(names, row, strict=True)) for row in self.database.read_rows(question, values)
+        ]
 
-    def total(self, key: str) -> Mapping[str, Any]:
+    def sum_of_key(self, key: str) -> Mapping[str, Any]:
         """Return what a key spent today and in all."""
-        with self.books.writing() as connection:
-            today, whole = _sums(connection, key, _day())
+        with self.database.writing() as connection:
+            today, whole = _sum_spent(connection, key, _find_day())
         return {
             "tokens_today": today.tokens,
             "usd_today": today.usd,
@@ -77,47 +79,47 @@ class KeySpending:
             "usd": whole.usd,
         }
 
-    def totals(self) -> Mapping[str, Bill]:
+    def sum_by_key(self) -> Mapping[str, Bill]:
         """Return what was spent in all, by the ids of keys."""
         question = "SELECT key, sum(tokens), sum(usd), sum(unpriced) FROM spent GROUP BY key"
         return {
             key: Bill(tokens, usd, not unpriced)
-            for key, tokens, usd, unpriced in self.books.rows(question)
+            for key, tokens, usd, unpriced in self.database.read_rows(question)
         }
 
     def set_aside(self, key: Key | None, worst: Bill) -> int | None:
-        """Write a worst case down; return its number, None where others must be waited for.
+        """Set aside a worst case; return its number, or None while others hold the budget.
 
         Raises BudgetSpent where the key has no room for it, whatever others turn out to cost.
         """
-        name, day = NOBODY if key is None else key.id, _day()
-        with self.books.writing() as connection:
+        name, day = NOBODY if key is None else key.id, _find_day()
+        with self.database.writing() as connection:
             if key is not None:
                 if not rows(connection, _IS_VALID, (name,)):
                     raise BudgetSpent(f"the key {key.name!r} was revoked: nothing more is bought")
-                spent = _sums(connection, name, day)
-                if sentence := _lacking(key, spent, worst):
+                spent = _sum_spent(connection, name, day)
+                if sentence := _explain_lack(key, spent, worst):
                     raise BudgetSpent(sentence)
-                waiting = _sums(connection, name, day, held=True)
+                waiting = _sum_spent(connection, name, day, held=True)
                 together = (spent[0] + waiting[0], spent[1] + waiting[1])
-                if _lacking(key, together, worst):
+                if _explain_lack(key, together, worst):
                     return None
             values = (name, day, worst.tokens, worst.usd, self._alive.name)
             [(number,)] = rows(connection, _SET_ASIDE, values)
             return int(number)
 
-    def put(self, number: int, billed: Bill) -> None:
-        """Put what was billed in the place of what was set aside."""
-        with self.books.writing() as connection:
+    def settle(self, number: int, billed: Bill) -> None:
+        """Replace the amount set aside by the amount billed."""
+        with self.database.writing() as connection:
             question = "SELECT key, day FROM held WHERE id = ?"
             for key, day in rows(connection, question, (number,)):
                 connection.execute("DELETE FROM held WHERE id = ?", (number,))
                 if billed != Bill():
-                    _add(connection, key, day, billed)
+                    _add_spent(connection, key, day, billed)
 
 
 class KeyBudget(Budget):
-    """A budget that keeps to what its key may spend, beside bounds of its own."""
+    """A budget bounded by a key, beside bounds of its own."""
 
     def __init__(
         self, spending: KeySpending, key: Key | None, *, tokens: int | None, usd: float | None
@@ -127,8 +129,8 @@ class KeyBudget(Budget):
         self._key = key
         self._numbers: dict[Held, int] = {}
         self._spans: dict[Held, Span] = {}
-        self._noted = noted.current()
-        self._trace = tracing.here()
+        self._noted = request_records.find_record()
+        self._trace = tracing.find_context()
 
     def reserve(self, worst: Bill, stop: threading.Event | None = None) -> Held:
         held = super().reserve(worst, stop)
@@ -137,7 +139,9 @@ class KeyBudget(Budget):
         except BaseException:
             super()._put(held, Bill())
             raise
-        self._spans[held] = tracing.begun("llm", {"clew.worst_tokens": worst.tokens}, self._trace)
+        self._spans[held] = tracing.begin_span(
+            "llm", {"clew.worst_tokens": worst.tokens}, self._trace
+        )
         return held
 
     def _set_aside(self, worst: Bill, stop: threading.Event | None) -> int:
@@ -151,13 +155,13 @@ class KeyBudget(Budget):
                 return number
             if stop is not None and stop.is_set():
                 raise Stopped
-            self._spending.sweep()
+            self._spending.settle_dead()
             time.sleep(_LOOK_S)
 
     def _put(self, held: Held, spent: Bill) -> None:
         number = self._numbers.pop(held, None)
         if number is not None:
-            self._spending.put(number, spent)
+            self._spending.settle(number, spent)
             if self._noted is not None:
                 self._noted.tokens += spent.tokens
         span = self._spans.pop(held, None)
@@ -167,12 +171,14 @@ class KeyBudget(Budget):
         super()._put(held, spent)
 
 
-def _day() -> str:
+def _find_day() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
-def _sums(connection: Connection, key: str, day: str, *, held: bool = False) -> tuple[Bill, Bill]:
-    """Return what a key has spent, or has set aside, on a day and in all."""
+def _sum_spent(
+    connection: Connection, key: str, day: str, *, held: bool = False
+) -> tuple[Bill, Bill]:
+    """Sum what a key has spent, or set aside, on a day and in all."""
     table = "held" if held else "spent"
     question = f"""SELECT coalesce(sum(tokens) FILTER (WHERE day = ?), 0),
         coalesce(sum(usd) FILTER (WHERE day = ?), 0.0), coalesce(sum(tokens), 0),
@@ -181,8 +187,8 @@ def _sums(connection: Connection, key: str, day: str, *, held: bool = False) -> 
     return Bill(int(today), today_usd), Bill(int(whole), whole_usd)
 
 
-def _lacking(key: Key, spent: tuple[Bill, Bill], worst: Bill) -> str:
-    """Return why a key has no room for a worst case, empty where it has."""
+def _explain_lack(key: Key, spent: tuple[Bill, Bill], worst: Bill) -> str:
+    """Explain why a key has no room for a worst case; "" where it has."""
     options, (today, whole) = key.options, spent
     if not worst.priced and (options.usd is not None or options.usd_per_day is not None):
         return (
@@ -204,7 +210,7 @@ def _lacking(key: Key, spent: tuple[Bill, Bill], worst: Bill) -> str:
     return ""
 
 
-def _add(connection: Connection, key: str, day: str, billed: Bill) -> None:
+def _add_spent(connection: Connection, key: str, day: str, billed: Bill) -> None:
     unpriced = 0 if billed.priced else billed.tokens
     connection.execute(
         """INSERT INTO spent VALUES (?, ?, ?, ?, ?, 1) ON CONFLICT (key, day) DO UPDATE SET

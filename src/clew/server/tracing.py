@@ -19,7 +19,7 @@ _NAME = "clew"
 
 
 @contextmanager
-def span(
+def open_span(
     name: str, attributes: Attributes, *, headers: Mapping[str, str] | None = None
 ) -> Iterator[Span]:
     """Run the block in a span. With the headers of a request it is part of the sender's trace."""
@@ -32,11 +32,11 @@ def span(
         yield found
 
 
-def here() -> Context:
-    """Return the place in a trace at which this is called."""
+def find_context() -> Context:
+    """Return the current context of the trace."""
     return trace.set_span_in_context(trace.get_current_span())
 
 
-def begun(name: str, attributes: Attributes, within: Context) -> Span:
-    """Return a span below a place in a trace; who calls this ends it, maybe in another thread."""
+def begin_span(name: str, attributes: Attributes, within: Context) -> Span:
+    """Begin a span in a context; the caller ends it, in any thread."""
     return trace.get_tracer(_NAME).start_span(name, within, trace.SpanKind.CLIENT, dict(attributes))

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.layers.salient_merging import SalientTerms
-    from clew.types import Batch, Scalar, Snapshot
+    from clew.snapshot import Snapshot
+    from clew.snapshot.batch import Batch
+    from clew.types import Scalar
 
     Rows = NDArray[np.int64]
     Hashes = NDArray[np.uint64]
@@ -187,7 +189,7 @@ class Towards:
     entities: Hashes  # (n,), ascending; one may come several times
     directions: NDArray[np.float32]  # (n, d)
     most: int  # units of each
-    titles: bool  # see `clew.types.UnitsSought`
+    titles: bool  # see `clew.snapshot.layers.UnitsSought`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

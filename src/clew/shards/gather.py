@@ -41,7 +41,9 @@ if TYPE_CHECKING:
     from clew.models import Models
     from clew.shards.exchange import Hashes, Reply, Request
     from clew.shards.whole import CorpusTotals
-    from clew.types import Scalar, Snapshot, UnitsSought
+    from clew.snapshot import Snapshot
+    from clew.snapshot.layers import UnitsSought
+    from clew.types import Scalar
 
     Seeker = Callable[[str, Snapshot, Models], UnitsSought]
     Places = NDArray[np.int64]  # of chunks: the place of their shard and their row in one number

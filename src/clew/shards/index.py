@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from clew.shards.gather import Gathered
     from clew.shards.links import Shard
     from clew.shards.writing import Place
-    from clew.types import Scalar, Snapshot
+    from clew.snapshot import Snapshot
+    from clew.types import Scalar
 
 _TRIES = 5  # of a question while shards are written to
 _TOO_FAST = "the shards are written to faster than they can be asked: ask again"

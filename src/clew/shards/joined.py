@@ -14,8 +14,8 @@ from clew.generation.layers import Parts, build_snapshot, resolve_aliases
 from clew.layers.salient_merging import combine_salient_terms
 from clew.layers.statistical import STATISTICAL
 from clew.shards.exchange import entity_numbers
+from clew.snapshot.layers import Totals
 from clew.store import schema
-from clew.types import Totals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from clew.layers.salient_merging import SalientTerms
     from clew.shards.exchange import Counted, Taken
     from clew.shards.whole import CorpusTotals, SharedKeys
-    from clew.types import Document, Scalar, Snapshot
+    from clew.snapshot import Snapshot
+    from clew.types import Document, Scalar
 
 
 @dataclass

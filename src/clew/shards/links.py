@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from clew.api import Index
     from clew.shards.exchange import Reply, Request
-    from clew.types import Snapshot
+    from clew.snapshot import Snapshot
 
 
 class Shard(Protocol):

@@ -16,7 +16,7 @@ from clew.shards.wire import MEDIA_TYPE, MOVED, packed, unpacked
 try:
     import httpx2
 except ImportError as error:
-    raise MissingExtra("httpx2", "openai", "shards behind servers") from error
+    raise MissingExtra("httpx2", "client", "shards behind servers") from error
 
 if TYPE_CHECKING:
     from clew.shards.exchange import Reply, Request

@@ -39,7 +39,7 @@ from clew.shards.exchange import (
     entity_numbers,
     hashes_of,
 )
-from clew.types import Snapshot
+from clew.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
     from clew.api import Index
     from clew.models.sqlite import Keep
+    from clew.snapshot import Snapshot
+    from clew.snapshot.batch import Batch
     from clew.store import Store
-    from clew.types import Batch, Snapshot
 
     Digests = NDArray[np.uint64]
 

@@ -17,7 +17,8 @@ import numpy as np
 from clew.errors import InputError
 from clew.layers.salient_merging import SalientTerms
 from clew.shards import exchange
-from clew.types import Apparatus, Batch, Document, Heading
+from clew.snapshot.batch import Batch
+from clew.types import Apparatus, Document, Heading
 
 MEDIA_TYPE = "application/vnd.clew.shard"
 MOVED = "shard_moved"  # the code of the refusal where a shard was written to meanwhile

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.snapshot import Snapshot
 from clew.text.apparatus import asks_for
-from clew.types import Evidence, Snapshot
+from clew.types import Evidence
 
 if TYPE_CHECKING:
     from clew.types import Hit

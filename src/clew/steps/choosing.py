@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.algo.links import Link
-    from clew.types import Evidence, Hit, Path, Snapshot
+    from clew.snapshot import Snapshot
+    from clew.types import Evidence, Hit, Path
 
 CANDIDATES = 30  # chunks, the first of a ranking, from which a set is chosen
 _SHARES = ChoiceWeights()

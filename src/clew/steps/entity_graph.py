@@ -16,7 +16,9 @@ from clew.algo.links import neighbours, open_column
 from clew.algo.pagerank import Degrees, LocalScores, local_pagerank
 from clew.algo.topk import top_k
 from clew.derived import CachedArrays, Derived
-from clew.types import Path, Snapshot, Step, Totals
+from clew.snapshot import Snapshot
+from clew.snapshot.layers import Totals
+from clew.types import Path, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

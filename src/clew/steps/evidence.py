@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
+from clew.snapshot import Snapshot
 from clew.steps.rankings import Ranking, nearest
 from clew.steps.scores import Query
-from clew.types import Document, Evidence, Hit, Snapshot, Step
+from clew.types import Document, Evidence, Hit, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,10 +12,10 @@ from clew.errors import BudgetSpent, ModelError
 from clew.models import LLM, Models, Prompt, Reply, is_recorded
 from clew.models.waiting import Part, done_without, is_measured, tell
 from clew.prompts import fill_prompt
+from clew.snapshot import Snapshot
 from clew.text.analyze import terms
 from clew.text.keys import name_key
 from clew.text.normalize import entity_key
-from clew.types import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

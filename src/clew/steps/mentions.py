@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from clew.algo.links import Link
     from clew.derived import Arrays, EarlierArrays
-    from clew.types import Snapshot
+    from clew.snapshot import Snapshot
 
 _MOST_UNITS = 10_000  # of an entity, of which all are compared with what is left of the question
 MENTIONED, TITLED = 1, 2  # how a chunk has an entity; in text and title: their sum

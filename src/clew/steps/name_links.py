@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.derived import Arrays, EarlierArrays
-    from clew.types import Snapshot
+    from clew.snapshot import Snapshot
 
 _MOST_LONGER = 5  # names that a shorter one may begin or end; one in more is a common word
 _AT_ONCE = 2**16  # names that are read

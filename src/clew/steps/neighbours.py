@@ -18,7 +18,7 @@ from clew.algo.knn import (
 from clew.algo.links import StoredLink
 from clew.algo.nearest import Choices
 from clew.derived import CachedArrays, Derived
-from clew.types import TRANSPOSED_LINKS, Snapshot
+from clew.snapshot import TRANSPOSED_LINKS, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

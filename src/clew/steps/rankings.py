@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from clew.snapshot import Snapshot
     from clew.steps.scores import Query
-    from clew.types import Snapshot
 
     Scores = NDArray[np.float64]
     Rows = NDArray[np.intp]

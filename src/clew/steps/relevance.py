@@ -10,11 +10,11 @@ import numpy as np
 
 from clew.algo.links import neighbours
 from clew.algo.maxsim import best_matches, weighted_mean
-from clew.models import Models, is_late
+from clew.models import Models, TokenVectors, is_late
 from clew.models.maxsim import blend, unit_rows
+from clew.snapshot import Snapshot
 from clew.steps import totals
 from clew.text.analyze import term_spans, terms
-from clew.types import Snapshot, TokenVectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

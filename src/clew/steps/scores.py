@@ -11,10 +11,10 @@ from clew.algo.bm25 import Lengths, bm25_scores
 from clew.algo.coding import multiply_rows
 from clew.algo.fusion import mean_of_min_max, reciprocal_rank_fusion
 from clew.derived import CachedArrays, Derived
-from clew.models import Models, gives_tokens
+from clew.models import Models, TokenVectors, gives_tokens
+from clew.snapshot import TRANSPOSED_LINKS, Snapshot
 from clew.steps.totals import term_chunks
 from clew.text.analyze import terms
-from clew.types import TRANSPOSED_LINKS, Snapshot, TokenVectors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.derived import Arrays, EarlierArrays
-    from clew.types import Snapshot
+    from clew.snapshot import Snapshot
 
 
 def near_rows(

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from clew.types import Snapshot
+    from clew.snapshot import Snapshot
 
 
 def n_chunks(snapshot: Snapshot) -> int:

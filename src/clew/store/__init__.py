@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from clew.types import Batch, Document, Scalar
+from clew.snapshot.batch import Batch
+from clew.types import Document, Scalar
 
 if TYPE_CHECKING:
     import numpy as np

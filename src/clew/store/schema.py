@@ -15,14 +15,15 @@ import numpy as np
 from clew.algo import coding
 from clew.algo.narrow import narrow, widen
 from clew.runtime.renamed import keep_old_names
+from clew.snapshot.batch import REFERENCES
 from clew.store.segments import let_go
-from clew.types import REFERENCES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from clew.snapshot.batch import Batch
     from clew.store.segments import MappedSegment
-    from clew.types import Batch, Scalar
+    from clew.types import Scalar
 
     Segment = Mapping[str, NDArray[Any]]
 

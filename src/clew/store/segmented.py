@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from clew.errors import DamagedIndex
 from clew.runtime.closing import Closing
+from clew.snapshot.batch import Batch
 from clew.store import schema, segments
 from clew.store.catalogue import Catalogue, Segment
-from clew.types import KINDS, Batch, Document, Scalar
+from clew.types import KINDS, Document, Scalar
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

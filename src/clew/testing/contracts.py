@@ -20,11 +20,8 @@ from clew.models import (
     is_chat,
     is_streaming,
 )
-from clew.types import (
-    Document,
-    Evidence,
-    Snapshot,
-)
+from clew.snapshot import Snapshot
+from clew.types import Document, Evidence
 
 if TYPE_CHECKING:
     from clew.methods import Method

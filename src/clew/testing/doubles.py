@@ -22,6 +22,7 @@ from clew.models import (
     Prompt,
     Reply,
     Stopped,
+    TokenVectors,
     Turn,
     gives_tokens,
 )
@@ -30,9 +31,6 @@ from clew.models.maxsim import MaxSim
 from clew.models.replies import messages
 from clew.models.rules import RuleTagger
 from clew.text.pieces import OnPiece
-from clew.types import (
-    TokenVectors,
-)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -16,12 +16,10 @@ from clew.models import (
     Models,
 )
 from clew.models.extractors.cooccurrence import Cooccurrence
+from clew.snapshot import Snapshot
 from clew.store.embedded import EmbeddedStore
 from clew.text.chunking import Chunking
-from clew.types import (
-    Document,
-    Snapshot,
-)
+from clew.types import Document
 
 if TYPE_CHECKING:
     from clew.store import Store

@@ -18,18 +18,11 @@ from clew.errors import InputError
 from clew.generation import wasted_share
 from clew.index.choose import NOTE, waiting
 from clew.layers.aliases import Proposal, propose_merges
+from clew.snapshot import Snapshot
+from clew.snapshot.layers import TripleLayer
 from clew.text.analyze import fold
 from clew.text.keys import name_key
-from clew.types import (
-    ENTITY_TYPES,
-    GRAPH,
-    IMPORTED,
-    SOURCES,
-    UNITS,
-    Snapshot,
-    TripleLayer,
-    Usage,
-)
+from clew.types import ENTITY_TYPES, GRAPH, IMPORTED, SOURCES, UNITS, Usage
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -39,16 +39,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    from clew.types import (
-        Edge,
-        Evidence,
-        EvidenceGraph,
-        Fact,
-        Hit,
-        Snapshot,
-        Subgraph,
-        TripleLayer,
-    )
+    from clew.snapshot import Snapshot
+    from clew.snapshot.layers import TripleLayer
+    from clew.types import Edge, Evidence, EvidenceGraph, Fact, Hit, Subgraph
 
     Row = Mapping[str, Any]
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.index.building import Workers
-    from clew.types import Extraction, TokenVectors
+    from clew.models import TokenVectors
+    from clew.types import Extraction
 
 _FEW = 32  # texts: fewer are done here before a worker has them
 

@@ -17,9 +17,10 @@ from clew.errors import BudgetSpent
 from clew.methods.agrag.mapping import Mapped, mapped_facts
 from clew.models import Reply
 from clew.models.maxsim import MaxSim
+from clew.snapshot import Snapshot
 from clew.testing import ScriptedLLM, models
 from clew.text import tokens
-from clew.types import GRAPH, IMPORTED, SOURCES, Document, Snapshot
+from clew.types import GRAPH, IMPORTED, SOURCES, Document
 from tests.methods.bubble import comet
 from tests.methods.memory import Rows
 

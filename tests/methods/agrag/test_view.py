@@ -8,7 +8,7 @@ from clew import steps
 from clew.algo.links import StoredLink
 from clew.layers.statistical import StatisticalEntities
 from clew.methods.agrag.view import graph_of, view_of
-from clew.types import Snapshot
+from clew.snapshot import Snapshot
 from tests.methods.memory import Rows
 
 ENTITIES = ("kidney", "kidney cancer", "tumors", "blood vessels", "gas")

@@ -15,9 +15,9 @@ from clew.errors import BudgetSpent
 from clew.methods.bubble.expansion import Grown, Said, grow
 from clew.methods.bubble.view import BubbleView
 from clew.models import Reply
+from clew.snapshot import Snapshot
 from clew.testing import ScriptedLLM, models
 from clew.text import tokens
-from clew.types import Snapshot
 from tests.methods.bubble import comet
 from tests.methods.memory import Pinned, Rows
 

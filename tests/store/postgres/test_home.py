@@ -9,10 +9,10 @@ from starlette.testclient import TestClient
 from clew.errors import InputError
 from clew.models.budget import Bill
 from clew.server import ServerSettings, application
-from clew.server.alive import Alive, is_alive
-from clew.server.books import Books
+from clew.server.database import ServerDatabase
 from clew.server.jobs.queue import JobQueue
 from clew.server.keys import KeyOptions, Keys
+from clew.server.process_locks import ProcessLock, is_alive
 from clew.server.spending import KeySpending
 from clew.store.opening import describe_place, folder_of
 from clew.store.postgres.connection import ConnectionLost
@@ -51,26 +51,26 @@ def ended(client, job_id):
 def test_keys_and_spending_are_shared(homes):
     """A key of one machine opens the other's door, and its budget is one."""
     with ExitStack() as stack:
-        books = [Books(home) for home in homes]
-        alive = [Alive(home) for home in homes]
-        for each in books:
+        database = [ServerDatabase(home) for home in homes]
+        alive = [ProcessLock(home) for home in homes]
+        for each in database:
             stack.callback(each.close)
-        key, text = Keys(books[0]).add("nightly", KeyOptions(tokens=100))
-        assert Keys(books[1]).find(text) == key
-        spending = [KeySpending(*each) for each in zip(books, alive, strict=True)]
+        key, text = Keys(database[0]).add("nightly", KeyOptions(tokens=100))
+        assert Keys(database[1]).find(text) == key
+        spending = [KeySpending(*each) for each in zip(database, alive, strict=True)]
         number = spending[0].set_aside(key, Bill(80, 0.5))
         assert spending[1].set_aside(key, Bill(80, 0.5)) is None  # others must be waited for
-        spending[0].put(number, Bill(10, 0.1))
-        assert spending[1].total(key.id)["tokens"] == 10
+        spending[0].settle(number, Bill(10, 0.1))
+        assert spending[1].sum_of_key(key.id)["tokens"] == 10
         spending[1].set_aside(key, Bill(80, 0.5))
         assert is_alive(homes[0], alive[1].name)
         alive[1].end()
         time.sleep(0.2)
         assert not is_alive(homes[0], alive[1].name)
-        spending[0].sweep()  # what a dead process had set aside counts as spent
-        assert spending[0].total(key.id)["tokens"] == 90
-        Keys(books[1]).revoke("nightly")
-        assert Keys(books[0]).find(text) is None
+        spending[0].settle_dead()  # what a dead process had set aside counts as spent
+        assert spending[0].sum_of_key(key.id)["tokens"] == 90
+        Keys(database[1]).revoke("nightly")
+        assert Keys(database[0]).find(text) is None
         alive[0].end()
 
 
@@ -91,28 +91,28 @@ def test_what_one_server_makes_another_serves(homes):
 def test_jobs_run_where_their_files_are(homes):
     """A machine takes no job of another one, and all are listed by both."""
     with ExitStack() as stack:
-        books = [Books(home) for home in homes]
-        for each in books:
+        database = [ServerDatabase(home) for home in homes]
+        for each in database:
             stack.callback(each.close)
-        queues = [JobQueue(each) for each in books]
+        queues = [JobQueue(each) for each in database]
         given = {"name": "n", "folder": homes[0], "kind": "compact", "key": "", "options": {}}
         for number in "12":
             queues[0].add(number, **given, run={})
         assert queues[1].claim(4, lambda _: None) is None
         assert queues[0].claim(4, lambda _: None).id == "1"
-        assert [job.id for job in queues[0].running()] == ["1"]
-        assert queues[1].running() == []
-        assert [job.id for job in queues[1].listed(None)[0]] == ["2", "1"]
-        assert queues[1].listed([])[1] == 0
+        assert [job.id for job in queues[0].list_running()] == ["1"]
+        assert queues[1].list_running() == []
+        assert [job.id for job in queues[1].list_jobs(None)[0]] == ["2", "1"]
+        assert queues[1].list_jobs([])[1] == 0
         assert queues[1].cancel("2").state == "cancelled"
 
 
 def test_while_postgresql_is_away(homes, monkeypatch):
     """A request gets 503 and one sentence, which tells who is no admin no address."""
     with ExitStack() as stack:
-        books = Books(homes[0])
-        stack.callback(books.close)
-        _, text = Keys(books).add("reader", KeyOptions())
+        database = ServerDatabase(homes[0])
+        stack.callback(database.close)
+        _, text = Keys(database).add("reader", KeyOptions())
         client = stack.enter_context(server(homes[0]))
         headers = {"Authorization": f"Bearer {text}"}
         assert client.get(f"{API}/indexes", headers=headers).status_code == 200
@@ -122,7 +122,7 @@ def test_while_postgresql_is_away(homes, monkeypatch):
                 f"PostgreSQL does not answer at {describe_place(homes[0])} (gone): try again"
             )
 
-        monkeypatch.setattr("clew.server.indexes.Indexes.folders", away)
+        monkeypatch.setattr("clew.server.indexes.Indexes.list_folders", away)
         reply = client.get(f"{API}/indexes/notes", headers=headers)
         assert reply.status_code == 503
         assert reply.json()["error"] == {

@@ -24,8 +24,9 @@ from clew.methods.agrag.evidence import FoundSubgraph, subgraph_evidence
 from clew.methods.agrag.influence import influence_of
 from clew.methods.agrag.mapping import mapped_facts
 from clew.methods.agrag.view import AgragGraph, Contains, Costs, Entities, graph_of, view_of
+from clew.snapshot import Snapshot
 from clew.steps.choosing import CANDIDATES, as_set
-from clew.types import Evidence, Limits, Snapshot
+from clew.types import Evidence, Limits
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator

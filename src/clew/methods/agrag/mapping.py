@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.models import LLM, Models
-    from clew.types import Snapshot
+    from clew.snapshot import Snapshot
 
 _NEAR = 0.4  # from 0 to 1: a fact that scores less is far from the best one
 _SCHEMA = closed_schema({"keep": {"type": "array", "items": {"type": "integer"}}})

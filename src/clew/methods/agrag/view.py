@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.layers.statistical import StatisticalEntities
-    from clew.types import Layer, Snapshot, TripleLayer
+    from clew.snapshot import Snapshot
+    from clew.snapshot.layers import Layer, TripleLayer
 
     Edges = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]
 

@@ -21,8 +21,9 @@ from clew.methods.bubble.evidence import merged_evidence
 from clew.methods.bubble.expansion import Said, grow
 from clew.methods.bubble.merged import FoundCandidates
 from clew.methods.bubble.view import BubbleView, view_of
+from clew.snapshot import Snapshot
 from clew.steps.choosing import CANDIDATES, as_set
-from clew.types import Evidence, Limits, Snapshot
+from clew.types import Evidence, Limits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -23,7 +23,8 @@ from clew.types import DirectAnswer
 
 if TYPE_CHECKING:
     from clew.models import Models, Prompt
-    from clew.types import Hit, Snapshot
+    from clew.snapshot import Snapshot
+    from clew.types import Hit
 
 QUERY_TYPES = ("default", "and", "or", "comparison")
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.algo.coding import Vectors
-    from clew.types import Snapshot, TripleLayer
+    from clew.snapshot import Snapshot
+    from clew.snapshot.layers import TripleLayer
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,10 @@ from clew.methods.ket import local, text_candidates
 from clew.methods.ket.skeleton import skeleton
 from clew.methods.ket.text_walk import by_walk, spread
 from clew.methods.ket.texts import Texts
+from clew.snapshot import Snapshot
 from clew.steps.choosing import Chosen, in_order
 from clew.text import blocks
-from clew.types import Evidence, Hit, Limits, Path, Snapshot, Step
+from clew.types import Evidence, Hit, Limits, Path, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

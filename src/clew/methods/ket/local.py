@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from clew.methods.ket.skeleton import Skeleton
     from clew.methods.ket.texts import Texts
     from clew.models import LLM
-    from clew.types import Snapshot, TripleLayer
+    from clew.snapshot import Snapshot
+    from clew.snapshot.layers import TripleLayer
 
 CHANNEL = "graph"
 LIKE = "like the question"

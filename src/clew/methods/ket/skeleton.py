@@ -15,7 +15,8 @@ from clew.algo.knn import choose_core, core_size
 from clew.algo.local_search import RelationLinks, group_relations
 from clew.derived import Derived
 from clew.layers.relations import TermSettings
-from clew.types import IMPORTED, SOURCES, Snapshot
+from clew.snapshot import Snapshot
+from clew.types import IMPORTED, SOURCES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.methods.ket.texts import Texts
-    from clew.types import Snapshot
+    from clew.snapshot import Snapshot
 
 NEAR = "near the question"
 _FIRST_KEYWORDS = 1_000  # nearly always enough to fill the pool

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.methods.ket.texts import Texts
-    from clew.types import Snapshot
+    from clew.snapshot import Snapshot
 
 # Chosen on two training sets; recall@5 moves by some .01 between half and twice of each.
 DAMPING = 0.75  # chance to go on from a node

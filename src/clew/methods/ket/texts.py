@@ -15,7 +15,8 @@ from clew.text import blocks
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.types import Hit, Snapshot, Step
+    from clew.snapshot import Snapshot
+    from clew.types import Hit, Step
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from clew.types import Limits
 
 if TYPE_CHECKING:
     from clew.models import Models
-    from clew.types import Evidence, Snapshot
+    from clew.snapshot import Snapshot
+    from clew.types import Evidence
 
 _BARE = (
     "the index has no triples ('clew index --triples' extracts, 'clew import-kg' brings some): "

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from clew.graph_paths import Answers, Reached
-    from clew.types import Snapshot, TripleLayer
+    from clew.snapshot import Snapshot
+    from clew.snapshot.layers import TripleLayer
 
 _COLUMNS = ("subject", "relation", "object")
 

@@ -1,4 +1,4 @@
-"""Jobs: what takes long or writes, done by processes that outlive requests and servers.
+"""Jobs: long work and writes, in processes that outlive requests and servers.
 
 `queue` has the rows, `driver` starts processes and looks after them, `process` is such a process,
 `work` what it does. A job goes through these states:

@@ -4,10 +4,10 @@ import logging
 import sys
 from pathlib import Path
 
-from clew.server.jobs.process import run
+from clew.server.jobs.process import run_job
 
 if __name__ == "__main__":
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    run(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
+    run_job(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))

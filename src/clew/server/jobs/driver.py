@@ -1,4 +1,4 @@
-"""Who starts the processes of jobs and looks after them: one server of a home at a time.
+"""The driver of jobs: one server of a home starts their processes and watches them.
 
 What a server had started goes on when it dies, and the next one looks after it: which processes
 live is known by locks that the system frees when they die.
@@ -24,14 +24,14 @@ from anyio.to_thread import run_sync
 
 from clew.errors import ClewError
 from clew.runtime.private import make_folder, open_file
-from clew.server.errors import no_space, not_found
-from clew.server.jobs.lock import holding
-from clew.server.jobs.places import LOCK, folder_of, log_of
-from clew.server.jobs.queue import RUNNING, Job, JobQueue
+from clew.server.jobs.files import LOCK, find_job_folder, find_job_log
+from clew.server.jobs.lock import hold_lock
+from clew.server.jobs.queue import Job, JobQueue
+from clew.wire.jobs import RUNNING
+from clew.wire.refusals import no_space, no_such_resource
 
 if TYPE_CHECKING:
-    from clew.server.books import Books
-    from clew.server.indexes import Indexes
+    from clew.server.database import ServerDatabase
     from clew.server.settings import ServerSettings
 
 _IDLE_S = 1.0  # between two looks where nothing runs: another server may have taken a job in
@@ -49,13 +49,18 @@ LEFT: list[subprocess.Popen[bytes]] = []
 
 
 class Jobs:
-    """The jobs of a server: its routes put them in, `drive` brings them to their end."""
+    """The jobs of a server: routes submit them, and `drive` runs them."""
 
-    def __init__(self, settings: ServerSettings, books: Books, indexes: Indexes) -> None:
-        self.queue = JobQueue(books)
+    def __init__(
+        self,
+        settings: ServerSettings,
+        database: ServerDatabase,
+        folders: Callable[[], Mapping[str, Path]],
+    ) -> None:
+        self.queue = JobQueue(database)
         self._settings = settings
-        self._indexes = indexes
-        self._home = books.home
+        self._folders = folders
+        self._home = database.home
         self._changed = anyio.Event()
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._asked: dict[str, float] = {}  # when jobs that are cancelled were asked to end
@@ -75,12 +80,12 @@ class Jobs:
         key: str = "",
         prepare: Callable[[Path], None] | None = None,
     ) -> Job:
-        """Put a job into the queue; `prepare` writes what it needs into its folder before."""
-        run = self._run(name)
+        """Queue a job; `prepare` writes its files into its folder before."""
+        run = self._plan_run(name)
         if run is None:
-            raise not_found(f"there is no index {name!r:.80} here")
-        job_id = self.queue.new_id()
-        folder = folder_of(self._home, job_id)
+            raise no_such_resource(f"there is no index {name!r:.80} here")
+        job_id = self.queue.make_id()
+        folder = find_job_folder(self._home, job_id)
         try:
             make_folder(folder)
             if prepare is not None:
@@ -97,12 +102,12 @@ class Jobs:
             raise
 
     def wake(self) -> None:
-        """Let the queue be looked at now; called in the event loop."""
+        """Wake the driver now; call this in the event loop."""
         self._changed.set()
 
-    def _run(self, name: str) -> Mapping[str, Any] | None:
-        """Return what the process of a job opens an index with, None where there is none."""
-        folder = self._indexes.folders().get(name)
+    def _plan_run(self, name: str) -> Mapping[str, Any] | None:
+        """Return how the process of a job opens an index, or None where there is no index."""
+        folder = self._folders().get(name)
         if folder is None:
             return None
         return {
@@ -115,7 +120,7 @@ class Jobs:
     # -- the driver ---------------------------------------------------------------------------
 
     async def drive(self) -> None:
-        """Look after the jobs until this is cancelled."""
+        """Start and watch jobs until cancelled."""
         told = ""
         while True:
             self._changed = anyio.Event()
@@ -131,30 +136,30 @@ class Jobs:
                 await self._changed.wait()
 
     def step(self) -> bool:
-        """Do what is to be done now; say whether more will be soon."""
+        """Do one round of the driver; say whether jobs run."""
         self._reap()
         if not self._is_driver:
             make_folder(self._home / "jobs")
-            self._is_driver = self._driving.enter_context(holding(self._home / "jobs" / _LOCK))
+            self._is_driver = self._driving.enter_context(hold_lock(self._home / "jobs" / _LOCK))
             if not self._is_driver:
                 self._driving.close()
                 return False
         if time.monotonic() >= self._tidy_at:
             self._tidy_at = time.monotonic() + _TIDY_S
             self._tidy()
-        for job in self.queue.running():
+        for job in self.queue.list_running():
             self._look_after(job)
         while (
             self._begins
-            and (claimed := self.queue.claim(self._settings.jobs, self._run)) is not None
+            and (claimed := self.queue.claim(self._settings.jobs, self._plan_run)) is not None
         ):
             self._start(claimed)
-        return bool(self.queue.running())
+        return bool(self.queue.list_running())
 
     def _tidy(self) -> None:
-        """Delete the oldest jobs, and what requests left behind that never came to their end."""
+        """Delete the oldest jobs, and the files of unfinished requests."""
         for each in self.queue.forget_old():
-            shutil.rmtree(folder_of(self._home, each), ignore_errors=True)
+            shutil.rmtree(find_job_folder(self._home, each), ignore_errors=True)
         staged = (self._home / "uploads").glob("*")
         jobs = (each for each in (self._home / "jobs").iterdir() if each.is_dir())
         lost = (each for each in jobs if self.queue.get(each.name) is None)
@@ -163,11 +168,11 @@ class Jobs:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _start(self, job: Job) -> None:
-        folder = folder_of(self._home, job.id)
+        folder = find_job_folder(self._home, job.id)
         command = [sys.executable, "-P", "-m", "clew.server.jobs"]
         try:
             make_folder(folder)
-            with open_file(log_of(self._home, job.id, job.attempt)) as log:
+            with open_file(find_job_log(self._home, job.id, job.attempt)) as log:
                 self._children[job.id] = subprocess.Popen(  # noqa: S603 -- ourselves
                     [*command, str(self._home.resolve()), job.id, str(job.attempt)],
                     stdin=subprocess.DEVNULL,
@@ -178,10 +183,10 @@ class Jobs:
                 )
         except OSError as error:
             reason = f"its process could not be started ({error.strerror})"
-            self.queue.died(job, reason, _MOST_DEATHS)
+            self.queue.record_death(job, reason, _MOST_DEATHS)
 
     def _reap(self) -> None:
-        """Take note of processes that have ended, so that the system can forget them."""
+        """Reap processes that have ended."""
         for each in [each for each in LEFT if each.poll() is not None]:
             LEFT.remove(each)
         for job_id, child in list(self._children.items()):
@@ -191,63 +196,63 @@ class Jobs:
                     del self._children[job_id]
 
     def _look_after(self, job: Job) -> None:
-        """Find out whether the process of a job has died; end one that is cancelled."""
+        """Check whether the process of a job died, and end it where the job is cancelled."""
         child = self._children.get(job.id)
-        if child is None and not job.entered and time.time() - self._began(job) < _START_S:
+        if child is None and not job.entered and time.time() - self._find_start(job) < _START_S:
             return  # another server has just started its process, which will take the lock
         if child is None or child.poll() is not None:
-            with holding(folder_of(self._home, job.id) / LOCK) as is_free:
+            with hold_lock(find_job_folder(self._home, job.id) / LOCK) as is_free:
                 if is_free:
                     self._asked.pop(job.id, None)
                     self._children.pop(job.id, None)
-                    self.queue.died(job, _how(child), _MOST_DEATHS)
+                    self.queue.record_death(job, _describe_end(child), _MOST_DEATHS)
                     return
         if job.cancelled is not None and job.pid is not None:
             self._end(job.id, job.pid)
 
-    def _began(self, job: Job) -> float:
-        """Return when the process of a job was started, as its log says."""
+    def _find_start(self, job: Job) -> float:
+        """Return the start time of the process of a job, from its log."""
         with suppress(OSError):
-            return log_of(self._home, job.id, job.attempt).stat().st_mtime
+            return find_job_log(self._home, job.id, job.attempt).stat().st_mtime
         return 0.0
 
     def _end(self, job_id: str, pid: int) -> None:
-        """Ask the process of a job to end; end it at once where it was asked long before."""
+        """Send SIGTERM to the process of a job, and SIGKILL after the grace period."""
         now = time.monotonic()
         if job_id not in self._asked:
             self._asked[job_id] = now
-            _signal(pid, signal.SIGTERM, whole=False)
+            _send_signal(pid, signal.SIGTERM, whole=False)
         elif now - self._asked[job_id] > self._settings.job_grace_s:
-            _signal(pid, signal.SIGKILL, whole=True)
+            _send_signal(pid, signal.SIGKILL, whole=True)
 
     # -- the end of a server ------------------------------------------------------------------
 
-    def begin_none(self) -> None:
-        """Start no process any more: the next server does."""
+    def stop_starting(self) -> None:
+        """Start no more processes; the next server does."""
         self._begins = False
 
     def stop(self) -> None:
-        """End what runs, behind what it has at hand; a server that starts later goes on with it."""
+        """Ask running jobs to stop and wait for them; a later server resumes them."""
         if not self._is_driver:
             return
         asked: set[int] = set()
         until = time.monotonic() + _STOP_S
-        while (jobs := self.queue.running()) and time.monotonic() < until:
+        while (jobs := self.queue.list_running()) and time.monotonic() < until:
             for pid in {job.pid for job in jobs if job.pid is not None} - asked:
                 asked.add(pid)
-                _signal(pid, signal.SIGTERM, whole=False)
+                _send_signal(pid, signal.SIGTERM, whole=False)
             time.sleep(_BUSY_S / 4)
             self._reap()
 
     def close(self) -> None:
-        """Let go of the queue; what runs goes on."""
+        """Release the driver's lock; running jobs go on."""
         LEFT.extend(each for each in self._children.values() if each.poll() is None)
         self._children.clear()
         self._driving.close()
         self._is_driver = False
 
 
-def _signal(pid: int, number: signal.Signals, *, whole: bool) -> None:
+def _send_signal(pid: int, number: signal.Signals, *, whole: bool) -> None:
     """Send a signal to a process whose lock is held, or to all of its session."""
     with suppress(ProcessLookupError, PermissionError):
         if whole and hasattr(os, "killpg"):
@@ -256,8 +261,8 @@ def _signal(pid: int, number: signal.Signals, *, whole: bool) -> None:
             os.kill(pid, number)
 
 
-def _how(child: subprocess.Popen[bytes] | None) -> str:
-    """Return how a process ended, as far as that is known."""
+def _describe_end(child: subprocess.Popen[bytes] | None) -> str:
+    """Describe how a process ended."""
     if child is None:
         return "its process is gone"
     if child.returncode < 0:

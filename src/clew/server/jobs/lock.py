@@ -10,8 +10,8 @@ from clew.runtime import sqlite
 
 
 @contextmanager
-def holding(path: Path, wait: float = 0.0) -> Iterator[bool]:
-    """Hold a lock for the length of the block, and say whether it is held.
+def hold_lock(path: Path, wait: float = 0.0) -> Iterator[bool]:
+    """Hold a lock during the block; gives whether it was acquired.
 
     Its file stays: one that is deleted while another process opens it would be two locks.
     """

@@ -1,4 +1,4 @@
-"""What may be asked of each kind of job, checked before a job waits for its turn."""
+"""The options of each kind of job, checked before it is queued."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ from clew.server.bodies import (
     Body,
     Method,
 )
-from clew.server.files import safe_name
+from clew.server.files import check_file_name
 from clew.store import opening
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from clew.evaluate.measure import Protocol
 
 _MOST = 10**9  # of what is counted
 _Share = Field(None, ge=0, le=1)
@@ -37,13 +39,13 @@ _EXTRACTION = (
 Number = str | int | float | bool
 
 
-def _distinct(numbers: list[int]) -> list[int]:
+def _check_distinct(numbers: list[int]) -> list[int]:
     if len(set(numbers)) < len(numbers):
         raise PydanticCustomError("distinct", "these are to differ")
     return numbers
 
 
-_DISTINCT = AfterValidator(_distinct)
+_DISTINCT = AfterValidator(_check_distinct)
 
 
 class CompactOptions(Body):
@@ -72,7 +74,7 @@ class ExtractOptions(PaidOptions):
     methods: list[Method] | None = Field(None, max_length=50)  # that the index is made for
 
     def extraction(self) -> dict[str, Any]:
-        """Return what `Index.add` is told of the extraction."""
+        """Return the arguments of `Index.add` for the extraction."""
         given = {name: getattr(self, name) for name in _EXTRACTION}
         return {name: value for name, value in given.items() if value is not None}
 
@@ -140,13 +142,32 @@ KINDS: Mapping[str, type[Body]] = {
 }
 
 
-def check(options: Body, folder: Path, *, has_llm: bool) -> None:
+def make_protocol(options: EvaluateOptions) -> Protocol:
+    """Return the evaluation's protocol."""
+    from clew.evaluate import Scoring, Setting
+    from clew.evaluate.measure import Protocol
+
+    return Protocol(
+        settings=tuple(Setting(name) for name in options.methods),
+        common=options.parameters,
+        scoring=Scoring(
+            ks=tuple(options.ks),
+            context_tokens=options.context_tokens,
+            answer_tokens=options.answer_tokens,
+            seed=options.seed,
+        ),
+        answers=options.answers,
+        where=to_filter(options.where),
+    )
+
+
+def check_options(options: Body, folder: Path, *, has_llm: bool) -> None:
     """Raise InputError, or UnknownMethod, for options that the index in `folder` cannot meet."""
     if isinstance(options, EvaluateOptions):
         _check_evaluation(options)
     if isinstance(options, IndexOptions):
         for each in options.files:
-            safe_name(each)
+            check_file_name(each)
     if isinstance(options, ExtractOptions):
         _check_extraction(options, folder, has_llm=has_llm)
     if isinstance(options, RemoveOptions):
@@ -167,6 +188,5 @@ def _check_extraction(options: ExtractOptions, folder: Path, *, has_llm: bool) -
 
 def _check_evaluation(options: EvaluateOptions) -> None:
     from clew.evaluate.measure import check as check_protocol
-    from clew.server.jobs.evaluating import protocol
 
-    check_protocol(protocol(options))
+    check_protocol(make_protocol(options))

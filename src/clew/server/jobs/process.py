@@ -1,4 +1,4 @@
-"""The process of a job: it opens the index, works, and writes down what it does.
+"""The process of a job: it opens the index, works, and records events.
 
 It lives in a session of its own, so that what ends a server does not end it. SIGTERM asks it to
 end behind what it has at hand.
@@ -21,24 +21,18 @@ from clew.errors import BudgetSpent, ClewError, IndexLocked, InputError, ModelEr
 from clew.loading import Specs
 from clew.progress import Progress
 from clew.server import tracing
-from clew.server.alive import Alive
-from clew.server.books import Books
-from clew.server.errors import brief_of, refusal_of
+from clew.server.database import ServerDatabase
 from clew.server.jobs.budgets import JobBudget
-from clew.server.jobs.lock import holding
-from clew.server.jobs.places import LOCK, folder_of
-from clew.server.jobs.queue import (
-    CANCELLED,
-    DONE,
-    FAILED,
-    INTERRUPTED,
-    Job,
-    JobQueue,
-)
-from clew.server.jobs.work import JobTask, work
+from clew.server.jobs.files import LOCK, find_job_folder
+from clew.server.jobs.lock import hold_lock
+from clew.server.jobs.queue import Job, JobQueue
+from clew.server.jobs.work import JobTask, do_job
 from clew.server.keys import Keys
+from clew.server.process_locks import ProcessLock
 from clew.server.spending import KeySpending
 from clew.stopping import Stop
+from clew.wire.jobs import CANCELLED, DONE, FAILED, INTERRUPTED
+from clew.wire.refusals import describe_briefly, make_refusal
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -52,60 +46,62 @@ _RETRY_S = (0.2, 5.0)  # between two tries to write where another process writes
 _log = logging.getLogger(__name__)
 
 
-class _Ended(BaseException):
-    """The process was asked to end where nothing could end whole."""
+class _EndRequested(BaseException):
+    """SIGTERM came where the work cannot stop by itself."""
 
 
-def run(home: Path, job_id: str, attempt: int) -> None:
-    """Do a job, unless that is not wanted any more."""
-    folder = folder_of(home, job_id)
-    books = Books(home)
-    queue = JobQueue(books)
+def run_job(home: Path, job_id: str, attempt: int) -> None:
+    """Run one attempt of a job, unless it was cancelled or started anew."""
+    folder = find_job_folder(home, job_id)
+    database = ServerDatabase(home)
+    queue = JobQueue(database)
     try:
-        with holding(folder / LOCK, wait=_WAIT_S) as is_held:
+        with hold_lock(folder / LOCK, wait=_WAIT_S) as is_held:
             job = queue.enter(job_id, attempt, os.getpid()) if is_held else None
             if job is None:
                 _log.warning("attempt %d of the job %s is not wanted any more", attempt, job_id)
                 return
-            alive = Alive(home)
+            alive = ProcessLock(home)
             try:
                 told = {"clew.index": job.name, "clew.job": job.id}
-                with tracing.span(f"job {job.kind}", told) as span:
-                    state, result = _outcome(job, books, queue, KeySpending(books, alive))
+                with tracing.open_span(f"job {job.kind}", told) as span:
+                    state, result = _run_to_outcome(
+                        job, database, queue, KeySpending(database, alive)
+                    )
                     span.set_attribute("clew.state", state)
                 queue.end(job, state, result)
             finally:
                 alive.end()
     finally:
-        books.close()
+        database.close()
 
 
-def _outcome(
-    job: Job, books: Books, queue: JobQueue, spending: KeySpending
+def _run_to_outcome(
+    job: Job, database: ServerDatabase, queue: JobQueue, spending: KeySpending
 ) -> tuple[str, dict[str, Any]]:
-    """Return how a job ended, and what is told of it."""
+    """Run a job; return its final state and result."""
     stop = Stop()
-    with _asked_to_end(stop):
+    with _stop_on_signal(stop):
         try:
-            result = _worked(job, books, queue, spending, stop)
+            result = _open_and_work(job, database, queue, spending, stop)
         except (ClewError, OSError) as error:
             _log.exception("the job %s failed", job.id)
-            return FAILED, {"error": _error(error, books.home)}
-        except _Ended:
+            return FAILED, {"error": _describe_error(error, database.home)}
+        except _EndRequested:
             result = {"stopped": True}
     if result.get("stopped"):
         if queue.is_cancelled(job.id):
             return CANCELLED, result
         return INTERRUPTED, {"reason": "its process was asked to end"}
     if spent := result.get("extracted", {}).get("stopped"):
-        return FAILED, {**result, "error": _error(BudgetSpent(spent), books.home)}
+        return FAILED, {**result, "error": _describe_error(BudgetSpent(spent), database.home)}
     return DONE, result
 
 
-def _worked(
-    job: Job, books: Books, queue: JobQueue, spending: KeySpending, stop: Stop
+def _open_and_work(
+    job: Job, database: ServerDatabase, queue: JobQueue, spending: KeySpending, stop: Stop
 ) -> dict[str, Any]:
-    key = Keys(books).by_id(job.key) if job.key else None
+    key = Keys(database).find_by_id(job.key) if job.key else None
     if job.key and key is None:
         raise InputError("the key that asked for this was revoked: ask again with another one")
     budget = JobBudget(
@@ -119,39 +115,39 @@ def _worked(
     with open_index(
         Path(job.folder),
         specs=Specs(**job.run["specs"]),
-        prices=_prices(job.run["prices"]),
+        prices=_read_prices(job.run["prices"]),
     ) as index:
-        home = books.home
+        home = database.home
         task = JobTask(
             index=index,
             kind=job.kind,
             options=job.options,
-            folder=folder_of(home, job.id),
+            folder=find_job_folder(home, job.id),
             uploads=home / "files" / job.name,
             name=job.name,
             budget=budget,
             workers=job.run.get("workers", 1),  # which jobs of earlier releases lack
             stop=stop,
-            tell=lambda kind, data: queue.tell(job.id, kind, _shown(data, home)),
+            tell=lambda kind, data: queue.add_event(job.id, kind, _hide_places(data, home)),
         )
-        return _patiently(task, queue, job)
+        return _work_when_free(task, queue, job)
 
 
-def _patiently(task: JobTask, queue: JobQueue, job: Job) -> dict[str, Any]:
-    """Work as soon as no other process writes to the index."""
+def _work_when_free(task: JobTask, queue: JobQueue, job: Job) -> dict[str, Any]:
+    """Do the job, retrying while another process holds the index's lock."""
     pause, last = _RETRY_S
     is_told = False
     while True:
         progress = Progress()
         try:
-            with _followed(progress, queue, job, task.uploads.parents[1]):
-                return work(task, progress)
+            with _report_progress(progress, queue, job, task.uploads.parents[1]):
+                return do_job(task, progress)
         except IndexLocked:
             if task.stop.is_asked:
                 return {"stopped": True}
             if not is_told:
                 reason = "another process writes to this index: the job goes on when it is done"
-                queue.tell(job.id, "waiting", {"reason": reason})
+                queue.add_event(job.id, "waiting", {"reason": reason})
             is_told = True
             task.index.close()
             time.sleep(pause)
@@ -159,8 +155,8 @@ def _patiently(task: JobTask, queue: JobQueue, job: Job) -> dict[str, Any]:
 
 
 @contextmanager
-def _asked_to_end(stop: Stop) -> Iterator[None]:
-    """Let SIGTERM stop the block behind what is at hand, or at once where nothing heeds it."""
+def _stop_on_signal(stop: Stop) -> Iterator[None]:
+    """Let SIGTERM stop the block at the next safe point, or at once where there is none."""
     is_over = False
 
     def ask(_signal: int, _frame: FrameType | None) -> None:
@@ -170,7 +166,7 @@ def _asked_to_end(stop: Stop) -> Iterator[None]:
         stop.ask()
         _log.info("the process is asked to end")
         if not is_heeded:
-            raise _Ended
+            raise _EndRequested
 
     before = signal.signal(signal.SIGTERM, ask)
     try:
@@ -181,16 +177,16 @@ def _asked_to_end(stop: Stop) -> Iterator[None]:
 
 
 @contextmanager
-def _followed(progress: Progress, queue: JobQueue, job: Job, home: Path) -> Iterator[None]:
-    """Write down how far the block is, while it runs and at its end."""
+def _report_progress(progress: Progress, queue: JobQueue, job: Job, home: Path) -> Iterator[None]:
+    """Record the progress of the block, while it runs and at its end."""
     over = threading.Event()
     before = dict(job.progress or {})
 
     def tell() -> None:
         nonlocal before
-        found = _shown(_plain(progress), home)
+        found = _hide_places(_describe_progress(progress), home)
         if found != before:
-            queue.tell_progress(job.id, found)
+            queue.add_progress(job.id, found)
             before = found
 
     def follow() -> None:
@@ -214,7 +210,7 @@ def _followed(progress: Progress, queue: JobQueue, job: Job, home: Path) -> Iter
         tell()
 
 
-def _plain(progress: Progress) -> dict[str, Any]:
+def _describe_progress(progress: Progress) -> dict[str, Any]:
     meter = progress.meter
     done, total = progress.chunks
     return {
@@ -233,27 +229,27 @@ def _plain(progress: Progress) -> dict[str, Any]:
     }
 
 
-def _error(error: ClewError | OSError, home: Path) -> dict[str, Any]:
+def _describe_error(error: ClewError | OSError, home: Path) -> dict[str, Any]:
     if isinstance(error, ClewError):
-        refusal = refusal_of(error)
-        sentence = brief_of(error) if isinstance(error, ModelError) else str(refusal)
-        return {"code": refusal.code, "message": _short(sentence, home)}
-    return {"code": "store_error", "message": _short(f"this cannot be done: {error}", home)}
+        refusal = make_refusal(error)
+        sentence = describe_briefly(error) if isinstance(error, ModelError) else str(refusal)
+        return {"code": refusal.code, "message": _hide_home(sentence, home)}
+    return {"code": "store_error", "message": _hide_home(f"this cannot be done: {error}", home)}
 
 
-def _shown(data: Mapping[str, Any], home: Path) -> dict[str, Any]:
-    """Return what is told without the places of files on this machine."""
+def _hide_places(data: Mapping[str, Any], home: Path) -> dict[str, Any]:
+    """Remove paths of this machine from event data."""
     return {
-        name: _short(value, home) if isinstance(value, str) else value
+        name: _hide_home(value, home) if isinstance(value, str) else value
         for name, value in data.items()
     }
 
 
-def _short(text: str, home: Path) -> str:
+def _hide_home(text: str, home: Path) -> str:
     return text.replace(f"{home / 'files'}/", "").replace(f"{home}/", "")
 
 
-def _prices(plain: Mapping[str, Any] | None) -> dict[str, tuple[float, float]] | None:
+def _read_prices(plain: Mapping[str, Any] | None) -> dict[str, tuple[float, float]] | None:
     if plain is None:
         return None
     return {name: (prompt, completion) for name, (prompt, completion) in plain.items()}

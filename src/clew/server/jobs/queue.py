@@ -1,4 +1,4 @@
-"""Jobs as rows: what was asked for, what became of it, and what was told meanwhile.
+"""Jobs as rows of the database, with their events.
 
 Any number of servers and jobs on one home use the rows; each change of a state is one transaction,
 together with the event that tells of it.
@@ -16,15 +16,23 @@ from typing import TYPE_CHECKING, Any
 
 from clew.models.budget import Bill
 from clew.runtime import sqlite
+from clew.wire.jobs import (
+    CANCELLED,
+    ENDED,
+    FAILED,
+    INTERRUPTED,
+    QUEUED,
+    RUNNING,
+    STATES,
+    JobEvent,
+    JobSpent,
+    JobView,
+)
 
 if TYPE_CHECKING:
     from clew.runtime.sqlite import Connection
-    from clew.server.books import Books
+    from clew.server.database import ServerDatabase
 
-QUEUED, RUNNING, INTERRUPTED = "queued", "running", "interrupted"
-DONE, FAILED, CANCELLED = "done", "failed", "cancelled"
-STATES = (QUEUED, RUNNING, INTERRUPTED, DONE, FAILED, CANCELLED)
-ENDED = frozenset({DONE, FAILED, CANCELLED})
 _WAITING = (QUEUED, INTERRUPTED)
 _COLUMNS = (
     "number, id, name, folder, kind, key, options, state, made, began, ended, attempt, deaths,"
@@ -36,35 +44,8 @@ _HERE = "id NOT IN (SELECT job FROM placed WHERE place != ?)"  # this machine ha
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobSpent:
-    """What a job spent so far, with what it has set aside; dollars are None without a price."""
-
-    tokens: int
-    usd: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobView:
-    """A job as callers are shown it; times are seconds since 1970."""
-
-    id: str
-    index: str
-    kind: str
-    options: Mapping[str, Any]
-    state: str
-    cancelling: bool
-    made: float
-    began: float | None
-    ended: float | None
-    attempt: int
-    spent: JobSpent
-    progress: Mapping[str, Any] | None
-    result: Mapping[str, Any] | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A job as its row has it."""
+    """A row of the job table."""
 
     number: int
     id: str
@@ -91,8 +72,8 @@ class Job:
     def has_ended(self) -> bool:
         return self.state in ENDED
 
-    def view(self) -> JobView:
-        """Return what callers are shown of a job."""
+    def make_view(self) -> JobView:
+        """Return the job as callers see it."""
         return JobView(
             id=self.id,
             index=self.name,
@@ -112,25 +93,15 @@ class Job:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobEvent:
-    """Something that a job told; numbers of one job's events ascend from 1."""
-
-    number: int
-    at: float
-    kind: str
-    data: Mapping[str, Any]
-
-
 class JobQueue:
     """The jobs of a home."""
 
-    def __init__(self, books: Books) -> None:
-        self._books = books
+    def __init__(self, database: ServerDatabase) -> None:
+        self._database = database
 
     @staticmethod
-    def new_id() -> str:
-        """Return an id for a job that is about to be added."""
+    def make_id() -> str:
+        """Return a new random id."""
         return secrets.token_hex(8)
 
     def add(
@@ -144,39 +115,39 @@ class JobQueue:
         options: Mapping[str, Any],
         run: Mapping[str, Any],
     ) -> Job:
-        """Put a job behind those that wait."""
+        """Queue a job."""
         texts = (str(folder), kind, key, json.dumps(options), QUEUED)
         row = (job_id, name, *texts, time.time(), json.dumps(run))
-        with self._books.writing() as connection:
+        with self._database.writing() as connection:
             connection.execute(
                 """INSERT INTO job (id, name, folder, kind, key, options, state, made, run)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
                 row,
             )
-            if self._books.place:
-                placed = (job_id, self._books.place)
+            if self._database.place:
+                placed = (job_id, self._database.place)
                 connection.execute("INSERT INTO placed VALUES (?, ?)", placed)
-            _tell(connection, job_id, QUEUED, {"kind": kind})
+            _insert_event(connection, job_id, QUEUED, {"kind": kind})
         found = self.get(job_id)
         assert found is not None  # noqa: S101 -- it was just written
         return found
 
     def get(self, job_id: str) -> Job | None:
-        """Return the job of an id, None where there is none."""
-        found = self._jobs("WHERE id = ?", (job_id,))
+        """Return a job, or None."""
+        found = self._find_jobs("WHERE id = ?", (job_id,))
         return found[0] if found else None
 
-    def counts(self) -> dict[str, int]:
+    def count_states(self) -> dict[str, int]:
         """Return how many jobs there are of each state."""
-        found = self._books.rows("SELECT state, count(*) FROM job GROUP BY state")
+        found = self._database.read_rows("SELECT state, count(*) FROM job GROUP BY state")
         return {**dict.fromkeys(STATES, 0), **{state: int(n) for state, n in found}}
 
-    def running(self) -> list[Job]:
-        """Return the jobs of which a process of this machine runs, or did."""
+    def list_running(self) -> list[Job]:
+        """Return the running jobs of this machine."""
         here = f"WHERE state = ? AND {_HERE} ORDER BY number"
-        return self._jobs(here, (RUNNING, self._books.place))
+        return self._find_jobs(here, (RUNNING, self._database.place))
 
-    def listed(
+    def list_jobs(
         self,
         names: Collection[str] | None,
         *,
@@ -185,7 +156,7 @@ class JobQueue:
         offset: int = 0,
         limit: int = 100,
     ) -> tuple[list[Job], int]:
-        """Return jobs of some indexes, or of all, the newest first; and how many there are."""
+        """Return one page of jobs, the newest first, and the number of all."""
         where, values = ["1 = 1"], list[Any]()
         if names is not None:
             marks = ", ".join("?" * len(names)) or "NULL"
@@ -196,49 +167,49 @@ class JobQueue:
                 where.append(f"{column} = ?")
                 values.append(value)
         condition = f"WHERE {' AND '.join(where)}"
-        [(total,)] = self._books.rows(f"SELECT count(*) FROM job {condition}", values)  # noqa: S608 -- of ours
+        [(total,)] = self._database.read_rows(f"SELECT count(*) FROM job {condition}", values)  # noqa: S608 -- of ours
         ordered = f"{condition} ORDER BY number DESC LIMIT ? OFFSET ?"
-        return self._jobs(ordered, [*values, limit, offset]), int(total)
+        return self._find_jobs(ordered, [*values, limit, offset]), int(total)
 
-    def _jobs(self, condition: str, values: Sequence[Any]) -> list[Job]:
+    def _find_jobs(self, condition: str, values: Sequence[Any]) -> list[Job]:
         question = f"SELECT {_COLUMNS} FROM job {condition}"  # noqa: S608 -- of ours
-        return [_job(row) for row in self._books.rows(question, values)]
+        return [_make_job(row) for row in self._database.read_rows(question, values)]
 
     # -- what is told -------------------------------------------------------------------------
 
-    def tell(self, job_id: str, kind: str, data: Mapping[str, Any]) -> None:
-        """Write down an event."""
-        with self._books.writing() as connection:
-            _tell(connection, job_id, kind, data)
+    def add_event(self, job_id: str, kind: str, data: Mapping[str, Any]) -> None:
+        """Add an event to a job."""
+        with self._database.writing() as connection:
+            _insert_event(connection, job_id, kind, data)
 
-    def tell_progress(self, job_id: str, progress: Mapping[str, Any]) -> None:
-        """Write down how far a job is, as an event and as what it was told last."""
-        with self._books.writing() as connection:
-            _tell(connection, job_id, "progress", progress)
+    def add_progress(self, job_id: str, progress: Mapping[str, Any]) -> None:
+        """Record the progress of a job, and add it as an event."""
+        with self._database.writing() as connection:
+            _insert_event(connection, job_id, "progress", progress)
             question = "UPDATE job SET progress = ? WHERE id = ?"
             connection.execute(question, (json.dumps(progress), job_id))
 
-    def events(self, job_id: str, after: int = 0, limit: int = 1_000) -> list[JobEvent]:
-        """Return the events of a job that have higher numbers than `after`, in their order."""
+    def list_events(self, job_id: str, after: int = 0, limit: int = 1_000) -> list[JobEvent]:
+        """Return the events of a job with numbers above `after`, in order."""
         question = """SELECT number, at, kind, data FROM event WHERE job = ? AND number > ?
             ORDER BY number LIMIT ?"""
         return [
             JobEvent(number=number, at=at, kind=kind, data=json.loads(data))
-            for number, at, kind, data in self._books.rows(question, (job_id, after, limit))
+            for number, at, kind, data in self._database.read_rows(question, (job_id, after, limit))
         ]
 
     # -- from state to state ------------------------------------------------------------------
 
     def claim(self, most: int, run: Callable[[str], Mapping[str, Any] | None]) -> Job | None:
-        """Let the first job begin that may: below `most` at a time, one of an index, in order.
+        """Start the first waiting job that may run, and return it, or None.
 
         `run` says for the name of an index what it is opened with now, None where that is what it
         was when the job came.
         """
         question = "SELECT DISTINCT name FROM job WHERE state IN (?, ?)"
-        runs = {name: run(name) for (name,) in self._books.rows(question, _WAITING)}
-        with self._books.writing() as connection:
-            found = _next(connection, most, self._books.place)
+        runs = {name: run(name) for (name,) in self._database.read_rows(question, _WAITING)}
+        with self._database.writing() as connection:
+            found = _find_next(connection, most, self._database.place)
             if found is None:
                 return None
             job_id, name = found
@@ -253,12 +224,12 @@ class JobQueue:
             [(attempt,)] = sqlite.rows(
                 connection, "SELECT attempt FROM job WHERE id = ?", (job_id,)
             )
-            _tell(connection, job_id, RUNNING, {"attempt": attempt})
+            _insert_event(connection, job_id, RUNNING, {"attempt": attempt})
         return self.get(job_id)
 
     def enter(self, job_id: str, attempt: int, pid: int) -> Job | None:
-        """Note that the process of an attempt runs; None where that is not wanted any more."""
-        with self._books.writing() as connection:
+        """Record that the process of an attempt runs; returns None where it should not."""
+        with self._database.writing() as connection:
             connection.execute(
                 """UPDATE job SET entered = 1, pid = ? WHERE id = ? AND attempt = ?
                 AND state = ? AND entered = 0""",
@@ -269,18 +240,18 @@ class JobQueue:
         return self.get(job_id)
 
     def end(self, job: Job, state: str, result: Mapping[str, Any]) -> None:
-        """Write down how a running job ended, or that it was interrupted."""
-        with self._books.writing() as connection:
+        """Record the end or interruption of a running job."""
+        with self._database.writing() as connection:
             _end(connection, job, state, result)
 
     def is_cancelled(self, job_id: str) -> bool:
-        """Say whether somebody asked for the end of a job."""
-        found = self._books.rows("SELECT cancelled FROM job WHERE id = ?", (job_id,))
+        """Say whether a job is cancelled."""
+        found = self._database.read_rows("SELECT cancelled FROM job WHERE id = ?", (job_id,))
         return bool(found) and found[0][0] is not None
 
     def cancel(self, job_id: str) -> Job | None:
-        """Ask for the end of a job: one that waits ends now, one that runs as soon as it can."""
-        with self._books.writing() as connection:
+        """Cancel a job: a waiting one at once, a running one at its next safe point."""
+        with self._database.writing() as connection:
             connection.execute(
                 """UPDATE job SET cancelled = ? WHERE id = ? AND cancelled IS NULL
                 AND state IN (?, ?, ?)""",
@@ -288,19 +259,19 @@ class JobQueue:
             )
             if connection.changes():
                 question = f"SELECT {_COLUMNS} FROM job WHERE id = ?"  # noqa: S608 -- of ours
-                job = _job(sqlite.rows(connection, question, (job_id,))[0])
+                job = _make_job(sqlite.rows(connection, question, (job_id,))[0])
                 if job.state in _WAITING:
                     _end(connection, job, CANCELLED, {})
                 else:
-                    _tell(connection, job_id, "cancelling", {})
+                    _insert_event(connection, job_id, "cancelling", {})
         return self.get(job_id)
 
-    def died(self, job: Job, reason: str, most_deaths: int) -> None:
-        """Write down that the process of a job ended without a word: it is begun again, or not.
+    def record_death(self, job: Job, reason: str, most_deaths: int) -> None:
+        """Record that the process of a job died; the job is retried a few times.
 
         `job` is the row as it was looked at; nothing is done where it has changed since.
         """
-        with self._books.writing() as connection:
+        with self._database.writing() as connection:
             connection.execute(
                 """UPDATE job SET deaths = deaths + 1
                 WHERE id = ? AND state = ? AND attempt = ?""",
@@ -325,8 +296,8 @@ class JobQueue:
                 _end(connection, job, INTERRUPTED, told)
 
     def add_spent(self, job_id: str, more: Bill) -> None:
-        """Add to what a job spent or has set aside; what it did not spend is taken off again."""
-        with self._books.writing() as connection:
+        """Add to the spending of a job; a negative amount gives back what was set aside."""
+        with self._database.writing() as connection:
             connection.execute(
                 """UPDATE job SET tokens = tokens + ?, usd = usd + ?,
                 unpriced = CASE WHEN ? = 1 THEN 1 ELSE unpriced END WHERE id = ?""",
@@ -336,20 +307,20 @@ class JobQueue:
     # -- what goes ----------------------------------------------------------------------------
 
     def end_all(self, folder: Path) -> bool:
-        """Cancel what waits for an index that goes; say whether no job of it runs."""
+        """Cancel the waiting jobs of an index; say whether none is running."""
         question = "SELECT id FROM job WHERE folder = ? AND state IN (?, ?)"
-        for (job_id,) in self._books.rows(question, (str(folder), *_WAITING)):
+        for (job_id,) in self._database.read_rows(question, (str(folder), *_WAITING)):
             self.cancel(job_id)
         question = "SELECT 1 FROM job WHERE folder = ? AND state = ?"
-        return not self._books.rows(question, (str(folder), RUNNING))
+        return not self._database.read_rows(question, (str(folder), RUNNING))
 
     def forget_old(self) -> list[str]:
-        """Delete the oldest jobs that ended, but for so many; return their ids."""
+        """Delete all but the newest finished jobs; return their ids."""
         question = """SELECT id FROM job WHERE state IN (?, ?, ?) ORDER BY number DESC
             LIMIT ? OFFSET ?"""
         values = (*sorted(ENDED), _MOST_OLD, _KEPT)
-        old = [row[0] for row in self._books.rows(question, values)]
-        with self._books.writing() as connection:
+        old = [row[0] for row in self._database.read_rows(question, values)]
+        with self._database.writing() as connection:
             for each in old:
                 connection.execute("DELETE FROM event WHERE job = ?", (each,))
                 connection.execute("DELETE FROM job WHERE id = ?", (each,))
@@ -357,8 +328,8 @@ class JobQueue:
         return old
 
 
-def _next(connection: Connection, most: int, place: str) -> tuple[str, str] | None:
-    """Return the id and the index of the job that may begin here, None where none may."""
+def _find_next(connection: Connection, most: int, place: str) -> tuple[str, str] | None:
+    """Return id and index of the next job for this machine, or None."""
     question = f"SELECT folder FROM job WHERE state = ? AND {_HERE}"  # noqa: S608 -- of ours
     busy = {row[0] for row in sqlite.rows(connection, question, (RUNNING, place))}
     if len(busy) >= most:
@@ -371,7 +342,7 @@ def _next(connection: Connection, most: int, place: str) -> tuple[str, str] | No
     return None
 
 
-def _tell(connection: Connection, job_id: str, kind: str, data: Mapping[str, Any]) -> None:
+def _insert_event(connection: Connection, job_id: str, kind: str, data: Mapping[str, Any]) -> None:
     connection.execute(
         """INSERT INTO event (job, number, at, kind, data)
         VALUES (?, (SELECT coalesce(max(number), 0) + 1 FROM event WHERE job = ?), ?, ?, ?)""",
@@ -385,10 +356,10 @@ def _end(connection: Connection, job: Job, state: str, result: Mapping[str, Any]
         "UPDATE job SET state = ?, ended = ?, pid = NULL, entered = 0, result = ? WHERE id = ?",
         (state, ended, json.dumps(result), job.id),
     )
-    _tell(connection, job.id, state, result)
+    _insert_event(connection, job.id, state, result)
 
 
-def _job(row: sqlite.Row) -> Job:
+def _make_job(row: sqlite.Row) -> Job:
     (
         number, job_id, name, folder, kind, key, options, state, made, began, ended, attempt,
         deaths, entered, pid, cancelled, run, tokens, usd, unpriced, progress, result,

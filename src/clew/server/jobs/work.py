@@ -1,4 +1,4 @@
-"""What the process of a job does, by its kind."""
+"""The work of each kind of job."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from clew.errors import InputError
 from clew.filters import to_filter
 from clew.readers.walk import Columns
 from clew.server import files
+from clew.server.jobs.files import DOCUMENTS, FILES, REMOVED
 from clew.server.jobs.options import (
     KINDS,
     EvaluateOptions,
@@ -19,7 +20,6 @@ from clew.server.jobs.options import (
     IndexOptions,
     RemoveOptions,
 )
-from clew.server.jobs.places import DOCUMENTS, FILES, REMOVED
 from clew.types import Document, Skipped
 
 if TYPE_CHECKING:
@@ -47,32 +47,32 @@ class JobTask:
     tell: Callable[[str, Mapping[str, Any]], None]
 
 
-def work(task: JobTask, progress: Progress) -> dict[str, Any]:
-    """Do what a job is for; return what is told of it at its end."""
+def do_job(task: JobTask, progress: Progress) -> dict[str, Any]:
+    """Do the work of a job, and return its result."""
     options = KINDS[task.kind].model_validate(dict(task.options))
     if isinstance(options, IndexOptions):
-        return _added(task, _index(task, options, progress))
+        return _report_added(task, _add_sent(task, options, progress))
     if isinstance(options, ExtractOptions):
-        return _added(task, _add([], task, options, progress))
+        return _report_added(task, _add([], task, options, progress))
     if isinstance(options, RemoveOptions):
         return _remove(task, options, progress)
     if isinstance(options, EvaluateOptions):
-        from clew.server.jobs.evaluating import evaluated
+        from clew.server.jobs.evaluation import run_evaluation
 
-        def asked(done: int, total: int) -> None:
+        def report(done: int, total: int) -> None:
             progress.stage, progress.chunks = "asking", (done, total)
 
-        return evaluated(task.index, options, task.folder, task.budget, asked)
+        return run_evaluation(task.index, options, task.folder, task.budget, report)
     progress.stage = "compacting"
-    before = _size(task.index.folder)
+    before = _measure_size(task.index.folder)
     task.index.compact()
-    return {"size_bytes_before": before, "size_bytes": _size(task.index.folder)}
+    return {"size_bytes_before": before, "size_bytes": _measure_size(task.index.folder)}
 
 
-def _index(task: JobTask, options: IndexOptions, progress: Progress) -> Added:
+def _add_sent(task: JobTask, options: IndexOptions, progress: Progress) -> Added:
     given = task.folder / DOCUMENTS
     if given.exists():
-        return _add(_documents(given), task, options, progress)
+        return _add(_read_documents(given), task, options, progress)
     only: dict[str, Any] = {"prune": options.prune}
     named, names = task.folder / FILES, options.files
     if named.exists():
@@ -117,7 +117,7 @@ def _add(
     )
 
 
-def _documents(path: Path) -> Iterator[Document]:
+def _read_documents(path: Path) -> Iterator[Document]:
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             given = json.loads(line)
@@ -129,11 +129,11 @@ def _documents(path: Path) -> Iterator[Document]:
             )
 
 
-def _added(task: JobTask, added: Added) -> dict[str, Any]:
-    """Tell of what was skipped, and return what else a run of `Index.add` reports."""
+def _report_added(task: JobTask, added: Added) -> dict[str, Any]:
+    """Add an event for each skipped input, and return the report of `Index.add`."""
     report = added.report
     for each in report.skipped[:_MOST]:
-        task.tell("skipped", _skipped(each))
+        task.tell("skipped", _describe_skipped(each))
     ids = {
         "added": report.added,
         "changed": report.changed,
@@ -156,7 +156,7 @@ def _added(task: JobTask, added: Added) -> dict[str, Any]:
     }
 
 
-def _skipped(each: Skipped) -> dict[str, Any]:
+def _describe_skipped(each: Skipped) -> dict[str, Any]:
     reason = each.reason.replace("see --text-column", "see the option text_column")
     return {"source": each.source, "line": each.line, "reason": reason}
 
@@ -168,13 +168,13 @@ def _remove(task: JobTask, options: RemoveOptions, progress: Progress) -> dict[s
         removal = files.Removal(**json.loads(chosen.read_text(encoding="utf-8")))
     else:
         ids = task.index.documents(*options.documents, where=to_filter(options.where))
-        removal = files.removal_of(task.index.snapshot(), task.uploads, ids)
+        removal = files.plan_removal(task.index.snapshot(), task.uploads, ids)
         new = chosen.with_suffix(".new")
         new.write_text(json.dumps(removal.to_dict()), encoding="utf-8")
         new.replace(chosen)
-    files.remove(task.index, task.uploads, removal)
+    files.remove_documents(task.index, task.uploads, removal)
     return removal.to_dict()
 
 
-def _size(folder: Path) -> int:
+def _measure_size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

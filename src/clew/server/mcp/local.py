@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from clew.server import hub as hubs
+from clew.server import state
 from clew.server.callers import Caller
-from clew.server.endpoints import Seat
-from clew.server.mcp.protocol import over_stdio
+from clew.server.endpoints import Access
+from clew.server.mcp.protocol import serve_stdio
 from clew.server.mcp.tools import Place
 from clew.server.settings import ServerSettings
 from clew.shards import open_any
@@ -40,7 +40,7 @@ def serve(
         settings = ServerSettings(home=Path(home), indexes=indexes, specs=specs, prices=prices)
 
         async def run() -> None:
-            async with hubs.opened(settings, opener) as hub:
-                await over_stdio(Place(Seat(hub, Caller(), budget=budget)))
+            async with state.open_state(settings, opener) as server:
+                await serve_stdio(Place(Access(server, Caller(), budget=budget)))
 
         anyio.run(run)

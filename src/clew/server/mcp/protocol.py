@@ -1,4 +1,4 @@
-"""The Model Context Protocol, spoken: what is imported late."""
+"""The MCP server; `mcp` takes long to import, so this module is imported late."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from clew import __version__
 from clew.errors import ClewError
-from clew.server.endpoints import as_json
+from clew.server.endpoints import dump_json
 from clew.server.mcp.tools import INSTRUCTIONS, PLACE, TOOLS, McpTool, Place
 
 if TYPE_CHECKING:
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 _BY_NAME: Mapping[str, McpTool] = {each.name: each for each in TOOLS}
 
 
-def server_of(place_of: Callable[[Context], Place]) -> Server[Any]:
-    """Return a server of the protocol; `place_of` says who calls."""
+def make_server(place_of: Callable[[Context], Place]) -> Server[Any]:
+    """Return an MCP server; `place_of` finds the caller of a request."""
 
     async def list_tools(
         _context: Context, _params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=list(map(_described, TOOLS)))
+        return types.ListToolsResult(tools=list(map(_describe_tool, TOOLS)))
 
     async def call_tool(
         context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        return await _called(place_of(context), params.name, params.arguments or {})
+        return await _call_tool(place_of(context), params.name, params.arguments or {})
 
     return Server(
         "clew",
@@ -53,9 +53,9 @@ def server_of(place_of: Callable[[Context], Place]) -> Server[Any]:
     )
 
 
-def over_http(settings: ServerSettings) -> StreamableHTTPSessionManager:
-    """Return what answers requests over HTTP, each by itself, in whose scope a place is."""
-    server = server_of(lambda context: context.request.scope[PLACE])  # type: ignore[union-attr]
+def serve_http(settings: ServerSettings) -> StreamableHTTPSessionManager:
+    """Return the manager of stateless MCP sessions over HTTP."""
+    server = make_server(lambda context: context.request.scope[PLACE])  # type: ignore[union-attr]
     names = sorted(settings.allowed_hosts)
     hosts = [f"{name}{port}" for name in names for port in ("", ":*")]
     return StreamableHTTPSessionManager(
@@ -71,21 +71,21 @@ def over_http(settings: ServerSettings) -> StreamableHTTPSessionManager:
     )
 
 
-async def over_stdio(place: Place) -> None:
-    """Serve whoever started this process, by its standard input and output, until that ends."""
+async def serve_stdio(place: Place) -> None:
+    """Serve MCP over standard input and output until the input ends."""
     logging.getLogger("mcp").setLevel(logging.WARNING)
-    server = server_of(lambda _: place)
+    server = make_server(lambda _: place)
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
 
-def _described(tool: McpTool) -> types.Tool:
+def _describe_tool(tool: McpTool) -> types.Tool:
     return types.Tool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=_schema(tool.given.model_json_schema()),
-        output_schema=_schema(tool.reply.model_json_schema(mode="serialization")),
+        input_schema=_make_schema(tool.given.model_json_schema()),
+        output_schema=_make_schema(tool.reply.model_json_schema(mode="serialization")),
         annotations=types.ToolAnnotations(
             title=tool.title,
             read_only_hint=True,
@@ -96,15 +96,15 @@ def _described(tool: McpTool) -> types.Tool:
     )
 
 
-def _schema(found: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema without the sentences that explain classes to programmers."""
+def _make_schema(found: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON schema of a type, without its docstrings."""
     kept = {name: value for name, value in found.items() if name not in {"description", "title"}}
     if "$defs" in kept:
-        kept["$defs"] = {name: _schema(each) for name, each in kept["$defs"].items()}
+        kept["$defs"] = {name: _make_schema(each) for name, each in kept["$defs"].items()}
     return kept
 
 
-async def _called(place: Place, name: str, arguments: dict[str, Any]) -> types.CallToolResult:
+async def _call_tool(place: Place, name: str, arguments: dict[str, Any]) -> types.CallToolResult:
     tool = _BY_NAME.get(name)
     if tool is None:
         raise MCPError(code=types.INVALID_PARAMS, message=f"there is no tool {name!r:.80}")
@@ -113,25 +113,25 @@ async def _called(place: Place, name: str, arguments: dict[str, Any]) -> types.C
         reply = await place.seat.run(tool.call, place, given)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        return _failed(f"{'.'.join(map(str, first['loc'])) or name}: {first['msg']}")
+        return _make_failure(f"{'.'.join(map(str, first['loc'])) or name}: {first['msg']}")
     except ClewError as error:
-        return _failed(str(place.seat.refusal(error)))
+        return _make_failure(str(place.seat.make_refusal(error)))
     found = reply.model_dump(mode="json")
     return types.CallToolResult(
-        content=[types.TextContent(type="text", text=as_json(found))], structured_content=found
+        content=[types.TextContent(type="text", text=dump_json(found))], structured_content=found
     )
 
 
-def _failed(sentence: str) -> types.CallToolResult:
+def _make_failure(sentence: str) -> types.CallToolResult:
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=sentence)], is_error=True
     )
 
 
-async def running(
+async def run_manager(
     manager: StreamableHTTPSessionManager, *, task_status: anyio.abc.TaskStatus[None]
 ) -> None:
-    """Keep what answers over HTTP at work until the server stops."""
+    """Run the session manager until the server stops."""
     async with manager.run():
         task_status.started()
         await anyio.sleep_forever()

@@ -10,33 +10,33 @@ from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.routing import Route
 
-from clew.server.addresses import base_of
-from clew.server.endpoints import call_of
+from clew.server.addresses import find_base
+from clew.server.endpoints import begin_call
 from clew.server.mcp.tools import Place
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
-    from clew.server.hub import Hub
+    from clew.server.state import ServerState
 
 _PROTOCOL = "clew.server.mcp.protocol"
 
 
-class McpDoor:
-    """Answers over HTTP; what it needs for that is imported when it is first asked."""
+class McpManager:
+    """Starts the MCP session manager at the first request."""
 
-    def __init__(self, hub: Hub) -> None:
-        self._hub = hub
+    def __init__(self, server: ServerState) -> None:
+        self._server = server
         self._lock = anyio.Lock()
         self._manager: Any = None
 
     async def manager(self) -> Any:  # noqa: ANN401 -- of a package that is imported late
-        """Return what speaks the protocol."""
+        """Return the session manager, started."""
         async with self._lock:
             if self._manager is None:
                 protocol = await run_sync(import_module, _PROTOCOL)
-                manager = protocol.over_http(self._hub.settings)
-                await self._hub.background.start(protocol.running, manager)
+                manager = protocol.serve_http(self._server.settings)
+                await self._server.background.start(protocol.run_manager, manager)
                 self._manager = manager
         return self._manager
 
@@ -46,15 +46,15 @@ class _Mcp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        call = call_of(request)
+        call = begin_call(request)
         state = request.app.state
         if not hasattr(state, "mcp"):
-            state.mcp = McpDoor(call.hub)
+            state.mcp = McpManager(call.server)
         manager = await state.mcp.manager()
         index = request.path_params.get("index", "")
         if index:
-            call.opened(index)
-        base = base_of(request, call.hub.settings)
+            call.open_index(index)
+        base = find_base(request, call.server.settings)
         await manager.handle_request(
             {**scope, "clew.place": Place(call, base, index)}, receive, send
         )

@@ -18,14 +18,14 @@ from clew.asking.question import OPTIONS, Question
 from clew.display.shown import plain
 from clew.errors import InputError
 from clew.server import across
-from clew.server.addresses import document_address
+from clew.server.addresses import build_document_address
 from clew.server.bodies import LONGEST_FILTER, Asking
-from clew.server.errors import not_found
-from clew.server.openai.citing import NEAREST, REFUSAL
+from clew.server.openai.citations import NEAREST, REFUSAL
 from clew.types import Passage
+from clew.wire.refusals import no_such_resource
 
 if TYPE_CHECKING:
-    from clew.server.endpoints import Seat
+    from clew.server.endpoints import Access
     from clew.server.scoped import ScopedIndex
     from clew.types import Citation, Document, Hit, Step
 
@@ -40,22 +40,22 @@ _RANGE = re.compile(r"(.+):(\d{1,12})-(\d{1,12})", re.DOTALL)
 class Place:
     """Who calls a tool, over which indexes, and what addresses begin with."""
 
-    seat: Seat
+    seat: Access
     base: str = ""  # of the server; empty: nobody serves the page
     index: str = ""  # the only one; empty: all that the caller sees
 
     def names(self) -> list[str]:
         """Return the names of the indexes that may be called here."""
-        return [self.index] if self.index else self.seat.names()
+        return [self.index] if self.index else self.seat.list_names()
 
-    def one(self, name: str) -> ScopedIndex:
+    def find_one(self, name: str) -> ScopedIndex:
         """Return an index by name, or the only one where none is named."""
         if self.index and name not in {"", self.index}:
-            raise not_found(f"there is no index {name!r:.80} here")
-        return self.seat.opened(across.one_index(self.seat, name or self.index))
+            raise no_such_resource(f"there is no index {name!r:.80} here")
+        return self.seat.open_index(across.find_one_index(self.seat, name or self.index))
 
     def url(self, index: str, document: str, start: int | None, end: int | None) -> str:
-        return document_address(self.base, index, document, start, end)
+        return build_document_address(self.base, index, document, start, end)
 
 
 class _Given(BaseModel):
@@ -100,15 +100,17 @@ def search(place: Place, given: SearchFor) -> SearchResults:
     for each in found:
         key = each.index, each.hit.document_id
         if key not in known:
-            known[key] = _document(place.one(each.index), each.hit.document_id)
+            known[key] = _document(place.find_one(each.index), each.hit.document_id)
         seen = parts.setdefault(key, [])
         if len(results) < _MOST and not any(each.hit.start in part for part in seen):
-            seen.append(_part(known[key], each.hit))
-            results.append(_result(place, each.index, known[key], each.hit, seen[-1]))
+            seen.append(_find_part(known[key], each.hit))
+            results.append(_make_result(place, each.index, known[key], each.hit, seen[-1]))
     return SearchResults(results=results)
 
 
-def _result(place: Place, index: str, document: Document, hit: Hit, part: range) -> SearchResult:
+def _make_result(
+    place: Place, index: str, document: Document, hit: Hit, part: range
+) -> SearchResult:
     is_whole = len(part) == len(document.text)
     where = "" if is_whole else f":{part.start}-{part.stop}"
     title = document.title or document.id
@@ -119,7 +121,7 @@ def _result(place: Place, index: str, document: Document, hit: Hit, part: range)
     )
 
 
-def _part(document: Document, hit: Hit) -> range:
+def _find_part(document: Document, hit: Hit) -> range:
     """Return the part of a document that a hit stands for: all of it, unless it is long."""
     if len(document.text) <= LONG:
         return range(len(document.text))
@@ -151,8 +153,8 @@ def fetch(place: Place, given: Fetch) -> Fetched:
     index, slash, name = given.id.partition("/")
     if not slash:
         raise InputError(f"an id is INDEX/DOCUMENT, as search gives it, not {given.id!r:.200}")
-    scoped = place.one(index)
-    document, start, end = _ranged(scoped, name)
+    scoped = place.find_one(index)
+    document, start, end = _find_range(scoped, name)
     total = len(document.text)
     end = min(end, start + LONG, total)
     about = {
@@ -174,17 +176,17 @@ def fetch(place: Place, given: Fetch) -> Fetched:
     )
 
 
-def _ranged(scoped: ScopedIndex, name: str) -> tuple[Document, int, int]:
+def _find_range(scoped: ScopedIndex, name: str) -> tuple[Document, int, int]:
     """Return a document and the range of its characters that are meant, of all that are asked for.
 
     A document may have an id that looks like a range of another one: then it is that document.
     """
-    found = scoped.text_of(name)
+    found = scoped.find_document(name)
     if found is not None:
         return found, 0, len(found.text)
     ranged = _RANGE.fullmatch(name)
     if ranged is None:
-        raise not_found(f"there is no document {name!r:.200} here")
+        raise no_such_resource(f"there is no document {name!r:.200} here")
     document = _document(scoped, ranged[1])
     start, end = int(ranged[2]), int(ranged[3])
     if not start <= end or start > len(document.text):
@@ -193,9 +195,9 @@ def _ranged(scoped: ScopedIndex, name: str) -> tuple[Document, int, int]:
 
 
 def _document(scoped: ScopedIndex, name: str) -> Document:
-    found = scoped.text_of(name)
+    found = scoped.find_document(name)
     if found is None:
-        raise not_found(f"there is no document {name!r:.200} here")
+        raise no_such_resource(f"there is no document {name!r:.200} here")
     return found
 
 
@@ -246,14 +248,16 @@ class AnsweredBy(_Reply):
         description="of a refused answer: what comes nearest to it"
     )
     support: float | None = Field(description="how probably what was found answers the question")
-    not_found: list[str] = Field(description="sentences of the answer that no document holds")
+    no_such_resource: list[str] = Field(
+        description="sentences of the answer that no document holds"
+    )
     notes: list[str]
     cost_usd: float | None
 
 
 def ask(place: Place, given: Ask) -> AnsweredBy:
     """Return the answer to a question, with the passages that support it."""
-    scoped = place.one(given.index)
+    scoped = place.find_one(given.index)
     answer = scoped.ask(given.as_question())
     is_refused = answer.kind == "refused"
     cited: Sequence[Citation | Passage] = answer.citations
@@ -264,17 +268,17 @@ def ask(place: Place, given: Ask) -> AnsweredBy:
         answer=REFUSAL if is_refused else answer.text,
         kind=answer.kind,
         citations=[
-            _quoted(place, scoped.name, number, each, titles.get(each.number, ""))
+            _quote_range(place, scoped.name, number, each, titles.get(each.number, ""))
             for number, each in enumerate(cited, 1)
         ],
         support=answer.evidence.support,
-        not_found=list(answer.unsupported),
+        no_such_resource=list(answer.unsupported),
         notes=list(answer.evidence.notes),
         cost_usd=answer.usage.cost_usd,
     )
 
 
-def _quoted(
+def _quote_range(
     place: Place, index: str, number: int, each: Citation | Passage, title: str
 ) -> QuotedRange:
     return QuotedRange(
@@ -322,17 +326,17 @@ class ThreadsFound(_Reply):
 
 def thread(place: Place, given: Ask) -> ThreadsFound:
     """Return what was found for a question, and the ways that led there."""
-    scoped = place.one(given.index)
+    scoped = place.find_one(given.index)
     found = scoped.search(given.as_question())
     return ThreadsFound(
-        paths=[list(map(_passed, path.steps)) for path in found.paths],
+        paths=[list(map(_describe_step, path.steps)) for path in found.paths],
         passages=[_passage(place, scoped.name, hit) for hit in found.hits],
         support=found.support,
         notes=list(found.notes),
     )
 
 
-def _passed(step: Step) -> ThreadStep:
+def _describe_step(step: Step) -> ThreadStep:
     return ThreadStep(
         layer=step.layer,
         text=step.text,
@@ -378,8 +382,8 @@ class HeldIndexes(_Reply):
 
 def list_indexes(place: Place, _given: ListIndexes) -> HeldIndexes:
     """Return the indexes in which something may be seen."""
-    found = across.with_documents(place.seat, place.names())
-    seen = [(each.name, *each.sizes()) for each in found]
+    found = across.find_indexes_with_documents(place.seat, place.names())
+    seen = [(each.name, *each.count_documents()) for each in found]
     return HeldIndexes(
         indexes=[HeldIndex(name=name, documents=n, chunks=chunks) for name, n, chunks in seen]
     )
@@ -405,7 +409,7 @@ class PlannedCosts(_Reply):
 
 def plan(place: Place, given: PlanOf) -> PlannedCosts:
     """Return what an LLM's extraction from an index would cost; nothing is spent."""
-    found = place.one(given.index).plan(None)
+    found = place.find_one(given.index).plan(None)
     return PlannedCosts(
         model=found.model,
         documents=found.n_documents,

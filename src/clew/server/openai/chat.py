@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
 from clew.errors import ClewError, InputError
-from clew.server.endpoints import as_json, sent
-from clew.server.errors import refusal_of
-from clew.server.openai.answering import ChatQuestion, ToldAnswer, asked_of, streamed, whole
-from clew.server.openai.citing import source_event
+from clew.server.endpoints import respond
+from clew.server.openai.answers import (
+    ChatQuestion,
+    StreamedAnswer,
+    answer_whole,
+    read_question,
+    stream_answer,
+)
+from clew.server.openai.citations import make_source_event
 from clew.server.openai.forms import (
     ChatMessage,
     ClewOptions,
     Loose,
     TextFormat,
-    error_of,
-    route,
+    make_error,
+    make_route,
 )
+from clew.server.sse import write_event
+from clew.wire.refusals import make_refusal
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -54,12 +61,12 @@ class ChatBody(Loose):
 
 async def complete(call: Call) -> Response:
     """Answer the last message of the user."""
-    body = await call.body(ChatBody)
+    body = await call.read_body(ChatBody)
     if body.n not in {None, 1}:
         raise InputError(f"there is one answer to a question, not {body.n}: leave out n")
     if body.response_format is not None and body.response_format.type != "text":
         raise InputError("answers are texts: leave out response_format")
-    asked = asked_of(
+    asked = read_question(
         call,
         body.messages,
         model=body.model,
@@ -69,92 +76,90 @@ async def complete(call: Call) -> Response:
     )
     head = _Head(model=body.model)
     if not body.stream:
-        return sent(_completion(head, await whole(call, asked), asked))
+        return respond(_make_completion(head, await answer_whole(call, asked), asked))
     has_usage = body.stream_options is not None and bool(body.stream_options.include_usage)
-    return await streamed(call, asked, lambda found: _lines(head, asked, found, usage=has_usage))
+    return await stream_answer(
+        call, asked, lambda found: _write_events(head, asked, found, usage=has_usage)
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """What all chunks of one answer share."""
+    """The fields that all chunks of one answer share."""
 
     model: str
     id: str = field(default_factory=lambda: f"chatcmpl-{secrets.token_hex(12)}")
     created: int = field(default_factory=lambda: int(time.time()))
 
-    def chunk(self, delta: dict[str, Any], **more: object) -> dict[str, Any]:
+    def make_chunk(self, delta: dict[str, Any], **more: object) -> dict[str, Any]:
         reason = more.pop("finish_reason", None)
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
-        return {**self.of("chat.completion.chunk"), "choices": [choice], **more}
+        return {**self.make_object("chat.completion.chunk"), "choices": [choice], **more}
 
-    def of(self, kind: str) -> dict[str, Any]:
+    def make_object(self, kind: str) -> dict[str, Any]:
         return {"id": self.id, "object": kind, "created": self.created, "model": self.model}
 
 
-def _completion(head: _Head, told: ToldAnswer, asked: ChatQuestion) -> dict[str, Any]:
+def _make_completion(head: _Head, told: StreamedAnswer, asked: ChatQuestion) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": told.text, "refusal": None}
     if asked.citations in {"annotations", "open-webui"}:
-        message["annotations"] = _annotations(told)
+        message["annotations"] = _make_annotations(told)
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": told.reason}
     return {
-        **head.of("chat.completion"),
+        **head.make_object("chat.completion"),
         "choices": [choice],
-        "usage": _usage(told.usage),
+        "usage": _make_usage(told.usage),
         "clew": told.about(),
     }
 
 
-async def _lines(
+async def _write_events(
     head: _Head,
     asked: ChatQuestion,
-    found: AsyncIterator[str | Evidence | ToldAnswer],
+    found: AsyncIterator[str | Evidence | StreamedAnswer],
     *,
     usage: bool,
-) -> AsyncIterator[bytes]:
-    """Yield a chunk for each event, as a line; an error ends them."""
-    yield _line(head.chunk({"role": "assistant", "content": ""}))
+) -> AsyncGenerator[bytes]:
+    """Yield the server-sent events of an answer; an error ends them."""
+    yield write_event(head.make_chunk({"role": "assistant", "content": ""}))
     try:
         async for each in found:
-            for chunk in _chunks(head, asked, each):
-                yield _line(chunk)
-            if usage and isinstance(each, ToldAnswer):
-                last = head.of("chat.completion.chunk")
-                yield _line({**last, "choices": [], "usage": _usage(each.usage)})
+            for chunk in _make_chunks(head, asked, each):
+                yield write_event(chunk)
+            if usage and isinstance(each, StreamedAnswer):
+                last = head.make_object("chat.completion.chunk")
+                yield write_event({**last, "choices": [], "usage": _make_usage(each.usage)})
     except ClewError as error:
-        yield _line(error_of(refusal_of(error)))
+        yield write_event(make_error(make_refusal(error)))
         return
     yield b"data: [DONE]\n\n"
 
 
-def _chunks(
-    head: _Head, asked: ChatQuestion, event: str | Evidence | ToldAnswer
+def _make_chunks(
+    head: _Head, asked: ChatQuestion, event: str | Evidence | StreamedAnswer
 ) -> Iterator[dict[str, Any]]:
     is_open_webui = asked.citations == "open-webui"
     if isinstance(event, str):
-        yield head.chunk({"content": event})
-    elif not isinstance(event, ToldAnswer):
+        yield head.make_chunk({"content": event})
+    elif not isinstance(event, StreamedAnswer):
         if is_open_webui:
-            yield head.chunk({}, event=_status(event))
+            yield head.make_chunk({}, event=_make_status(event))
     else:
         if is_open_webui:
             for reference in event.references:
-                yield head.chunk({}, event=source_event(reference))
+                yield head.make_chunk({}, event=make_source_event(reference))
         elif asked.citations == "annotations" and event.references:
-            yield head.chunk({"annotations": _annotations(event)})
-        yield head.chunk({}, finish_reason=event.reason, clew=event.about())
+            yield head.make_chunk({"annotations": _make_annotations(event)})
+        yield head.make_chunk({}, finish_reason=event.reason, clew=event.about())
 
 
-def _line(chunk: dict[str, Any]) -> bytes:
-    return f"data: {as_json(chunk)}\n\n".encode()
-
-
-def _status(evidence: Evidence) -> dict[str, Any]:
+def _make_status(evidence: Evidence) -> dict[str, Any]:
     n = len({hit.document_id for hit in evidence.hits})
     said = f"Found passages of {n} document{'s' * (n != 1)}"
     return {"type": "status", "data": {"description": said, "done": True}}
 
 
-def _annotations(told: ToldAnswer) -> list[dict[str, Any]]:
+def _make_annotations(told: StreamedAnswer) -> list[dict[str, Any]]:
     return [
         {
             "type": "url_citation",
@@ -169,10 +174,10 @@ def _annotations(told: ToldAnswer) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _usage(usage: Usage | None) -> dict[str, Any]:
+def _make_usage(usage: Usage | None) -> dict[str, Any]:
     given = 0 if usage is None else usage.prompt_tokens
     made = 0 if usage is None else usage.completion_tokens
     return {"prompt_tokens": given, "completion_tokens": made, "total_tokens": given + made}
 
 
-ROUTES = (route("/v1/chat/completions", complete, "POST"),)
+ROUTES = (make_route("/v1/chat/completions", complete, "POST"),)

@@ -1,4 +1,4 @@
-"""What requests and errors look like here: those that are read, and those that are sent."""
+"""Request bodies and errors of OpenAI's interfaces."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from starlette.routing import Route
 
 from clew.errors import InputError
 from clew.server.bodies import AskedBody, with_options
-from clew.server.endpoints import Call, door, sent
+from clew.server.endpoints import Call, make_handler, respond
 from clew.server.keys import CITATIONS
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from clew.server.errors import Refusal
+    from clew.wire.refusals import Refusal
 
 _TYPES = {
     400: "invalid_request_error",
@@ -67,8 +67,8 @@ class ClewOptions(AskedBody):
     citations: str | None = None
 
 
-def citations_of(call: Call, options: ClewOptions) -> str:
-    """Return how an answer cites: as the request says, or its header, or its key."""
+def choose_citations(call: Call, options: ClewOptions) -> str:
+    """Return the form of citations, from the request, its header or its key."""
     key = call.caller.key
     usual = CITATIONS[0] if key is None else key.options.citations
     chosen = options.citations or call.request.headers.get("x-clew-citations") or usual
@@ -77,7 +77,7 @@ def citations_of(call: Call, options: ClewOptions) -> str:
     return chosen
 
 
-def text_of(message: ChatMessage) -> str:
+def read_text(message: ChatMessage) -> str:
     """Return the text of a message. Raises InputError for a part that is none."""
     if message.content is None or isinstance(message.content, str):
         return message.content or ""
@@ -93,17 +93,17 @@ def text_of(message: ChatMessage) -> str:
 # -- what is sent ---------------------------------------------------------------------------------
 
 
-def error_of(refusal: Refusal) -> dict[str, Any]:
-    """Return an error as OpenAI's clients read it."""
+def make_error(refusal: Refusal) -> dict[str, Any]:
+    """Return an error in OpenAI's form."""
     kind = _TYPES.get(refusal.status, "api_error")
     return {"error": {"message": str(refusal), "type": kind, "param": None, "code": refusal.code}}
 
 
-def route(path: str, handle: Callable[[Call], Awaitable[Response]], method: str) -> Route:
+def make_route(path: str, handle: Callable[[Call], Awaitable[Response]], method: str) -> Route:
     """Return a route whose errors have OpenAI's form."""
-    return Route(path, door(handle, refused), methods=[method])
+    return Route(path, make_handler(handle, respond_to_refusal), methods=[method])
 
 
-def refused(refusal: Refusal, _request: Request | None = None) -> Response:
-    """Return the response that tells of a refusal."""
-    return sent(error_of(refusal), refusal.status, refusal.headers)
+def respond_to_refusal(refusal: Refusal, _request: Request | None = None) -> Response:
+    """Return a response with a refusal in OpenAI's form."""
+    return respond(make_error(refusal), refusal.status, refusal.headers)

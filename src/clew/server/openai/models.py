@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from clew import methods
 from clew.server.across import split_method
-from clew.server.endpoints import sent
-from clew.server.errors import Refusal
-from clew.server.openai.forms import route
+from clew.server.endpoints import respond
+from clew.server.openai.forms import make_route
+from clew.wire.refusals import Refusal
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -19,14 +19,14 @@ ALL = "clew"  # the model that asks all indexes
 PREFIX = f"{ALL}/"
 
 
-def index_of(call: Call, model: str) -> tuple[str, str | None]:
-    """Return the index of a model, and the method by which it is asked where one is named.
+def parse_model(call: Call, model: str) -> tuple[str, str | None]:
+    """Return the index and the method, if any, that a model names.
 
     The index is "" where all that the caller sees are meant. Raises a refusal, 404, for a model
     that the caller does not see, and UnknownMethod.
     """
     index, method = split_method(model.removeprefix(PREFIX))
-    names = call.names()
+    names = call.list_names()
     if index == ALL and ALL not in names and names:
         index = names[0] if len(names) == 1 else ""
     elif index not in names:
@@ -41,25 +41,25 @@ def index_of(call: Call, model: str) -> tuple[str, str | None]:
 
 async def list_models(call: Call) -> Response:
     """Return a model for each index, the one that was named first as the first, and one for all."""
-    names = call.names()
+    names = call.list_names()
     told = [f"{PREFIX}{name}" for name in names] + ([ALL] if len(names) > 1 else [])
-    data = list(map(_model, told))
-    return sent({"object": "list", "data": data})
+    data = list(map(_describe_model, told))
+    return respond({"object": "list", "data": data})
 
 
 async def show_model(call: Call) -> Response:
     """Return one model."""
-    name = call.path("model")
-    index_of(call, name)
-    return sent(_model(name))
+    name = call.read_path("model")
+    parse_model(call, name)
+    return respond(_describe_model(name))
 
 
-def _model(name: str) -> dict[str, Any]:
+def _describe_model(name: str) -> dict[str, Any]:
     # When an index was made is not everybody's to know, and clients want a number.
     return {"id": name, "object": "model", "created": 0, "owned_by": "clew"}
 
 
 ROUTES = (
-    route("/v1/models", list_models, "GET"),
-    route("/v1/models/{model:path}", show_model, "GET"),
+    make_route("/v1/models", list_models, "GET"),
+    make_route("/v1/models/{model:path}", show_model, "GET"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -12,16 +12,23 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from clew.errors import ClewError, InputError
-from clew.server.endpoints import as_json, sent
-from clew.server.errors import refusal_of
-from clew.server.openai.answering import ChatQuestion, ToldAnswer, asked_of, streamed, whole
+from clew.server.endpoints import respond
+from clew.server.openai.answers import (
+    ChatQuestion,
+    StreamedAnswer,
+    answer_whole,
+    read_question,
+    stream_answer,
+)
 from clew.server.openai.forms import (
     ChatMessage,
     ClewOptions,
     Loose,
     TextFormat,
-    route,
+    make_route,
 )
+from clew.server.sse import write_event
+from clew.wire.refusals import make_refusal
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -52,23 +59,23 @@ class ResponsesBody(Loose):
     clew: ClewOptions = Field(default_factory=ClewOptions)
 
 
-async def respond(call: Call) -> Response:
+async def create_response(call: Call) -> Response:
     """Answer the last message of the user."""
-    body = await call.body(ResponsesBody)
-    asked = asked_of(
+    body = await call.read_body(ResponsesBody)
+    asked = read_question(
         call,
-        _messages(body),
+        _read_messages(body),
         model=body.model,
         options=body.clew,
         most_tokens=body.max_output_tokens,
     )
     head = _Response(model=body.model, most_tokens=body.max_output_tokens)
     if not body.stream:
-        return sent(head.completed(await whole(call, asked), asked))
-    return await streamed(call, asked, lambda found: _events(head, asked, found))
+        return respond(head.make_complete(await answer_whole(call, asked), asked))
+    return await stream_answer(call, asked, lambda found: _write_events(head, asked, found))
 
 
-def _messages(body: ResponsesBody) -> list[ChatMessage]:
+def _read_messages(body: ResponsesBody) -> list[ChatMessage]:
     if body.previous_response_id is not None or body.conversation is not None:
         raise InputError("no conversations are kept here: send the earlier turns as input")
     if body.background:
@@ -87,7 +94,7 @@ def _messages(body: ResponsesBody) -> list[ChatMessage]:
 
 @dataclass(frozen=True, slots=True)
 class _Response:
-    """One response: what stays the same of it from its first event to its last."""
+    """The fields that all events of one response share."""
 
     model: str
     most_tokens: int | None
@@ -95,7 +102,7 @@ class _Response:
     item: str = field(default_factory=lambda: f"msg_{secrets.token_hex(16)}")
     created: int = field(default_factory=lambda: int(time.time()))
 
-    def of(self, status: str, **more: object) -> dict[str, Any]:
+    def make_object(self, status: str, **more: object) -> dict[str, Any]:
         """Return the response as an object."""
         return {
             "id": self.id,
@@ -122,19 +129,19 @@ class _Response:
             **more,
         }
 
-    def completed(self, told: ToldAnswer, asked: ChatQuestion) -> dict[str, Any]:
+    def make_complete(self, told: StreamedAnswer, asked: ChatQuestion) -> dict[str, Any]:
         """Return the response with the whole answer."""
         status = "incomplete" if told.reason == "length" else "completed"
         why = {"reason": "max_output_tokens"} if status == "incomplete" else None
-        return self.of(
+        return self.make_object(
             status,
             incomplete_details=why,
-            output=[self.message(status, [_part(told, asked)])],
-            usage=_usage(told.usage),
+            output=[self.make_message(status, [_make_part(told, asked)])],
+            usage=_make_usage(told.usage),
             clew=told.about(),
         )
 
-    def message(self, status: str, content: list[dict[str, Any]]) -> dict[str, Any]:
+    def make_message(self, status: str, content: list[dict[str, Any]]) -> dict[str, Any]:
         """Return the one item of its output."""
         return {
             "id": self.item,
@@ -145,37 +152,38 @@ class _Response:
         }
 
 
-async def _events(
-    head: _Response, asked: ChatQuestion, found: AsyncIterator[str | Evidence | ToldAnswer]
-) -> AsyncIterator[bytes]:
+async def _write_events(
+    head: _Response, asked: ChatQuestion, found: AsyncIterator[str | Evidence | StreamedAnswer]
+) -> AsyncGenerator[bytes]:
     numbers = count()
     place = {"output_index": 0, "item_id": head.item}
 
     def event(kind: str, **data: object) -> bytes:
-        text = as_json({"type": kind, "sequence_number": next(numbers), **data})
-        return f"event: {kind}\ndata: {text}\n\n".encode()
+        return write_event({"type": kind, "sequence_number": next(numbers), **data}, kind)
 
-    begun = head.of("in_progress")
+    begun = head.make_object("in_progress")
     empty = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
     in_content = {**place, "content_index": 0}
     yield event("response.created", response=begun)
     yield event("response.in_progress", response=begun)
-    yield event("response.output_item.added", output_index=0, item=head.message("in_progress", []))
+    yield event(
+        "response.output_item.added", output_index=0, item=head.make_message("in_progress", [])
+    )
     yield event("response.content_part.added", **in_content, part=empty)
-    told = ToldAnswer(text="", reason="stop")
+    told = StreamedAnswer(text="", reason="stop")
     try:
         async for each in found:
             if isinstance(each, str):
                 yield event("response.output_text.delta", **in_content, delta=each, logprobs=[])
-            elif isinstance(each, ToldAnswer):
+            elif isinstance(each, StreamedAnswer):
                 told = each
     except ClewError as error:
-        refusal = refusal_of(error)
+        refusal = make_refusal(error)
         yield event("error", code=refusal.code, message=str(refusal), param=None)
         failed = {"code": "server_error", "message": str(refusal)}
-        yield event("response.failed", response=head.of("failed", error=failed))
+        yield event("response.failed", response=head.make_object("failed", error=failed))
         return
-    response = head.completed(told, asked)
+    response = head.make_complete(told, asked)
     [item] = response["output"]
     [part] = item["content"]
     for n, annotation in enumerate(part["annotations"]):
@@ -191,7 +199,7 @@ async def _events(
     yield event(f"response.{response['status']}", response=response)
 
 
-def _part(told: ToldAnswer, asked: ChatQuestion) -> dict[str, Any]:
+def _make_part(told: StreamedAnswer, asked: ChatQuestion) -> dict[str, Any]:
     cited = [
         {
             "type": "url_citation",
@@ -206,7 +214,7 @@ def _part(told: ToldAnswer, asked: ChatQuestion) -> dict[str, Any]:
     return {"type": "output_text", "text": told.text, "annotations": shown, "logprobs": []}
 
 
-def _usage(usage: Usage | None) -> dict[str, Any]:
+def _make_usage(usage: Usage | None) -> dict[str, Any]:
     given = 0 if usage is None else usage.prompt_tokens
     made = 0 if usage is None else usage.completion_tokens
     return {
@@ -218,4 +226,4 @@ def _usage(usage: Usage | None) -> dict[str, Any]:
     }
 
 
-ROUTES = (route("/v1/responses", respond, "POST"),)
+ROUTES = (make_route("/v1/responses", create_response, "POST"),)

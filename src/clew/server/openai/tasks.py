@@ -1,4 +1,4 @@
-"""What Open WebUI asks of a model beside questions: titles, tags, searches. By rules, for nothing.
+"""Replies by rules to the prompts of Open WebUI for titles, tags and searches.
 
 Most of its prompts begin with "### Task:". Two of them have a question in them, which is asked as
 any other: the one by which it hands on material of its own, and the one by which it has the
@@ -28,10 +28,10 @@ NO_TOOLS = '{"tool_calls": []}'
 _TAGS = ("General",)  # what its prompt wants where there is nothing to tell them by
 
 
-def question_in(text: str) -> str:
-    """Return the question of a message of the user, without what Open WebUI put before it.
+def extract_question(text: str) -> str:
+    """Return the question of a message, without the context of Open WebUI before it.
 
-    >>> question_in("### Task: ... <context>Notes</context> Who built the Fram?")
+    >>> extract_question("### Task: ... <context>Notes</context> Who built the Fram?")
     'Who built the Fram?'
     """
     if text.lstrip().startswith(_MARK) and "</context>" in text:
@@ -41,10 +41,10 @@ def question_in(text: str) -> str:
     return text
 
 
-def sources_in(text: str) -> int:
+def count_sources(text: str) -> int:
     """Return how many sources of its own Open WebUI put before a question: they are counted first.
 
-    >>> sources_in('### Task: ... <context><source id="1" name="a">Notes</source></context> Who?')
+    >>> count_sources('### Task: <context><source id="1" name="a">Notes</source></context> Who?')
     1
     """
     material = text.rpartition("</context>")[0].partition("<context>")[2]
@@ -52,29 +52,29 @@ def sources_in(text: str) -> int:
 
 
 def chooses_tools(text: str) -> bool:
-    """Tell whether a message of the system is the prompt by which a tool is to be chosen."""
+    """Say whether a system message is Open WebUI's prompt to choose a tool."""
     return text.lstrip().startswith(_TOOLS) and '"tool_calls"' in text
 
 
-def task_reply(text: str) -> str | None:
-    """Return the reply to a task, None where a message is a question.
+def reply_to_task(text: str) -> str | None:
+    """Return the reply to a task of Open WebUI, or None for a question.
 
-    >>> task_reply('### Task: Suggest tags. JSON format: { "tags": [] }')
+    >>> reply_to_task('### Task: Suggest tags. JSON format: { "tags": [] }')
     '{"tags": ["General"]}'
-    >>> task_reply("Who built the Fram?")
+    >>> reply_to_task("Who built the Fram?")
     """
     if text.lstrip().startswith(_FACE):
         return ""
-    if not text.lstrip().startswith(_MARK) or question_in(text) != text:
+    if not text.lstrip().startswith(_MARK) or extract_question(text) != text:
         return None
     # Each prompt names the key of the JSON that it wants; a chat may name others.
     rules = _HISTORY.sub("", text)
-    asked = _first_question(text)
+    asked = _find_first_question(text)
     replies: dict[str, object] = {
         "follow_ups": [],
         "queries": [asked] if asked else [],
         "tags": list(_TAGS),
-        "title": _title(asked),
+        "title": _make_title(asked),
         "prompt": asked,
         "text": "",
     }
@@ -84,8 +84,8 @@ def task_reply(text: str) -> str | None:
     return "Clew answers questions about its documents, and does no other tasks."
 
 
-def _first_question(text: str) -> str:
-    """Return what the user asked first in the chat that a task has, or last for a search."""
+def _find_first_question(text: str) -> str:
+    """Return the first question of the chat in a task; for a search, the last one."""
     found = _HISTORY.search(text)
     if found is None:
         return ""
@@ -96,6 +96,6 @@ def _first_question(text: str) -> str:
     return " ".join(users[-1 if '"queries"' in text else 0].split())
 
 
-def _title(asked: str) -> str:
+def _make_title(asked: str) -> str:
     words = asked.rstrip(" ?!.").split()
     return " ".join(words[:_TITLE_WORDS]) + ("…" if len(words) > _TITLE_WORDS else "")

@@ -1,4 +1,4 @@
-"""The page: one HTML file, a style and modules, sent as they are. All that it shows comes by REST.
+"""The static files of the page, which gets all its data by REST.
 
 Nothing here knows of documents or keys: who is not signed in gets the same files. Their policy lets
 no script run that is not one of them, and no text become markup.
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from starlette.responses import Response
 from starlette.routing import Route
 
-from clew.server.endpoints import refused
-from clew.server.errors import not_found
+from clew.server.endpoints import respond_to_refusal
+from clew.wire.refusals import no_such_resource
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -49,12 +49,14 @@ class StaticFile:
 
 
 @cache
-def static_files() -> dict[str, StaticFile]:
-    """Return the files of the page by their names; they are read once."""
-    return {path.name: _read(path) for path in sorted(STATIC.iterdir()) if path.suffix in _TYPES}
+def read_static_files() -> dict[str, StaticFile]:
+    """Read the files of the page once; return them by name."""
+    return {
+        path.name: _read_file(path) for path in sorted(STATIC.iterdir()) if path.suffix in _TYPES
+    }
 
 
-def _read(path: Path) -> StaticFile:
+def _read_file(path: Path) -> StaticFile:
     content = path.read_bytes()
     return StaticFile(
         content=content,
@@ -64,20 +66,20 @@ def _read(path: Path) -> StaticFile:
     )
 
 
-async def _view(request: Request) -> Response:
-    return _sent(request, static_files()[_SHELL])
+async def _send_view(request: Request) -> Response:
+    return _send(request, read_static_files()[_SHELL])
 
 
-async def _file(request: Request) -> Response:
+async def _send_file(request: Request) -> Response:
     name = request.path_params["name"]
-    found = static_files().get(name)
+    found = read_static_files().get(name)
     if found is None:
-        return refused(not_found(f"the page has no file {name!r:.80}"))
-    return _sent(request, found)
+        return respond_to_refusal(no_such_resource(f"the page has no file {name!r:.80}"))
+    return _send(request, found)
 
 
-def _sent(request: Request, found: StaticFile) -> Response:
-    """Return a file, packed where that is understood; nothing where the browser has it already."""
+def _send(request: Request, found: StaticFile) -> Response:
+    """Return a response with a file, compressed if accepted; 304 if the browser has it."""
     headers = {
         "Cache-Control": "no-cache",
         "Content-Security-Policy": POLICY,
@@ -93,7 +95,7 @@ def _sent(request: Request, found: StaticFile) -> Response:
 
 
 ROUTES = (
-    Route("/", _view),
-    *(Route(f"/{name}", _view) for name in VIEWS),
-    Route("/page/{name}", _file),
+    Route("/", _send_view),
+    *(Route(f"/{name}", _send_view) for name in VIEWS),
+    Route("/page/{name}", _send_file),
 )

@@ -1,4 +1,4 @@
-"""What the server is, who asks, how an index can be asked, and what was spent."""
+"""Routes that describe the server, its methods and its spending."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any
 from pydantic import Field
 
 from clew import __version__, methods
-from clew.server.addresses import base_of
 from clew.server.bodies import Part
 from clew.server.endpoints import Call, RestEndpoint
-from clew.server.replies import AboutServer, MethodView, ParameterView, SpentLine
-from clew.server.views import Listed
 from clew.views.describe import describe_method
+from clew.wire.about import AboutServer, MethodView, ParameterView, SpentLine
+from clew.wire.indexes import Listed
 
 
 async def about(call: Call) -> AboutServer:
@@ -23,24 +22,24 @@ async def about(call: Call) -> AboutServer:
         version=__version__,
         caller=call.caller.name,
         scope=call.caller.scope,
-        llm=call.hub.settings.specs.llm is not None,
-        key=None if key is None else _own(key.to_dict()),
-        spent=None if key is None else call.hub.spending.total(key.id),
+        llm=call.server.settings.specs.llm is not None,
+        key=None if key is None else _hide_filter(key.to_dict()),
+        spent=None if key is None else call.server.spending.sum_of_key(key.id),
     )
 
 
-def _own(key: dict[str, Any]) -> dict[str, Any]:
+def _hide_filter(key: dict[str, Any]) -> dict[str, Any]:
     """Return a key without its filter: it would tell what its holder does not see."""
     return {name: value for name, value in key.items() if name != "where"}
 
 
 async def list_methods(call: Call) -> Listed[MethodView]:
     """Return the methods by which an index can be asked."""
-    return call.listed(await call.run(lambda: [_method(name) for name in methods.names()]))
+    return call.list_part(await call.run(lambda: [_view_method(name) for name in methods.names()]))
 
 
 @cache
-def _method(name: str) -> MethodView:
+def _view_method(name: str) -> MethodView:
     found = describe_method(name)
     parameters = tuple(ParameterView(**each) for each in found.pop("parameters"))
     return MethodView(**found, parameters=parameters)
@@ -56,20 +55,13 @@ class SpendQuery(Part):
 
 async def spent(call: Call) -> Listed[SpentLine]:
     """Return what was billed, by key and day: to an admin of all, to others of their own key."""
-    asked = call.query(SpendQuery).key or None
+    asked = call.read_query(SpendQuery).key or None
     if not call.caller.is_keeper:
         asked = call.caller.key.id if call.caller.key is not None else None
-    names = {each.id: each.name for each in call.hub.keys.all()}
-    lines = await call.run(call.hub.spending.by_day, asked)
+    names = {each.id: each.name for each in call.server.keys.list_keys()}
+    lines = await call.run(call.server.spending.list_by_day, asked)
     found = [SpentLine(name=names.get(line["key"], ""), **line) for line in lines]
-    return call.listed(found, SpendQuery)
-
-
-async def description(call: Call) -> dict[str, Any]:
-    """Return the description of all routes, as OpenAPI 3.1 has it."""
-    from clew.server.openapi import described
-
-    return described(base_of(call.request, call.hub.settings))
+    return call.list_part(found, SpendQuery)
 
 
 ENDPOINTS = (
@@ -86,9 +78,5 @@ ENDPOINTS = (
         method="GET", path="/spend", call=spent, scope="read", group="server",
         summary="What models billed, by key and day",
         reply=Listed[SpentLine], query=SpendQuery,
-    ),
-    RestEndpoint(
-        method="GET", path="/openapi.json", call=description, scope="", group="server",
-        summary="This description",
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Keys, which only an admin sees, and sessions, by which a page uses one."""
+"""Routes of keys, for admins, and of the page's sessions."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from starlette.responses import JSONResponse, Response
 
 from clew.display.shown import plain
 from clew.errors import InputError
-from clew.server.addresses import base_of
+from clew.server.addresses import find_base
 from clew.server.bodies import INTEGRAL, LONGEST_FILTER, MOST_TOKENS, MOST_USD, Body, Part, one_of
-from clew.server.callers import COOKIE, Caller
+from clew.server.callers import Caller
 from clew.server.endpoints import Call, RestEndpoint
-from clew.server.errors import forbidden, no_key, not_found
 from clew.server.keys import CITATIONS, SCOPES, SESSION_S, Key, KeyOptions
-from clew.server.replies import AboutServer
 from clew.server.rest.about import about
 from clew.server.rest.indexes import IndexName
-from clew.server.views import Listed
+from clew.wire.about import AboutServer
+from clew.wire.indexes import Listed
+from clew.wire.names import COOKIE
+from clew.wire.refusals import forbidden, no_key, no_such_resource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,25 +82,25 @@ class SessionBody(Body):
 async def list_keys(call: Call) -> Listed[KeyView]:
     """Return all keys, the oldest first."""
     _check_keeper(call)
-    return call.listed([_view(key) for key in call.hub.keys.all()])
+    return call.list_part([_view_key(key) for key in call.server.keys.list_keys()])
 
 
 async def add(call: Call) -> NewKey:
     """Make a key. From the first one on, the server lets nobody in without."""
     _check_keeper(call)
-    body = await call.body(KeyBody)
-    key, text = call.hub.keys.add(body.name, body.options())
-    return NewKey(key=_view(key), text=text)
+    body = await call.read_body(KeyBody)
+    key, text = call.server.keys.add(body.name, body.options())
+    return NewKey(key=_view_key(key), text=text)
 
 
 async def revoke(call: Call) -> KeyView:
     """End a key and its sessions."""
     _check_keeper(call)
     try:
-        key = call.hub.keys.revoke(call.path("id"))
+        key = call.server.keys.revoke(call.read_path("id"))
     except InputError as error:
-        raise not_found(str(error)) from None
-    return next(_view(each) for each in call.hub.keys.all() if each.id == key.id)
+        raise no_such_resource(str(error)) from None
+    return next(_view_key(each) for each in call.server.keys.list_keys() if each.id == key.id)
 
 
 def _check_keeper(call: Call) -> None:
@@ -107,18 +108,18 @@ def _check_keeper(call: Call) -> None:
         raise forbidden("keys are kept by an admin of all indexes, and your key is for some")
 
 
-def _view(key: Key) -> KeyView:
+def _view_key(key: Key) -> KeyView:
     return KeyView(**key.to_dict())
 
 
 async def begin_session(call: Call) -> Response:
     """Give a browser a cookie that stands for a key, which the page itself cannot read."""
-    body = await call.body(SessionBody)
-    key = call.hub.keys.find(body.key.strip())
+    body = await call.read_body(SessionBody)
+    key = call.server.keys.find(body.key.strip())
     if key is None:
         raise no_key("this key is not known here, or was revoked")
-    text = call.hub.keys.begin_session(key)
-    told = await about(Call(call.hub, Caller(key, by_cookie=True), request=call.request))
+    text = call.server.keys.begin_session(key)
+    told = await about(Call(call.server, Caller(key, by_cookie=True), request=call.request))
     reply = JSONResponse(plain(told), status_code=201)
     reply.set_cookie(
         COOKIE,
@@ -126,7 +127,7 @@ async def begin_session(call: Call) -> Response:
         max_age=int(SESSION_S),
         httponly=True,
         samesite="strict",
-        secure=base_of(call.request, call.hub.settings).startswith("https:"),
+        secure=find_base(call.request, call.server.settings).startswith("https:"),
     )
     return reply
 
@@ -135,7 +136,7 @@ async def end_session(call: Call) -> Response:
     """End the session of the cookie that was sent."""
     cookie = call.request.cookies.get(COOKIE)
     if cookie:
-        call.hub.keys.end_session(cookie)
+        call.server.keys.end_session(cookie)
     reply = Response(status_code=204)
     reply.delete_cookie(COOKIE, httponly=True, samesite="strict")
     return reply

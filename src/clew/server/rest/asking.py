@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
-from starlette.responses import StreamingResponse
 
-from clew.asking.classify import Classified
 from clew.asking.pipeline import Listeners
 from clew.asking.question import LONGEST_CONTEXT, OPTIONS, Question
 from clew.errors import ClewError, InputError
-from clew.index.plan import Plan
-from clew.server.addresses import base_of, document_address
+from clew.server.addresses import build_document_address, find_base
 from clew.server.bodies import (
     INTEGRAL,
     LONGEST,
@@ -27,13 +24,18 @@ from clew.server.bodies import (
     exchanges_of,
     with_options,
 )
-from clew.server.drawn import DrawnThread, evidence_graph
-from clew.server.endpoints import Call, RestEndpoint, event, told
-from clew.server.replies import ErrorEvent, LinkedAnswer, LinkedCitation, TextEvent
+from clew.server.drawing import draw_evidence
+from clew.server.endpoints import Call, RestEndpoint
 from clew.server.rest.indexes import INDEX
-from clew.types import Answer, Citation, Document, Evidence
+from clew.server.sse import follow_thread, stream_events, write_event
+from clew.types import Answer, Citation, Classified, Document, Evidence, Plan
+from clew.wire.answers import ErrorEvent, LinkedAnswer, LinkedCitation, TextEvent
+from clew.wire.graphs import DrawnThread
+from clew.wire.names import EVENT_STREAM
 
 if TYPE_CHECKING:
+    from starlette.responses import StreamingResponse
+
     from clew.server.scoped import ScopedIndex
 
 ANSWER_EVENTS: Mapping[str, object] = {
@@ -99,33 +101,33 @@ class PlanBody(Body):
 
 async def search(call: Call) -> Evidence:
     """Return the chunks that a method finds, and why."""
-    body = await call.body(SearchBody)
-    index = call.index(tokens=body.budget_tokens, usd=body.budget_usd)
+    body = await call.read_body(SearchBody)
+    index = call.open_named_index(tokens=body.budget_tokens, usd=body.budget_usd)
     question = body.as_question(body.query, history=exchanges_of(body.history))
     return await call.run(index.search, question)
 
 
 async def ask(call: Call) -> LinkedAnswer | StreamingResponse:
     """Return the answer with its citations; as events where that is asked for."""
-    body = await call.body(AskBody)
-    index = call.index(tokens=body.budget_tokens, usd=body.budget_usd)
+    body = await call.read_body(AskBody)
+    index = call.open_named_index(tokens=body.budget_tokens, usd=body.budget_usd)
     question = body.as_question(body.question, history=exchanges_of(body.history))
-    if body.stream or "text/event-stream" in call.request.headers.get("accept", ""):
+    if body.stream or EVENT_STREAM in call.request.headers.get("accept", ""):
         await call.run(index.check_where, body.where)  # what is refused has a status of its own
         events = _events(call, index, question, draws_graph=body.graph)
-        return StreamingResponse(events, media_type="text/event-stream")
+        return stream_events(events)
     if body.graph:
         raise InputError("a graph comes with events only: ask with 'stream', or POST .../graph")
-    return _linked(call, index.name, await call.run(index.ask, question))
+    return _link_citations(call, index.name, await call.run(index.ask, question))
 
 
-def _linked(call: Call, index: str, answer: Answer) -> LinkedAnswer:
+def _link_citations(call: Call, index: str, answer: Answer) -> LinkedAnswer:
     """Return an answer with the addresses of what it cites."""
-    base = base_of(call.request, call.hub.settings)
+    base = find_base(call.request, call.server.settings)
     citations = tuple(
         LinkedCitation(
             **_fields_of(each),
-            url=document_address(base, index, each.document_id, each.start, each.end),
+            url=build_document_address(base, index, each.document_id, each.start, each.end),
         )
         for each in answer.citations
     )
@@ -138,43 +140,45 @@ def _fields_of(value: Answer | Citation) -> dict[str, Any]:
 
 async def _events(
     call: Call, index: ScopedIndex, question: Question, *, draws_graph: bool
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes]:
     def work(tell: Callable[[str, object], None]) -> None:
-        def found(evidence: Evidence) -> None:
+        def send_evidence(evidence: Evidence) -> None:
             tell("evidence", evidence)
             if draws_graph:
-                tell("graph", evidence_graph(evidence))
+                tell("graph", draw_evidence(evidence))
 
         answer = index.ask(
             question,
-            Listeners(on_evidence=found, on_text=lambda piece: tell("text", {"text": piece})),
+            Listeners(
+                on_evidence=send_evidence, on_text=lambda piece: tell("text", {"text": piece})
+            ),
         )
-        tell("answer", _linked(call, index.name, answer))
+        tell("answer", _link_citations(call, index.name, answer))
 
     try:
-        async for kind, data in told(call.hub, work):
-            yield event(kind, data)
+        async for kind, data in follow_thread(call.server, work):
+            yield write_event(data, kind)
     except ClewError as error:
-        refusal = call.refusal(error)
-        yield event("error", {"code": refusal.code, "message": str(refusal)})
+        refusal = call.make_refusal(error)
+        yield write_event({"code": refusal.code, "message": str(refusal)}, "error")
 
 
 async def classify(call: Call) -> Classified:
     """Return the label of a text, and what spoke for it."""
-    body = await call.body(ClassifyBody)
-    index = call.index(tokens=body.budget_tokens, usd=body.budget_usd)
+    body = await call.read_body(ClassifyBody)
+    index = call.open_named_index(tokens=body.budget_tokens, usd=body.budget_usd)
     question = body.as_question(body.text)
     return await call.run(index.classify, question, label=body.label, name_weight=body.name_weight)
 
 
 async def plan(call: Call) -> Plan:
     """Return what the extraction by an LLM would cost; nothing is spent."""
-    body = await call.body(PlanBody)
+    body = await call.read_body(PlanBody)
     documents = None
     if body.documents is not None:
         documents = [Document(id=d.id, text=d.text, title=d.title) for d in body.documents]
     given = {} if body.core is None else {"core": body.core}
-    return await call.run(call.index().plan, documents, **given)
+    return await call.run(call.open_named_index().plan, documents, **given)
 
 
 ENDPOINTS = (

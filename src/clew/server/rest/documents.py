@@ -1,4 +1,4 @@
-"""Documents: lists of them, one with its text and chunks, and its end."""
+"""Routes that list, show and remove documents."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from clew.server.bodies import LONGEST_FILTER, Part
 from clew.server.endpoints import Call, RestEndpoint
 from clew.server.files import Removal
 from clew.server.rest.indexes import INDEX
-from clew.server.views import DocumentLine, DocumentView, Listed
+from clew.wire.indexes import DocumentLine, DocumentView, Listed
 
 DOCUMENT = {**INDEX, "id": "the id of a document; it may have slashes"}
 
@@ -31,20 +31,20 @@ class DocumentsQuery(Part):
 
 async def documents(call: Call) -> Listed[DocumentLine]:
     """Return some of an index's documents."""
-    query = call.query(DocumentsQuery)
-    return await call.run(call.index().documents, **query.model_dump())
+    query = call.read_query(DocumentsQuery)
+    return await call.run(call.open_named_index().documents, **query.model_dump())
 
 
 async def document(call: Call) -> DocumentView:
     """Return a document with its text, its chunks and where they stand."""
-    return await call.run(call.index().document, call.path("id"))
+    return await call.run(call.open_named_index().document, call.read_path("id"))
 
 
 async def remove(call: Call) -> Removal:
     """Delete a document, and the file that it came from, if that was uploaded."""
-    index = call.index("write")
-    uploads = call.hub.indexes.files(index.name)
-    return await call.run(index.remove, call.path("id"), uploads)
+    index = call.open_named_index("write")
+    uploads = call.server.indexes.find_uploads(index.name)
+    return await call.run(index.remove, call.read_path("id"), uploads)
 
 
 ENDPOINTS = (

@@ -1,4 +1,4 @@
-"""The graph of an index and of a question, entities, names that stand for others, and any row."""
+"""Routes of graphs, entities, aliases and rows."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from pydantic import Field
 
 from clew.server.bodies import Body, Part, QueryParameters, Whole, exchanges_of
-from clew.server.drawn import MOST_NODES, DrawnIndex, DrawnThread, evidence_graph
+from clew.server.drawing import MOST_NODES, draw_evidence
 from clew.server.endpoints import Call, RestEndpoint
-from clew.server.replies import AliasView, ProposedAlias
 from clew.server.rest.asking import SearchBody
 from clew.server.rest.indexes import INDEX
-from clew.server.views import EntityLine, EntityView, Listed
+from clew.wire.graphs import DrawnIndex, DrawnThread
+from clew.wire.indexes import AliasView, EntityLine, EntityView, Listed, ProposedAlias
 
 _NODES = 1_000  # drawn where nothing is said
 
@@ -45,44 +45,46 @@ class AliasQuery(QueryParameters):
 
 async def index_graph(call: Call) -> DrawnIndex:
     """Return the entities of most texts and what joins them, with places."""
-    return await call.run(call.index().graph, call.query(GraphQuery).limit)
+    return await call.run(call.open_named_index().graph, call.read_query(GraphQuery).limit)
 
 
 async def question_graph(call: Call) -> DrawnThread:
     """Return what a method finds for a question as a graph, with reasons and places."""
-    body = await call.body(SearchBody)
-    index = call.index(tokens=body.budget_tokens, usd=body.budget_usd)
+    body = await call.read_body(SearchBody)
+    index = call.open_named_index(tokens=body.budget_tokens, usd=body.budget_usd)
     question = body.as_question(body.query, history=exchanges_of(body.history))
-    return evidence_graph(await call.run(index.search, question))
+    return draw_evidence(await call.run(index.search, question))
 
 
 async def entities(call: Call) -> Listed[EntityLine]:
     """Return some of the entities, those of most texts first."""
-    return await call.run(call.index().entities, **call.query(EntitiesQuery).model_dump())
+    return await call.run(
+        call.open_named_index().entities, **call.read_query(EntitiesQuery).model_dump()
+    )
 
 
 async def entity(call: Call) -> EntityView:
     """Return an entity with its neighbours and some of its texts."""
-    part = call.query(Part).model_dump()
-    return await call.run(call.index().entity, call.path("name"), **part)
+    part = call.read_query(Part).model_dump()
+    return await call.run(call.open_named_index().entity, call.read_path("name"), **part)
 
 
 async def aliases(call: Call) -> AliasView:
     """Return which names stand for others, and which may."""
-    return _aliases(await call.run(call.index().aliases))
+    return _aliases(await call.run(call.open_named_index().aliases))
 
 
 async def merge(call: Call) -> AliasView:
     """Let a name stand for another one."""
-    body, index = await call.body(AliasBody), call.index("write")
+    body, index = await call.read_body(AliasBody), call.open_named_index("write")
     await call.run(index.merge, body.name, body.into)
     return _aliases(await call.run(index.aliases))
 
 
 async def unmerge(call: Call) -> AliasView:
     """Let a name stand for itself again."""
-    index = call.index("write")
-    await call.run(index.unmerge, call.query(AliasQuery).name)
+    index = call.open_named_index("write")
+    await call.run(index.unmerge, call.read_query(AliasQuery).name)
     return _aliases(await call.run(index.aliases))
 
 
@@ -93,7 +95,7 @@ def _aliases(found: Mapping[str, Any]) -> AliasView:
 
 async def row(call: Call) -> dict[str, Any]:
     """Return a row with its neighbours, as `clew show ID --json` does."""
-    return await call.run(call.index().row, call.path("id"))
+    return await call.run(call.open_named_index().row, call.read_path("id"))
 
 
 ENDPOINTS = (

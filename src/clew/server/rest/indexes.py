@@ -1,4 +1,4 @@
-"""Indexes: which there are, what each holds and cost, and new ones."""
+"""Routes that list, make, describe, back up and delete indexes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from clew.index import Settings
 from clew.runtime.private import make_folder
 from clew.server.bodies import INTEGRAL, Body, Part
 from clew.server.endpoints import Call, RestEndpoint
-from clew.server.errors import Refusal, forbidden, no_space
-from clew.server.replies import CostLine, IndexLine
 from clew.server.settings import NAME, is_name
-from clew.server.views import IndexView, Listed
 from clew.text.chunking import Chunking
+from clew.wire.indexes import CostLine, IndexLine, IndexView, Listed
+from clew.wire.refusals import Refusal, forbidden, no_space
 
 if TYPE_CHECKING:
     from clew.server.scoped import ScopedIndex
@@ -30,7 +29,7 @@ INDEX = {"index": "the name of an index"}
 _OWN_EMBEDDERS = ("minilm", "minilm-float32")
 
 
-def _named(name: str) -> str:
+def _check_named(name: str) -> str:
     if not is_name(name):
         raise PydanticCustomError(
             "name", "an index is named by at most 64 small letters, digits, - and _"
@@ -41,7 +40,7 @@ def _named(name: str) -> str:
 IndexName = Annotated[
     str,
     Field(json_schema_extra={"minLength": 1, "maxLength": 64, "pattern": f"^{NAME}$"}),
-    AfterValidator(_named),
+    AfterValidator(_check_named),
 ]
 
 
@@ -72,53 +71,55 @@ class IndexBody(Body):
 
 async def list_indexes(call: Call) -> Listed[IndexLine]:
     """Return the indexes that the caller may use."""
-    names = [name for name in call.hub.indexes.folders() if call.caller.sees(name)]
-    part = call.listed(names)
-    lines = [await call.run(_line, call, call.index(name=name)) for name in part.items]
+    names = [name for name in call.server.indexes.list_folders() if call.caller.sees(name)]
+    part = call.list_part(names)
+    lines = [
+        await call.run(_view_line, call, call.open_named_index(name=name)) for name in part.items
+    ]
     return Listed(items=tuple(lines), total=part.total)
 
 
-def _line(call: Call, index: ScopedIndex) -> IndexLine:
+def _view_line(call: Call, index: ScopedIndex) -> IndexLine:
     line = IndexLine(
         name=index.name,
         n_documents=0,
         n_chunks=0,
-        is_own=call.hub.indexes.is_own(index.name),
+        is_own=call.server.indexes.is_own(index.name),
         problem="",
     )
     try:
-        n_documents, n_chunks = index.sizes()
+        n_documents, n_chunks = index.count_documents()
     except (StoreError, Refusal) as error:
-        return replace(line, problem=str(call.refusal(error)))
+        return replace(line, problem=str(call.make_refusal(error)))
     return replace(line, n_documents=n_documents, n_chunks=n_chunks)
 
 
 async def make(call: Call) -> IndexView:
     """Make an empty index in the server's home."""
-    body = await call.body(IndexBody)
+    body = await call.read_body(IndexBody)
     if not call.caller.sees(body.name):
         raise forbidden("your key is for some indexes, and this is none of them")
     if body.embedder not in (None, *_OWN_EMBEDDERS):
         call.caller.check("admin")  # it may name an address, or a folder of the server
-    await call.run(call.hub.indexes.make, body.name, body.settings(), embedder=body.embedder)
-    return await call.run(call.index(name=body.name).describe)
+    await call.run(call.server.indexes.make, body.name, body.settings(), embedder=body.embedder)
+    return await call.run(call.open_named_index(name=body.name).describe)
 
 
 async def describe(call: Call) -> IndexView:
     """Return what an index holds, and how it was built."""
-    return await call.run(call.index().describe)
+    return await call.run(call.open_named_index().describe)
 
 
 async def drop(call: Call) -> None:
     """Delete an index that was made here, with its files."""
-    index = call.index("admin")
-    await call.run(call.hub.indexes.drop, index.name)
+    index = call.open_named_index("admin")
+    await call.run(call.server.indexes.drop, index.name)
 
 
 async def costs(call: Call) -> Listed[CostLine]:
     """Return what each write of an index cost, the newest first."""
-    found = await call.run(call.index().costs)
-    return call.listed(
+    found = await call.run(call.open_named_index().costs)
+    return call.list_part(
         [
             CostLine(kind=c.kind, before=c.before, generation=c.generation, usage=c.usage)
             for c in reversed(found)
@@ -128,9 +129,9 @@ async def costs(call: Call) -> Listed[CostLine]:
 
 async def backup(call: Call) -> Response:
     """Return an archive of the newest generation; others may ask and write meanwhile."""
-    index = call.index("admin")
+    index = call.open_named_index("admin")
     # What a request that was cut off leaves there is deleted within a day.
-    place = call.hub.settings.home / "uploads" / secrets.token_hex(8)
+    place = call.server.settings.home / "uploads" / secrets.token_hex(8)
     file = place / f"{index.name}.tar.gz"
     try:
         make_folder(place)

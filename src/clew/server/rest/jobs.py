@@ -1,9 +1,9 @@
-"""Jobs: put in, looked at, followed as events, cancelled; and evaluations, which are jobs."""
+"""Routes that queue, show, follow and cancel jobs, evaluations among them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -12,12 +12,12 @@ from typing import Annotated, Any, Literal
 import anyio
 from anyio.to_thread import run_sync
 from pydantic import Field, RootModel
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
-from clew.server import receiving
+from clew.server import multipart
 from clew.server.bodies import INTEGRAL, Body, Flag, Part, QueryParameters, Whole, one_of
-from clew.server.endpoints import FORM, JSON, Call, RestEndpoint, event, parsed, reply_of
-from clew.server.errors import Refusal, not_found
+from clew.server.endpoints import FORM, JSON, Call, RestEndpoint, make_reply, parse_body
+from clew.server.jobs.files import QUESTIONS, REPORT, find_job_folder
 from clew.server.jobs.options import (
     KINDS,
     CompactOptions,
@@ -25,19 +25,18 @@ from clew.server.jobs.options import (
     ExtractOptions,
     IndexOptions,
     RemoveOptions,
-    check,
+    check_options,
 )
-from clew.server.jobs.places import QUESTIONS, REPORT, folder_of
-from clew.server.jobs.queue import STATES, Job, JobView
-from clew.server.noted import MOST_NUMBER
-from clew.server.replies import JOB_EVENTS, EvaluationView
+from clew.server.jobs.queue import Job
 from clew.server.rest.indexes import INDEX
-from clew.server.views import Listed
+from clew.server.sse import stream_events, write_event
+from clew.wire.indexes import Listed
+from clew.wire.jobs import JOB_EVENTS, STATES, EvaluationView, JobView
+from clew.wire.names import EVENT_STREAM, LAST_EVENT_HEADER, MOST_NUMBER
+from clew.wire.refusals import Refusal, no_such_resource
 
 _LOOK_S = 0.25  # for new events, and for the end of a job that is waited for
-_QUIET_S = 15.0  # then a comment is sent, so that nothing between takes the stream for dead
 _LONGEST_WAIT = 60
-_LAST_EVENT, _EVENT_STREAM = "Last-Event-ID", "text/event-stream"
 _SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet")
 _JOB = {"id": "the id of a job"}
 
@@ -128,7 +127,7 @@ class EvaluationBody(EvaluateOptions):
 # -- putting in -----------------------------------------------------------------------------------
 
 
-async def submitted(
+async def submit_job(
     call: Call,
     name: str,
     kind: str,
@@ -136,32 +135,32 @@ async def submitted(
     prepare: Callable[[Path], None] | None = None,
 ) -> Response:
     """Check and queue a job of an index; answer with it, at its end where that is waited for."""
-    seconds = call.query(WaitQuery).wait
-    jobs, key = call.hub.jobs, call.caller.key
+    seconds = call.read_query(WaitQuery).wait
+    jobs, key = call.server.jobs, call.caller.key
 
-    def put_in() -> Job:
-        hub = call.hub
-        hub.indexes.check_one(name)
-        has_llm = hub.settings.specs.llm is not None
-        check(options, hub.indexes.folder(name), has_llm=has_llm)
+    def queue_job() -> Job:
+        server = call.server
+        server.indexes.check_one(name)
+        has_llm = server.settings.specs.llm is not None
+        check_options(options, server.indexes.find_folder(name), has_llm=has_llm)
         plain = options.model_dump(mode="json", exclude_unset=True, exclude={"questions"})
         key_id = "" if key is None else key.id
         return jobs.submit(name, kind, plain, key=key_id, prepare=prepare)
 
-    job = await call.run(put_in)
+    job = await call.run(queue_job)
     jobs.wake()
     with anyio.move_on_after(seconds):
-        while seconds and not job.has_ended and not call.hub.stopping.is_set():
+        while seconds and not job.has_ended and not call.server.stopping.is_set():
             await anyio.sleep(_LOOK_S / 2)
-            job = await _get(call, job.id)
-    return reply_of(job.view(), 200 if job.has_ended else 202)
+            job = await _find_job(call, job.id)
+    return make_reply(job.make_view(), 200 if job.has_ended else 202)
 
 
 async def add_job(call: Call) -> Response:
     """Queue a job."""
-    name = call.index("write").name
-    body = (await call.body(JobBody)).root
-    return await submitted(call, name, body.kind, body.options)
+    name = call.open_named_index("write").name
+    body = (await call.read_body(JobBody)).root
+    return await submit_job(call, name, body.kind, body.options)
 
 
 # -- looking --------------------------------------------------------------------------------------
@@ -169,19 +168,19 @@ async def add_job(call: Call) -> Response:
 
 async def list_jobs(call: Call) -> Listed[JobView]:
     """Return the jobs of the indexes that the caller may see, the newest first."""
-    query, names = call.query(JobsQuery), _visible(call)
+    query, names = call.read_query(JobsQuery), _list_visible(call)
     if query.index:
         names = {query.index} if names is None or query.index in names else set()
-    return await _listed(call, names, query)
+    return await _list_jobs(call, names, query)
 
 
-async def _listed(call: Call, names: set[str] | None, query: JobsQuery) -> Listed[JobView]:
+async def _list_jobs(call: Call, names: set[str] | None, query: JobsQuery) -> Listed[JobView]:
     asked = query.model_dump(exclude={"index"})
-    found, total = await run_sync(partial(call.hub.jobs.queue.listed, names, **asked))
-    return Listed(items=tuple(job.view() for job in found), total=total)
+    found, total = await run_sync(partial(call.server.jobs.queue.list_jobs, names, **asked))
+    return Listed(items=tuple(job.make_view() for job in found), total=total)
 
 
-def _visible(call: Call) -> set[str] | None:
+def _list_visible(call: Call) -> set[str] | None:
     """Return the indexes whose jobs the caller may see; None: all, those that are gone, too."""
     if call.caller.where:
         return set()
@@ -189,62 +188,58 @@ def _visible(call: Call) -> set[str] | None:
     return None if key is None or not key.options.indexes else set(key.options.indexes)
 
 
-async def _get(call: Call, job_id: str) -> Job:
+async def _find_job(call: Call, job_id: str) -> Job:
     """Return a job that the caller may see. Raises a refusal, 404, for any other."""
-    job = await run_sync(call.hub.jobs.queue.get, job_id)
-    names = _visible(call)
+    job = await run_sync(call.server.jobs.queue.get, job_id)
+    names = _list_visible(call)
     if job is None or (names is not None and job.name not in names):
-        raise not_found(f"there is no job {job_id!r:.80} here")
+        raise no_such_resource(f"there is no job {job_id!r:.80} here")
     return job
 
 
 async def get_job(call: Call) -> JobView:
     """Return a job, with how far it is."""
-    return (await _get(call, call.path("id"))).view()
+    return (await _find_job(call, call.read_path("id"))).make_view()
 
 
 async def cancel_job(call: Call) -> JobView:
     """End a job: one that waits at once, one that runs behind what it has at hand."""
-    job = await _get(call, call.path("id"))
+    job = await _find_job(call, call.read_path("id"))
     if not job.has_ended:
-        await run_sync(call.hub.jobs.queue.cancel, job.id)
-        call.hub.jobs.wake()
-    return (await _get(call, job.id)).view()
+        await run_sync(call.server.jobs.queue.cancel, job.id)
+        call.server.jobs.wake()
+    return (await _find_job(call, job.id)).make_view()
 
 
 async def job_events(call: Call) -> Response:
     """Stream what a job tells, from its beginning or behind the event that Last-Event-ID names."""
-    job = await _get(call, call.path("id"))
-    last = call.query(EventsQuery).after
-    told = call.request.headers.get(_LAST_EVENT)
+    job = await _find_job(call, call.read_path("id"))
+    last = call.read_query(EventsQuery).after
+    told = call.request.headers.get(LAST_EVENT_HEADER)
     if told is not None:
         if not (told.isascii() and told.isdigit() and int(told[:20]) <= MOST_NUMBER):
-            raise Refusal(400, "invalid_input", f"{_LAST_EVENT} is a number, not {told!r:.40}")
+            raise Refusal(
+                400, "invalid_input", f"{LAST_EVENT_HEADER} is a number, not {told!r:.40}"
+            )
         last = int(told)
     if call.request.method == "HEAD":  # which waits for nothing
-        return Response(media_type=_EVENT_STREAM)
-    return StreamingResponse(_told(call, job.id, last), media_type=_EVENT_STREAM)
+        return Response(media_type=EVENT_STREAM)
+    return stream_events(_write_events(call, job.id, last))
 
 
-async def _told(call: Call, job_id: str, last: int) -> AsyncIterator[bytes]:
-    queue, key = call.hub.jobs.queue, call.caller.key
-    quiet_since = anyio.current_time()
-    while not call.hub.stopping.is_set():  # then the client asks the next server for the rest
-        if key is not None and await run_sync(call.hub.keys.by_id, key.id) is None:
+async def _write_events(call: Call, job_id: str, last: int) -> AsyncGenerator[bytes]:
+    queue, key = call.server.jobs.queue, call.caller.key
+    while not call.server.stopping.is_set():  # then the client asks the next server for the rest
+        if key is not None and await run_sync(call.server.keys.find_by_id, key.id) is None:
             return  # it was revoked
         job = await run_sync(queue.get, job_id)  # first: what it told before its end is all there
-        found = await run_sync(queue.events, job_id, last)
+        found = await run_sync(queue.list_events, job_id, last)
         for each in found:
             last = each.number
-            yield event(each.kind, {"at": each.at, **each.data}, each.number)
-        if found:
-            quiet_since = anyio.current_time()
-        elif job is None or job.has_ended:
-            return
-        else:
-            if anyio.current_time() - quiet_since >= _QUIET_S:
-                yield b": still here\n\n"
-                quiet_since = anyio.current_time()
+            yield write_event({"at": each.at, **each.data}, each.kind, each.number)
+        if not found:
+            if job is None or job.has_ended:
+                return
             await anyio.sleep(_LOOK_S)
 
 
@@ -253,24 +248,26 @@ async def _told(call: Call, job_id: str, last: int) -> AsyncIterator[bytes]:
 
 async def add_evaluation(call: Call) -> Response:
     """Queue an evaluation: questions as JSON, or as a file in a format of `clew eval`."""
-    name = call.index("write").name
+    name = call.open_named_index("write").name
     call.check_kind(JSON, FORM)
-    if not receiving.is_form(call.request):
-        body = await call.body(EvaluationBody, most=call.hub.settings.text_bytes)
-        lines = receiving.as_lines([each.model_dump(exclude_none=True) for each in body.questions])
+    if not multipart.is_form(call.request):
+        body = await call.read_body(EvaluationBody, most=call.server.settings.text_bytes)
+        lines = multipart.write_json_lines(
+            [each.model_dump(exclude_none=True) for each in body.questions]
+        )
         write = partial(_write, f"{QUESTIONS}.jsonl", lines)
-        return await submitted(call, name, "evaluate", body, write)
-    async with receiving.uploaded(call.request, call.hub.settings, of="questions") as form:
+        return await submit_job(call, name, "evaluate", body, write)
+    async with multipart.receive_upload(call.request, call.server.settings, of="questions") as form:
         if len(form.files) != 1:
             sentence = "send the questions as one file, called 'questions'"
             raise Refusal(400, "invalid_input", sentence)
-        options = parsed(EvaluateOptions, form.json("options"), at="options")
+        options = parse_body(EvaluateOptions, form.read_json("options"), at="options")
         suffix = Path(form.files[0].name).suffix.lower()
         if suffix not in _SUFFIXES:
             known = ", ".join(_SUFFIXES)
             raise Refusal(400, "invalid_input", f"questions are a file {known}, not {suffix!r:.40}")
         staged = form.files[0].path
-        return await submitted(
+        return await submit_job(
             call, name, "evaluate", options, lambda folder: _move(staged, folder, suffix)
         )
 
@@ -285,27 +282,27 @@ def _move(staged: Path, folder: Path, suffix: str) -> None:
 
 async def list_evaluations(call: Call) -> Listed[JobView]:
     """Return the evaluations of an index, the newest first."""
-    index = call.index()
+    index = call.open_named_index()
     index.check_whole("evaluations are")
-    query = JobsQuery(**call.query(Part).model_dump(), kind="evaluate")
-    return await _listed(call, {index.name}, query)
+    query = JobsQuery(**call.read_query(Part).model_dump(), kind="evaluate")
+    return await _list_jobs(call, {index.name}, query)
 
 
 async def get_evaluation(call: Call) -> EvaluationView:
     """Return an evaluation, with its report once it is done."""
-    index = call.index()
+    index = call.open_named_index()
     index.check_whole("evaluations are")
-    job = await _get(call, call.path("id"))
+    job = await _find_job(call, call.read_path("id"))
     if job.kind != "evaluate" or job.name != index.name:
-        raise not_found(f"there is no evaluation {job.id!r:.80} of this index")
-    report = await call.run(_report, folder_of(call.hub.books.home, job.id))
-    if report is not None and not call.query(EvaluationQuery).rows:
+        raise no_such_resource(f"there is no evaluation {job.id!r:.80} of this index")
+    report = await call.run(_read_report, find_job_folder(call.server.database.home, job.id))
+    if report is not None and not call.read_query(EvaluationQuery).rows:
         report = {key: value for key, value in report.items() if key != "rows"}
-    view = job.view()
+    view = job.make_view()
     return EvaluationView(**{f.name: getattr(view, f.name) for f in fields(view)}, report=report)
 
 
-def _report(folder: Path) -> Mapping[str, Any] | None:
+def _read_report(folder: Path) -> Mapping[str, Any] | None:
     try:
         text = (folder / REPORT).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -335,7 +332,7 @@ ENDPOINTS = (
     RestEndpoint(
         method="GET", path="/jobs/{id}/events", call=job_events, scope="read", group="jobs",
         summary="Follow a job", events=JOB_EVENTS, named=_JOB, query=EventsQuery,
-        headers={_LAST_EVENT: "the same, as browsers send it; it counts where both are sent"},
+        headers={LAST_EVENT_HEADER: "the same, as browsers send it; it counts where both are sent"},
     ),
     RestEndpoint(
         method="POST", path="/indexes/{index}/evaluations", call=add_evaluation, scope="write",

@@ -11,9 +11,9 @@ from clew.shards.wire import MEDIA_TYPE
 
 async def shard(call: Call) -> Response:
     """Return what the index has for a part of a question."""
-    index = call.index("admin")
+    index = call.open_named_index("admin")
     call.check_kind(MEDIA_TYPE)
-    reply = await call.run(index.shard, await call.raw())
+    reply = await call.run(index.shard, await call.read_bytes())
     return Response(reply, media_type=MEDIA_TYPE)
 
 

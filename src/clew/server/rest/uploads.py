@@ -1,4 +1,4 @@
-"""Documents that are brought: files, or texts as JSON; and files that are taken away again."""
+"""Uploads of documents, as files or JSON, and downloads."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from pydantic import Field, JsonValue
 from starlette.responses import FileResponse, Response
 
 from clew.errors import AlreadyExists, InputError
-from clew.server import files, receiving
+from clew.server import files, multipart
 from clew.server.bodies import Body
-from clew.server.endpoints import FORM, JSON, Call, RestEndpoint, parsed
-from clew.server.errors import Refusal, not_found
+from clew.server.endpoints import FORM, JSON, Call, RestEndpoint, parse_body
+from clew.server.jobs.files import DOCUMENTS, FILES
 from clew.server.jobs.options import IndexOptions
-from clew.server.jobs.places import DOCUMENTS, FILES
-from clew.server.jobs.queue import JobView
 from clew.server.rest.documents import DOCUMENT
 from clew.server.rest.indexes import INDEX
-from clew.server.rest.jobs import WaitQuery, submitted
+from clew.server.rest.jobs import WaitQuery, submit_job
+from clew.wire.jobs import JobView
+from clew.wire.refusals import Refusal, no_such_resource
 
 if TYPE_CHECKING:
-    from clew.server.receiving import UploadedFile
+    from clew.server.multipart import UploadedFile
     from clew.server.scoped import ScopedIndex
 
 _ID = Field(min_length=1, max_length=1_000, pattern=r"^[^\x00-\x1f\x7f]+$")
@@ -39,51 +39,49 @@ class DocumentBody(Body):
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
 
-def _usual() -> IndexOptions:
-    return IndexOptions.model_validate({})
-
-
 class DocumentsBody(Body):
     """Documents as texts, and how they are indexed."""
 
     documents: list[DocumentBody] = Field(min_length=1)
-    options: IndexOptions = Field(default_factory=_usual)
+    options: IndexOptions = Field(default_factory=lambda: IndexOptions.model_validate({}))
 
 
 async def add_documents(call: Call) -> Response:
     """Take files or texts, and queue the job that indexes them."""
-    name = call.index("write").name
+    name = call.open_named_index("write").name
     call.check_kind(JSON, FORM)
-    if not receiving.is_form(call.request):
+    if not multipart.is_form(call.request):
         return await _add_texts(call, name)
-    async with receiving.uploaded(call.request, call.hub.settings, of="files") as form:
-        options = parsed(IndexOptions, form.json("options"), at="options")
+    async with multipart.receive_upload(call.request, call.server.settings, of="files") as form:
+        options = parse_body(IndexOptions, form.read_json("options"), at="options")
         if not form.files:
             raise Refusal(400, "invalid_input", "send at least one file, called 'files'")
-        folder = call.hub.indexes.files(name)
-        return await submitted(call, name, "index", options, partial(_take, form.files, folder))
+        folder = call.server.indexes.find_uploads(name)
+        return await submit_job(
+            call, name, "index", options, partial(_take_files, form.files, folder)
+        )
 
 
-def _take(parts: list[UploadedFile], uploads: Path, folder: Path) -> None:
+def _take_files(parts: list[UploadedFile], uploads: Path, folder: Path) -> None:
     """Move files to their names, and note in the folder of the job which they are."""
     names = [each.name for each in parts]
     files.check_places(names, uploads)  # all of them, before one replaces another
     for each in parts:
-        files.put(each.path, uploads, each.name)
+        files.store_file(each.path, uploads, each.name)
     (folder / FILES).write_text(json.dumps(names), encoding="utf-8")
 
 
 async def _add_texts(call: Call, name: str) -> Response:
-    body = await call.body(DocumentsBody, most=call.hub.settings.text_bytes)
+    body = await call.read_body(DocumentsBody, most=call.server.settings.text_bytes)
     ids = [each.id for each in body.documents]
     if len(set(ids)) < len(ids):
         [(twice, _)] = Counter(ids).most_common(1)
         raise InputError(f"two documents have the id {twice!r:.200}: ids must differ")
-    lines = receiving.as_lines([each.model_dump() for each in body.documents])
-    uploads = call.hub.indexes.files(name)
+    lines = multipart.write_json_lines([each.model_dump() for each in body.documents])
+    uploads = call.server.indexes.find_uploads(name)
 
     def write(folder: Path) -> None:
-        taken = files.taken(ids, uploads, name)
+        taken = files.find_upload_id(ids, uploads, name)
         if taken is not None:
             raise AlreadyExists(
                 f"the id {taken!r:.200} is that of an uploaded file: take another one, or delete"
@@ -91,20 +89,22 @@ async def _add_texts(call: Call, name: str) -> Response:
             )
         (folder / DOCUMENTS).write_bytes(lines)
 
-    return await submitted(call, name, "index", body.options, write)
+    return await submit_job(call, name, "index", body.options, write)
 
 
 async def download(call: Call) -> Response:
     """Return the uploaded file of a document, else its text; both to be saved, never shown."""
-    index = call.index()
-    return await call.run(_download, index, call.hub.indexes.files(index.name), call.path("id"))
+    index = call.open_named_index()
+    return await call.run(
+        _download, index, call.server.indexes.find_uploads(index.name), call.read_path("id")
+    )
 
 
 def _download(index: ScopedIndex, uploads: Path, document_id: str) -> Response:
-    document = files.document_of(index.snapshot(), document_id)
+    document = files.find_document(index.snapshot(), document_id)
     if document is None:
-        raise not_found(f"there is no document {document_id!r:.200} here")
-    found = files.origin(document, uploads)
+        raise no_such_resource(f"there is no document {document_id!r:.200} here")
+    found = files.find_origin(document, uploads)
     # Who sees some documents gets no file: it may hold others, or be a newer one than was indexed.
     if found is not None and not index.is_bound:
         path, _ = found
@@ -113,7 +113,7 @@ def _download(index: ScopedIndex, uploads: Path, document_id: str) -> Response:
     return Response(
         document.text.encode("utf-8", "replace"),
         media_type="text/plain; charset=utf-8",
-        headers={"Content-Disposition": files.attachment(f"{name}.txt")},
+        headers={"Content-Disposition": files.write_disposition(f"{name}.txt")},
     )
 
 

@@ -1,7 +1,8 @@
 // The frame: which view is shown, of which index, to whom, and in which theme.
 
 import { announce, empty, field, fill, h, problem, sentence, spinner } from "./dom.js";
-import { ROOT, get, indexPath, post, remove } from "./api.js";
+import { ROOT, post, remove } from "./api.js";
+import { go, may, refresh, setFrame, state, to } from "./state.js";
 
 const VIEWS = {
   ask: ["Ask", () => import("./ask.js")],
@@ -15,34 +16,7 @@ const VIEWS = {
 };
 const main = document.getElementById("main");
 const bar = document.getElementById("bar");
-export const state = { about: null, indexes: [], index: "" };
 let shown = null; // what ends the view that is shown
-
-const rank = { read: 0, write: 1, admin: 2 };
-export const may = (scope) => rank[state.about.scope] >= rank[scope];
-
-/** The address of a view, of the index at hand. */
-export function to(view, parameters = {}) {
-  const given = { index: state.index, ...parameters };
-  const query = new URLSearchParams(Object.entries(given).filter(([, value]) => value));
-  return `${ROOT}${view}${query.size ? `?${query}` : ""}`;
-}
-
-export function go(address, { replace = false } = {}) {
-  history[replace ? "replaceState" : "pushState"](null, "", address);
-  return draw();
-}
-
-const methods = new Map();
-
-/** The methods of retrieval, asked for once. */
-export async function allMethods() {
-  if (!methods.size) for (const each of (await get("/methods", { limit: 1000 })).items) methods.set(each.name, each);
-  return [...methods.values()];
-}
-
-/** What an index holds. */
-export const described = (index, signal) => get(indexPath(index), {}, signal);
 
 // -- the bar ----------------------------------------------------------------------------------
 
@@ -75,7 +49,7 @@ function chooser() {
   return h("div.chooser", {}, h("label", { for: "index" }, "Index"), select);
 }
 
-export function drawBar(view = here().view) {
+function drawBar(view = here().view) {
   const links = Object.entries(VIEWS)
     .filter(([name]) => name !== "keys" || may("admin"))
     .map(([name, [title]]) => h("li", {}, h("a", { href: to(name), "aria-current": name === view ? "page" : undefined }, title)));
@@ -121,11 +95,6 @@ function choose(parameters) {
   if (state.index) localStorage.setItem("clew-index", state.index);
   const named = parameters.get("index");
   return named && !names.includes(named) ? named : "";
-}
-
-/** Ask anew which indexes there are, and who asks. */
-export async function refresh() {
-  [state.about, { items: state.indexes }] = await Promise.all([get(""), get("/indexes", { limit: 1000 })]);
 }
 
 async function draw() {
@@ -228,4 +197,5 @@ window.addEventListener("unhandledrejection", (event) => {
   if (event.reason?.name !== "AbortError") announce(sentence(event.reason));
 });
 
+setFrame({ draw, drawBar });
 draw();

@@ -2,7 +2,7 @@
 
 import { announce, cost, count, fill, growing, h, percent, problem, seconds, sentence, spinner, total } from "./dom.js";
 import { get, indexPath, stream } from "./api.js";
-import { state, to } from "./app.js";
+import { state, to } from "./state.js";
 import { askingOptions } from "./options.js";
 import { answerText, openDocument, passageList, sourceList } from "./evidence.js";
 

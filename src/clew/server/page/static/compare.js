@@ -2,7 +2,7 @@
 
 import { announce, cost, count, fill, growing, h, percent, problem, seconds, sentence, spinner, total } from "./dom.js";
 import { indexPath, post } from "./api.js";
-import { allMethods, to } from "./app.js";
+import { allMethods, to } from "./state.js";
 import { filterField, methodSelect } from "./options.js";
 import { answerText, openDocument, passageList } from "./evidence.js";
 

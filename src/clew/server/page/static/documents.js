@@ -2,7 +2,7 @@
 
 import { announce, bytes, confirmed, count, empty, field, fill, h, number, problem } from "./dom.js";
 import { address, get, indexPath, part, post, remove, upload } from "./api.js";
-import { go, may, refresh, state, to } from "./app.js";
+import { go, may, refresh, state, to } from "./state.js";
 import { filterField } from "./options.js";
 import { openDocument } from "./evidence.js";
 import { shortened } from "./text.js";

@@ -2,7 +2,7 @@
 
 import { count, empty, field, fill, fresh, h, moment, number, problem, seconds } from "./dom.js";
 import { get, indexPath, upload } from "./api.js";
-import { allMethods, may, to } from "./app.js";
+import { allMethods, may, to } from "./state.js";
 import { jobCard } from "./jobs.js";
 
 const USUAL = ["walk", "dense", "bm25"];

@@ -1,18 +1,12 @@
 // Answers and the passages that they stand on.
 
 import { h, percent } from "./dom.js";
-import { inUnits, range, shortened } from "./text.js";
+import { inUnits, placeOf, range, shortened } from "./text.js";
 
 /** Open a document at a range; the reader is loaded when it is first wanted. */
 export async function openDocument(given) {
   const { openReader } = await import("./reader.js");
   return openReader(given);
-}
-
-/** Where something stands, in words: section and pages. */
-export function placeOf({ section, page, last_page: last }) {
-  const pages = page ? (last && last !== page ? `pages ${page} to ${last}` : `page ${page}`) : "";
-  return [section, pages].filter(Boolean).join(", ");
 }
 
 /** The number of a source, which opens it. */

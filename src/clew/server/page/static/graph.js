@@ -2,7 +2,7 @@
 
 import { announce, count, empty, field, fill, h, number, percent, problem, spinner } from "./dom.js";
 import { get, indexPath, part, post, remove } from "./api.js";
-import { may, to } from "./app.js";
+import { may, to } from "./state.js";
 import { openDocument } from "./evidence.js";
 import { shortened } from "./text.js";
 import { coloursOf, GraphCanvas } from "./canvas.js";

@@ -2,7 +2,7 @@
 
 import { announce, bytes, confirmed, count, dollars, empty, field, fill, fresh, h, moment, number, problem, seconds } from "./dom.js";
 import { address, get, indexPath, post, remove } from "./api.js";
-import { may, to } from "./app.js";
+import { may, to } from "./state.js";
 import { shortened } from "./text.js";
 
 const NAMES = { index: "Index documents", extract: "Extract", remove: "Remove documents", compact: "Compact", evaluate: "Evaluate" };

@@ -2,7 +2,7 @@
 
 import { announce, confirmed, count, dollars, field, fill, h, moment, number, problem } from "./dom.js";
 import { get, post, remove } from "./api.js";
-import { drawBar, refresh, state } from "./app.js";
+import { drawBar, refresh, state } from "./state.js";
 
 const BOUNDS = [
   ["requests_per_minute", "Requests a minute", 1], ["tokens_per_day", "Tokens a day", 1], ["tokens", "Tokens in all", 1],

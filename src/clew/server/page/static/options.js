@@ -1,7 +1,7 @@
 // How is asked: the method, its parameters, and a filter of documents.
 
 import { field, fill, fresh, h } from "./dom.js";
-import { allMethods, described } from "./app.js";
+import { allMethods, describe } from "./state.js";
 
 const GROUPS = { own: "Clew's own", paper: "From papers", baseline: "Baselines" };
 
@@ -19,7 +19,7 @@ export function filterField(index, value = "") {
   const help = h("div.fields");
   const fold = h("details.small", { ontoggle: async () => {
     if (!fold.open || help.firstChild) return;
-    const found = await described(index);
+    const found = await describe(index);
     fill(help, ["id", "title"].map((name) => line(name, [])), found.fields.map((each) => line(each.name, each.values, each.n_documents)),
       h("p.hint", {}, "Compare with = != < <= > >=, has, like 'log/*', in ('a', 'b'); join by and, or, not. Dates stand without quotes: 2024-05."));
   } }, h("summary", {}, "Fields of these documents"), help);

@@ -2,8 +2,7 @@
 
 import { announce, count, fill, h, problem, spinner } from "./dom.js";
 import { address, get, indexPath, part } from "./api.js";
-import { inUnits, range, shortened } from "./text.js";
-import { placeOf } from "./evidence.js";
+import { inUnits, placeOf, range, shortened } from "./text.js";
 
 const LONGEST = 3000; // characters of a line that are drawn in one piece
 const SLAB = 40; // lines that are laid out together, when they are looked at

@@ -2,7 +2,7 @@
 
 import { cost, count, dollars, field, fill, h, number, problem, seconds, spinner, total } from "./dom.js";
 import { get, indexPath, post } from "./api.js";
-import { may, state } from "./app.js";
+import { may, state } from "./state.js";
 import { jobCard } from "./jobs.js";
 
 const DAYS = 30;

@@ -41,3 +41,9 @@ export function shortened(text, most) {
 
 /** Where a document's text stands in a file: its last part, for people. */
 export const fileOf = (id) => id.split("/").pop() || id;
+
+/** Where something stands, in words: section and pages. */
+export function placeOf({ section, page, last_page: last }) {
+  const pages = page ? (last && last !== page ? `pages ${page} to ${last}` : `page ${page}`) : "";
+  return [section, pages].filter(Boolean).join(", ");
+}

@@ -1,9 +1,8 @@
-"""Graphs as a page draws them: nodes with their places, computed here, and edges."""
+"""Drawings of graphs: nodes with computed places, and edges."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -11,13 +10,16 @@ from scipy.sparse import coo_array, csr_array
 
 from clew.algo.layout import column_layout, force_layout
 from clew.derived import Derived
-from clew.server.views import n_texts, shown_entities
+from clew.server.snapshot_views import count_texts, rank_entities
 from clew.types import ENTITY_TYPES, Step
+from clew.wire.graphs import DrawnEntity, DrawnIndex, DrawnLink, DrawnThread, ThreadEdge, ThreadNode
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.types import Evidence, EvidenceGraph, Snapshot, Subgraph, TripleLayer
+    from clew.snapshot import Snapshot
+    from clew.snapshot.layers import TripleLayer
+    from clew.types import Evidence, EvidenceGraph, Subgraph
 
 MOST_NODES = 5_000
 _SIZES = (200, 1_000, MOST_NODES)  # of which layouts are kept
@@ -28,39 +30,8 @@ _MOST_RELATIONS = 5  # told of one edge
 # -- of an index ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DrawnEntity:
-    """An entity, and where it is drawn."""
-
-    id: str
-    name: str
-    type: str
-    n_texts: int
-    x: float  # -1 to 1
-    y: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DrawnLink:
-    """Two entities that texts mention together, or that a triple names."""
-
-    source: str
-    target: str
-    n_texts: int  # that mention both
-    relations: tuple[str, ...]  # of triples, from either to the other
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DrawnIndex:
-    """The entities of most texts, and the strongest links between them."""
-
-    nodes: tuple[DrawnEntity, ...]
-    edges: tuple[DrawnLink, ...]
-    n_entities: int  # in all
-
-
-def index_graph(snapshot: Snapshot, limit: int) -> DrawnIndex:
-    """Return the graph of the `limit` entities of most texts, those first.
+def draw_index(snapshot: Snapshot, limit: int) -> DrawnIndex:
+    """Draw the graph of the `limit` entities that most texts mention.
 
     A layout is computed once for a generation, for few sizes: a smaller graph is a part of one.
     """
@@ -73,10 +44,10 @@ def index_graph(snapshot: Snapshot, limit: int) -> DrawnIndex:
     return DrawnIndex(nodes=nodes, edges=edges, n_entities=drawn.n_entities)
 
 
-def _drawn(snapshot: Snapshot, limit: int) -> DrawnIndex:
-    rows = shown_entities(snapshot)[:limit]
-    together, relations = _together(snapshot, rows), _relations(snapshot, rows)
-    weights = coo_array(together + _as_graph(relations, len(rows)))
+def _draw_entities(snapshot: Snapshot, limit: int) -> DrawnIndex:
+    rows = rank_entities(snapshot)[:limit]
+    together, relations = _count_shared_texts(snapshot, rows), _find_relations(snapshot, rows)
+    weights = coo_array(together + _make_graph(relations, len(rows)))
     upper = weights.row < weights.col
     a, b, weight = (each[upper] for each in (weights.row, weights.col, weights.data))
     kept = np.sort(np.lexsort([b, a, -weight])[: _EDGES_PER_NODE * len(rows)])
@@ -85,7 +56,7 @@ def _drawn(snapshot: Snapshot, limit: int) -> DrawnIndex:
         (np.r_[weight, weight], (np.r_[a, b], np.r_[b, a])), shape=(len(rows), len(rows))
     )
     places = force_layout(graph).tolist()
-    layer, counts = snapshot.layer("entity"), n_texts(snapshot)[rows].tolist()
+    layer, counts = snapshot.layer("entity"), count_texts(snapshot)[rows].tolist()
     keys, names = layer.ids(rows.tolist()), layer.texts(rows.tolist())
     types = layer.columns["type"][rows].tolist()
     both = np.asarray(together[a, b]).ravel().tolist() if len(a) else []
@@ -103,15 +74,15 @@ def _drawn(snapshot: Snapshot, limit: int) -> DrawnIndex:
             )
             for i, j, n in zip(a.tolist(), b.tolist(), both, strict=True)
         ),
-        n_entities=len(shown_entities(snapshot)),
+        n_entities=len(rank_entities(snapshot)),
     )
 
 
-_DRAWN = Derived("the graph of an index as it is drawn", _drawn)
+_DRAWN = Derived("the graph of an index as it is drawn", _draw_entities)
 
 
-def _together(snapshot: Snapshot, rows: NDArray[np.int64]) -> csr_array:
-    """Return in how many texts each two of some entities stand."""
+def _count_shared_texts(snapshot: Snapshot, rows: NDArray[np.int64]) -> csr_array:
+    """Count the texts that mention both of two entities."""
     mentions = snapshot.linked("entity", "unit").rows(rows)
     ones = csr_array(
         (np.ones(len(mentions.indices)), mentions.indices, mentions.indptr), shape=mentions.shape
@@ -122,8 +93,10 @@ def _together(snapshot: Snapshot, rows: NDArray[np.int64]) -> csr_array:
     return found
 
 
-def _relations(snapshot: Snapshot, rows: NDArray[np.int64]) -> dict[tuple[int, int], list[str]]:
-    """Return the distinct relations between two of some entities, by their places, a < b."""
+def _find_relations(
+    snapshot: Snapshot, rows: NDArray[np.int64]
+) -> dict[tuple[int, int], list[str]]:
+    """Return the distinct relations of each pair of entities, by places a < b in `rows`."""
     layer = cast("TripleLayer", snapshot.layer("triple"))
     place = np.full(len(snapshot.layer("entity")), -1)
     place[rows] = np.arange(len(rows))
@@ -138,7 +111,7 @@ def _relations(snapshot: Snapshot, rows: NDArray[np.int64]) -> dict[tuple[int, i
     return found
 
 
-def _as_graph(relations: dict[tuple[int, int], list[str]], n: int) -> csr_array:
+def _make_graph(relations: dict[tuple[int, int], list[str]], n: int) -> csr_array:
     pairs = np.array([*relations], dtype=np.int64).reshape(-1, 2)
     weights = np.array([len(each) for each in relations.values()], dtype=np.float64)
     a, b = pairs.T
@@ -148,59 +121,18 @@ def _as_graph(relations: dict[tuple[int, int], list[str]], n: int) -> csr_array:
 # -- of a question --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThreadNode:
-    """A row that a method came by, why, and where it is drawn: the question stands on the left."""
-
-    key: str  # of this graph: the layer and the id
-    layer: str
-    id: str
-    text: str
-    reason: str
-    score: float | None
-    document_id: str
-    start: int
-    end: int
-    rank: int | None  # of a chunk that is a hit, from 1
-    x: float
-    y: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThreadEdge:
-    """A step from one node to the next, or what joins two in the graph of triples."""
-
-    source: str
-    target: str
-    kind: str  # "step", "fact", "contains" or "synonym"
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DrawnThread:
-    """What a method found for a question, as a graph."""
-
-    query: str
-    method: str
-    where: str
-    support: float | None
-    nodes: tuple[ThreadNode, ...]
-    edges: tuple[ThreadEdge, ...]
-    notes: tuple[str, ...]
-
-
 _QUERY = "query"
 
 
-def evidence_graph(evidence: Evidence) -> DrawnThread:
-    """Return the threads of evidence, and its graph where it has one, with places."""
+def draw_evidence(evidence: Evidence) -> DrawnThread:
+    """Draw the threads of evidence, and its graph where it has one."""
     steps: dict[str, Step] = {}
     edges: dict[tuple[str, str], ThreadEdge] = {}
-    for one in _found_steps(evidence):
-        key = _key(one)
+    for one in _find_steps(evidence):
+        key = _make_key(one)
         if key not in steps or (one.reason and not steps[key].reason):
             steps[key] = one
-    for edge in _found_edges(evidence):
+    for edge in _find_edges(evidence):
         if edge.source in steps and edge.target in steps and edge.source != edge.target:
             edges.setdefault((edge.source, edge.target), edge)
     keys = list(steps)
@@ -236,11 +168,11 @@ def evidence_graph(evidence: Evidence) -> DrawnThread:
     )
 
 
-def _key(step: Step) -> str:
+def _make_key(step: Step) -> str:
     return step.layer if step.layer == _QUERY else f"{step.layer}:{step.id}"
 
 
-def _found_steps(evidence: Evidence) -> Iterator[Step]:
+def _find_steps(evidence: Evidence) -> Iterator[Step]:
     yield Step(layer=_QUERY, id=_QUERY, text=evidence.query)
     for path in evidence.paths:
         yield from path.steps
@@ -263,37 +195,37 @@ def _found_steps(evidence: Evidence) -> Iterator[Step]:
         )
 
 
-def _found_edges(evidence: Evidence) -> Iterator[ThreadEdge]:
+def _find_edges(evidence: Evidence) -> Iterator[ThreadEdge]:
     for path in evidence.paths:
-        keys = [_key(each) for each in path.steps]
+        keys = [_make_key(each) for each in path.steps]
         keys = keys if keys[:1] == [_QUERY] else [_QUERY, *keys]
-        yield from map(_edge, keys, keys[1:])
+        yield from map(_make_edge, keys, keys[1:])
     for seed in evidence.seeds:
-        yield _edge(_QUERY, _key(seed))
+        yield _make_edge(_QUERY, _make_key(seed))
     if evidence.graph is not None:
-        yield from _stated_edges(evidence.graph)
+        yield from _find_stated_edges(evidence.graph)
         if evidence.graph.subgraph is not None:
-            yield from _subgraph_edges(evidence.graph.subgraph)
+            yield from _find_subgraph_edges(evidence.graph.subgraph)
 
 
-def _stated_edges(graph: EvidenceGraph) -> Iterator[ThreadEdge]:
+def _find_stated_edges(graph: EvidenceGraph) -> Iterator[ThreadEdge]:
     for group in graph.groups:
         for anchor in group.anchors:
-            yield _edge(_QUERY, _key(anchor), "step", group.concept)
+            yield _make_edge(_QUERY, _make_key(anchor), "step", group.concept)
     for fact in graph.facts:
         subject, target = f"entity:{fact.subject}", f"entity:{fact.object}"
-        yield _edge(subject, target, "fact", fact.text)
+        yield _make_edge(subject, target, "fact", fact.text)
         for chunk in fact.chunk_ids:
-            yield _edge(subject, f"chunk:{chunk}", "contains")
+            yield _make_edge(subject, f"chunk:{chunk}", "contains")
 
 
-def _subgraph_edges(found: Subgraph) -> Iterator[ThreadEdge]:
-    keys = {each.id: _key(each) for each in found.nodes}
+def _find_subgraph_edges(found: Subgraph) -> Iterator[ThreadEdge]:
+    keys = {each.id: _make_key(each) for each in found.nodes}
     for terminal in found.terminals:
-        yield _edge(_QUERY, _key(terminal))
+        yield _make_edge(_QUERY, _make_key(terminal))
     for each in found.edges:
-        yield _edge(keys[each.a], keys[each.b], each.kind)
+        yield _make_edge(keys[each.a], keys[each.b], each.kind)
 
 
-def _edge(source: str, target: str, kind: str = "step", text: str = "") -> ThreadEdge:
+def _make_edge(source: str, target: str, kind: str = "step", text: str = "") -> ThreadEdge:
     return ThreadEdge(source=source, target=target, kind=kind, text=text)

@@ -1,4 +1,4 @@
-"""What the routes of one server share."""
+"""The state that all routes of one server share."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import anyio
 from anyio.to_thread import run_sync
 
-from clew.server.alive import Alive
 from clew.server.audit import Audit
-from clew.server.books import Books
-from clew.server.callers import Door
-from clew.server.health import Readiness
+from clew.server.callers import Authenticator
+from clew.server.database import ServerDatabase
 from clew.server.indexes import Indexes
 from clew.server.jobs.driver import Jobs
 from clew.server.keys import Keys
 from clew.server.measures import Measures
+from clew.server.process_locks import ProcessLock
+from clew.server.readiness import Readiness
 from clew.server.spending import KeySpending
 from clew.shards import open_any
 
@@ -30,48 +30,51 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hub:
-    """A server's settings, books and indexes, and where its work is done."""
+class ServerState:
+    """A server's settings, database, indexes, jobs and threads."""
 
     settings: ServerSettings
-    books: Books
+    database: ServerDatabase
     keys: Keys
     spending: KeySpending
     indexes: Indexes
     jobs: Jobs
-    door: Door
+    door: Authenticator
     threads: anyio.CapacityLimiter
     background: TaskGroup  # of what goes on when its request is gone
     measures: Measures = field(default_factory=Measures)
-    readiness: Readiness = field(default_factory=Readiness)
+    readiness: Readiness
     stopping: anyio.Event = field(default_factory=anyio.Event)  # ends streams that have no end
     audit: Audit
 
 
 @asynccontextmanager
-async def opened(settings: ServerSettings, opener: Opener = open_any) -> AsyncIterator[Hub]:
-    """Open what a server needs, and close it when the block ends."""
-    books = Books(settings.home)
-    alive = Alive(settings.home)
-    indexes = Indexes(settings, books, opener)
-    jobs = Jobs(settings, books, indexes)
+async def open_state(
+    settings: ServerSettings, opener: Opener = open_any
+) -> AsyncIterator[ServerState]:
+    """Open the state of a server, and close it when the block ends."""
+    database = ServerDatabase(settings.home)
+    alive = ProcessLock(settings.home)
+    indexes = Indexes(settings, database, opener)
+    jobs = Jobs(settings, database, indexes.list_folders)
     try:
         indexes.check()
-        spending, keys = KeySpending(books, alive), Keys(books)
-        spending.sweep()
+        spending, keys = KeySpending(database, alive), Keys(database)
+        spending.settle_dead()
         async with anyio.create_task_group() as background:
             background.start_soon(jobs.drive)
-            yield Hub(
+            yield ServerState(
                 settings=settings,
-                books=books,
+                database=database,
                 keys=keys,
                 spending=spending,
                 indexes=indexes,
                 jobs=jobs,
-                door=Door(settings, keys),
+                door=Authenticator(settings, keys),
                 threads=anyio.CapacityLimiter(settings.threads),
                 background=background,
                 audit=Audit(settings.home),
+                readiness=Readiness(settings.home, indexes),
             )
             background.cancel_scope.cancel()
         if settings.stop_jobs:
@@ -80,4 +83,4 @@ async def opened(settings: ServerSettings, opener: Opener = open_any) -> AsyncIt
         jobs.close()
         indexes.close()
         alive.end()
-        books.close()
+        database.close()

@@ -1,15 +1,14 @@
-"""An evaluation as a job: questions that were uploaded, asked of an index as it is."""
+"""An evaluation as a job, of uploaded questions."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
-from clew.evaluate import Scoring, Setting
-from clew.evaluate.measure import Protocol, measure
-from clew.filters import to_filter
-from clew.server.errors import without_addresses
-from clew.server.jobs.places import QUESTIONS, REPORT, RUNS
+from clew.evaluate.measure import measure
+from clew.server.jobs.files import QUESTIONS, REPORT, RUNS
+from clew.server.jobs.options import EvaluateOptions, make_protocol
+from clew.wire.refusals import hide_addresses
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,33 +16,16 @@ if TYPE_CHECKING:
 
     from clew.api import Index
     from clew.models.budget import Budget
-    from clew.server.jobs.options import EvaluateOptions
 
 
-def protocol(options: EvaluateOptions) -> Protocol:
-    """Return what an evaluation measures."""
-    return Protocol(
-        settings=tuple(Setting(name) for name in options.methods),
-        common=options.parameters,
-        scoring=Scoring(
-            ks=tuple(options.ks),
-            context_tokens=options.context_tokens,
-            answer_tokens=options.answer_tokens,
-            seed=options.seed,
-        ),
-        answers=options.answers,
-        where=to_filter(options.where),
-    )
-
-
-def evaluated(
+def run_evaluation(
     index: Index,
     options: EvaluateOptions,
     folder: Path,
     budget: Budget,
     on_progress: Callable[[int, int], None],
 ) -> dict[str, Any]:
-    """Measure, and write the report into the job's folder; return what is told of it.
+    """Run an evaluation, write its report into the job's folder, and return its summary.
 
     What a process that died had measured is not asked again, unless the index has changed since.
     """
@@ -61,9 +43,14 @@ def evaluated(
     )
     runs = folder / RUNS / str(index.snapshot().generation)
     report = measure(
-        index, dataset, protocol(options), folder=runs, budget=budget, on_progress=on_progress
+        index,
+        dataset,
+        make_protocol(options),
+        folder=runs,
+        budget=budget,
+        on_progress=on_progress,
     )
-    found = _without_addresses(report.to_json(with_rows=True))
+    found = _hide_addresses(report.to_json(with_rows=True))
     new = folder / f"{REPORT}.new"
     new.write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8", errors="replace")
     new.replace(folder / REPORT)
@@ -77,15 +64,15 @@ def evaluated(
     }
 
 
-def _without_addresses(found: Any) -> Any:  # noqa: ANN401 -- JSON
-    """Return a report whose errors tell nobody where models are."""
+def _hide_addresses(found: Any) -> Any:  # noqa: ANN401 -- JSON
+    """Remove the addresses of models from the errors of a report."""
     if isinstance(found, list):
-        return [_without_addresses(each) for each in found]
+        return [_hide_addresses(each) for each in found]
     if not isinstance(found, dict):
         return found
     return {
-        name: without_addresses(each)
+        name: hide_addresses(each)
         if name.endswith("error") and isinstance(each, str)
-        else _without_addresses(each)
+        else _hide_addresses(each)
         for name, each in found.items()
     }

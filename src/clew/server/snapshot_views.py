@@ -1,4 +1,4 @@
-"""What is shown of a snapshot: documents, entities and names, as values that become JSON.
+"""Views of a snapshot's documents and entities, which become JSON.
 
 A snapshot is that of the documents which the caller may see, so nothing here can show others.
 Offsets count characters as Python does: code points, not UTF-16 units.
@@ -7,8 +7,7 @@ Offsets count characters as Python does: code points, not UTF-16 units.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 
@@ -16,15 +15,28 @@ from clew.algo.links import neighbours
 from clew.algo.topk import positive_top_k
 from clew.derived import Derived
 from clew.errors import InputError
-from clew.server.errors import not_found
 from clew.text.keys import name_key
 from clew.text.patterns import match_ids
-from clew.types import ENTITY_TYPES, Apparatus, Document, Heading, Scalar, Value
+from clew.types import ENTITY_TYPES, Document, Value
+from clew.wire.indexes import (
+    ChunkPlace,
+    DocumentLine,
+    DocumentView,
+    EntityLine,
+    EntityText,
+    EntityView,
+    FieldView,
+    Listed,
+    NearEntity,
+    StatedTriple,
+)
+from clew.wire.refusals import no_such_resource
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.types import Snapshot, TripleLayer
+    from clew.snapshot import Snapshot
+    from clew.snapshot.layers import TripleLayer
 
 T = TypeVar("T")
 
@@ -32,92 +44,16 @@ _MOST_VALUES = 20  # shown of a field
 _MOST_NEAR = 50  # neighbours and triples shown of an entity
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listed(Generic[T]):
-    """A part of a list, and how long the list is."""
-
-    items: tuple[T, ...]
-    total: int
-
-
 # -- indexes --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexView:
-    """What an index holds. What is None is not shown to who sees a part of it."""
-
-    name: str
-    n_documents: int
-    n_chunks: int
-    layers: Mapping[str, int]
-    links: Mapping[str, int]
-    recipe: Mapping[str, Scalar]
-    fields: tuple[FieldView, ...]
-    generation: int | None = None
-    size_bytes: int | None = None
-    wasted: float | None = None
-    extraction: Mapping[str, Any] | None = None
-    cost: Mapping[str, Any] | None = None
-    folder: str | None = None
 
 
 # -- documents ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentLine:
-    """A document in a list."""
-
-    id: str
-    title: str
-    metadata: Mapping[str, Value]
-    n_chunks: int
-    n_tokens: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChunkPlace:
-    """A chunk, as a range of its document's text."""
-
-    id: str
-    start: int
-    end: int
-    n_tokens: int
-    section: str
-    page: int | None
-    last_page: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentView:
-    """A document with its text, and where what stands in it."""
-
-    id: str
-    title: str
-    source: str
-    metadata: Mapping[str, Value]
-    text: str
-    body_start: int
-    headings: tuple[Heading, ...]
-    pages: tuple[int, ...]
-    apparatus: tuple[Apparatus, ...]
-    chunks: tuple[ChunkPlace, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FieldView:
-    """A field of the documents' metadata, with its first values."""
-
-    name: str
-    n_documents: int
-    values: tuple[Value, ...]
-
-
-def documents(
+def select_documents(
     snapshot: Snapshot, rows: NDArray[np.int64], *, pattern: str = "", sort: str = ""
 ) -> list[int]:
-    """Return the rows of documents whose ids a pattern names, in an order.
+    """Select the rows of documents whose ids match a pattern, sorted.
 
     The order is that of "id", "title" or a field of the metadata, backwards behind a "-"; documents
     without that field come last, and equal ones in the order of their ids.
@@ -133,15 +69,15 @@ def documents(
         return chosen[::-1] if sort.startswith("-") else chosen
     if name != "title" and not any(name in each.metadata for each in headers):
         raise InputError(f"no document has the field {name!r:.80} to sort by")
-    values = {row: _sortable(headers[row], name) for row in chosen}
+    values = {row: _make_sort_key(headers[row], name) for row in chosen}
     last = [row for row in chosen if values[row] is None]
     kept = [row for row in chosen if values[row] is not None]
     kept.sort(key=lambda row: cast("tuple[int, float, str]", values[row]), reverse=sort[:1] == "-")
     return kept + last
 
 
-def _sortable(document: Document, name: str) -> tuple[int, float, str] | None:
-    """Return what a document is sorted by: numbers before texts, None for nothing."""
+def _make_sort_key(document: Document, name: str) -> tuple[int, float, str] | None:
+    """Return the sort key of a document, numbers before texts, or None without a value."""
     value: object = document.title if name == "title" else document.metadata.get(name)
     if isinstance(value, tuple):
         value = ", ".join(map(str, value))
@@ -150,7 +86,7 @@ def _sortable(document: Document, name: str) -> tuple[int, float, str] | None:
     return (0, float(value), "") if isinstance(value, int | float) else (1, 0.0, str(value))
 
 
-def document_lines(snapshot: Snapshot, rows: Sequence[int]) -> tuple[DocumentLine, ...]:
+def view_document_lines(snapshot: Snapshot, rows: Sequence[int]) -> tuple[DocumentLine, ...]:
     """Return documents as they are in a list."""
     headers, (n_chunks, n_tokens) = snapshot.get(_HEADERS), snapshot.get(_SIZES)
     return tuple(
@@ -165,11 +101,11 @@ def document_lines(snapshot: Snapshot, rows: Sequence[int]) -> tuple[DocumentLin
     )
 
 
-def document(snapshot: Snapshot, document_id: str) -> DocumentView:
+def view_document(snapshot: Snapshot, document_id: str) -> DocumentView:
     """Return a document. Raises a refusal, 404, where there is none."""
     [row] = snapshot.layer("document").rows([document_id])
     if row < 0:
-        raise no_document(document_id)
+        raise make_missing_document(document_id)
     [found] = snapshot.documents([row])
     return DocumentView(
         id=found.id,
@@ -181,16 +117,16 @@ def document(snapshot: Snapshot, document_id: str) -> DocumentView:
         headings=found.headings,
         pages=found.pages,
         apparatus=found.apparatus,
-        chunks=_chunks(snapshot, row, found),
+        chunks=_view_chunks(snapshot, row, found),
     )
 
 
-def no_document(document_id: str) -> Exception:
-    """Return the refusal for a document that is not there, or not for the caller."""
-    return not_found(f"there is no document {document_id!r:.200} in this index")
+def make_missing_document(document_id: str) -> Exception:
+    """Return the refusal for a document that the caller cannot see."""
+    return no_such_resource(f"there is no document {document_id!r:.200} in this index")
 
 
-def _chunks(snapshot: Snapshot, row: int, found: Document) -> tuple[ChunkPlace, ...]:
+def _view_chunks(snapshot: Snapshot, row: int, found: Document) -> tuple[ChunkPlace, ...]:
     layer = snapshot.layer("chunk")
     rows = np.flatnonzero(layer.columns["document"] == row)
     starts, ends, sizes = (layer.columns[name][rows] for name in ("start", "end", "n_tokens"))
@@ -214,12 +150,12 @@ def _chunks(snapshot: Snapshot, row: int, found: Document) -> tuple[ChunkPlace, 
     return tuple(places)
 
 
-def fields_of(snapshot: Snapshot) -> tuple[FieldView, ...]:
+def view_fields(snapshot: Snapshot) -> tuple[FieldView, ...]:
     """Return the fields of the documents' metadata, with the values that most have."""
     return snapshot.get(_FIELDS)
 
 
-def _fields(snapshot: Snapshot) -> tuple[FieldView, ...]:
+def _count_fields(snapshot: Snapshot) -> tuple[FieldView, ...]:
     counts: dict[str, dict[Value, int]] = {}
     n_documents: dict[str, int] = {}
     for each in snapshot.get(_HEADERS):
@@ -229,17 +165,19 @@ def _fields(snapshot: Snapshot) -> tuple[FieldView, ...]:
             for one in value if isinstance(value, tuple) else (value,):
                 known[one] = known.get(one, 0) + 1
     return tuple(
-        FieldView(name=name, n_documents=n_documents[name], values=_most(counts[name]))
+        FieldView(
+            name=name, n_documents=n_documents[name], values=_choose_most_frequent(counts[name])
+        )
         for name in sorted(counts)
     )
 
 
-def _most(counts: Mapping[Value, int]) -> tuple[Value, ...]:
+def _choose_most_frequent(counts: Mapping[Value, int]) -> tuple[Value, ...]:
     order = sorted(counts, key=lambda value: (-counts[value], str(value)))
     return tuple(order[:_MOST_VALUES])
 
 
-def _sizes(snapshot: Snapshot) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _count_sizes(snapshot: Snapshot) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return how many chunks, and tokens in them, each document has."""
     columns, n = snapshot.layer("chunk").columns, len(snapshot.layer("document"))
     owners = columns["document"]
@@ -248,93 +186,35 @@ def _sizes(snapshot: Snapshot) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 _HEADERS = Derived("the documents without their texts", lambda s: s.document_layer.headers())
-_SIZES = Derived("how many chunks and tokens documents have", _sizes)
-_FIELDS = Derived("the fields of documents, and their values", _fields)
+_SIZES = Derived("how many chunks and tokens documents have", _count_sizes)
+_FIELDS = Derived("the fields of documents, and their values", _count_fields)
 
 
 # -- entities -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntityLine:
-    """An entity in a list."""
-
-    id: str
-    name: str
-    type: str
-    n_texts: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntityText:
-    """A sentence or unit that mentions an entity, and where it stands first."""
-
-    id: str
-    text: str
-    document_id: str
-    title: str
-    start: int
-    end: int
-    page: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NearEntity:
-    """An entity that stands in the same texts as another one."""
-
-    id: str
-    name: str
-    n_texts: int  # in which both stand
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatedTriple:
-    """What an extraction says of an entity."""
-
-    id: str
-    subject: str
-    relation: str
-    object: str
-    chunks: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntityView:
-    """An entity with its texts, its neighbours and what is said of it."""
-
-    id: str
-    name: str
-    type: str
-    linkable: bool
-    title_of: tuple[str, ...]
-    descriptions: tuple[str, ...]
-    triples: tuple[StatedTriple, ...]
-    neighbours: tuple[NearEntity, ...]
-    texts: Listed[EntityText]
-
-
-def shown_entities(snapshot: Snapshot) -> NDArray[np.int64]:
-    """Return the rows of the entities that are names, those of most texts first."""
+def rank_entities(snapshot: Snapshot) -> NDArray[np.int64]:
+    """Return the rows of named entities, most mentioned first."""
     return snapshot.get(_SHOWN)
 
 
-def _shown(snapshot: Snapshot) -> NDArray[np.int64]:
+def _rank_entities(snapshot: Snapshot) -> NDArray[np.int64]:
     columns = snapshot.layer("entity").columns
     rows = np.flatnonzero(columns["linkable"] | columns["extracted"])
-    return rows[np.argsort(-n_texts(snapshot)[rows], kind="stable")]
+    return rows[np.argsort(-count_texts(snapshot)[rows], kind="stable")]
 
 
-def n_texts(snapshot: Snapshot) -> NDArray[np.int64]:
+def count_texts(snapshot: Snapshot) -> NDArray[np.int64]:
     """Return how many texts mention each entity."""
     return np.asarray(snapshot.linked("entity", "unit").counts, dtype=np.int64)
 
 
-_SHOWN = Derived("the entities that are shown, in their order", _shown)
+_SHOWN = Derived("the entities that are shown, in their order", _rank_entities)
 
 
 def find_entities(snapshot: Snapshot, find: str) -> list[int]:
-    """Return the rows of the entities whose keys hold what is looked for, most texts first."""
-    rows: list[int] = shown_entities(snapshot).tolist()
+    """Return the rows of entities whose keys contain `find`, most mentioned first."""
+    rows: list[int] = rank_entities(snapshot).tolist()
     key = name_key(find)
     if not key:
         return rows
@@ -342,9 +222,9 @@ def find_entities(snapshot: Snapshot, find: str) -> list[int]:
     return [row for row, each in zip(rows, keys, strict=True) if key in each]
 
 
-def entity_lines(snapshot: Snapshot, rows: Sequence[int]) -> tuple[EntityLine, ...]:
+def view_entity_lines(snapshot: Snapshot, rows: Sequence[int]) -> tuple[EntityLine, ...]:
     """Return entities as they are in a list."""
-    layer, counts = snapshot.layer("entity"), n_texts(snapshot)
+    layer, counts = snapshot.layer("entity"), count_texts(snapshot)
     types = layer.columns["type"]
     return tuple(
         EntityLine(id=key, name=name, type=ENTITY_TYPES[types[row]], n_texts=int(counts[row]))
@@ -352,17 +232,17 @@ def entity_lines(snapshot: Snapshot, rows: Sequence[int]) -> tuple[EntityLine, .
     )
 
 
-def entity_row(snapshot: Snapshot, name: str) -> int:
+def find_entity(snapshot: Snapshot, name: str) -> int:
     """Return the row of an entity by its name or id. Raises a refusal, 404, where there is none."""
     [row] = snapshot.layer("entity").rows([name_key(name)])
     if row < 0:
-        raise not_found(f"there is no entity {name!r:.200} in this index")
+        raise no_such_resource(f"there is no entity {name!r:.200} in this index")
     return int(row)
 
 
-def entity(snapshot: Snapshot, name: str, *, offset: int, limit: int) -> EntityView:
+def view_entity(snapshot: Snapshot, name: str, *, offset: int, limit: int) -> EntityView:
     """Return an entity with some of its texts. Raises a refusal, 404, where there is none."""
-    layer, row = snapshot.layer("entity"), entity_row(snapshot, name)
+    layer, row = snapshot.layer("entity"), find_entity(snapshot, name)
     units = neighbours(snapshot.linked("entity", "unit"), row).tolist()
     descriptions = snapshot.layer("description")
     said = np.flatnonzero(descriptions.columns["entity"] == row).tolist()
@@ -374,15 +254,13 @@ def entity(snapshot: Snapshot, name: str, *, offset: int, limit: int) -> EntityV
         linkable=bool(layer.columns["linkable"][row]),
         title_of=tuple(snapshot.layer("document").ids(titled)),
         descriptions=tuple(dict.fromkeys(filter(None, descriptions.texts(said))))[:_MOST_NEAR],
-        triples=_triples_of(snapshot, row),
-        neighbours=_near(snapshot, row, units),
-        texts=Listed(
-            items=_entity_texts(snapshot, units[offset : offset + limit]), total=len(units)
-        ),
+        triples=_find_triples(snapshot, row),
+        neighbours=_find_neighbours(snapshot, row, units),
+        texts=Listed(items=_view_texts(snapshot, units[offset : offset + limit]), total=len(units)),
     )
 
 
-def _entity_texts(snapshot: Snapshot, units: list[int]) -> tuple[EntityText, ...]:
+def _view_texts(snapshot: Snapshot, units: list[int]) -> tuple[EntityText, ...]:
     layer, chunks = snapshot.layer("unit"), snapshot.layer("chunk")
     owners = chunks.columns["document"][layer.columns["chunk"][units]].tolist()
     starts, ends = (layer.columns[edge][units].tolist() for edge in ("start", "end"))
@@ -403,7 +281,7 @@ def _entity_texts(snapshot: Snapshot, units: list[int]) -> tuple[EntityText, ...
     )
 
 
-def _near(snapshot: Snapshot, row: int, units: list[int]) -> tuple[NearEntity, ...]:
+def _find_neighbours(snapshot: Snapshot, row: int, units: list[int]) -> tuple[NearEntity, ...]:
     layer = snapshot.layer("entity")
     shared = snapshot.linked("unit", "entity").rows(np.asarray(units, dtype=np.int64)).indices
     counts = np.bincount(shared, minlength=len(layer)).astype(np.float64)
@@ -413,7 +291,7 @@ def _near(snapshot: Snapshot, row: int, units: list[int]) -> tuple[NearEntity, .
     return tuple(NearEntity(id=i, name=n, n_texts=int(counts[r])) for r, i, n in found)
 
 
-def _triples_of(snapshot: Snapshot, row: int) -> tuple[StatedTriple, ...]:
+def _find_triples(snapshot: Snapshot, row: int) -> tuple[StatedTriple, ...]:
     layer, entities = cast("TripleLayer", snapshot.layer("triple")), snapshot.layer("entity")
     subjects, objects = layer.columns["subject"], layer.columns["object"]
     rows = np.flatnonzero((subjects == row) | (objects == row))[:_MOST_NEAR]

@@ -1,4 +1,4 @@
-"""Where a job keeps what it needs: the files of its folder in the home."""
+"""The files of a job, in its folder of the home."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ RUNS = "runs"  # what an evaluation measured
 REPORT = "report.json"  # what it reports
 
 
-def folder_of(home: Path, job_id: str) -> Path:
+def find_job_folder(home: Path, job_id: str) -> Path:
     """Return the folder of a job."""
     return home / "jobs" / job_id
 
 
-def log_of(home: Path, job_id: str, attempt: int) -> Path:
-    """Return the file to which the process of an attempt writes."""
-    return folder_of(home, job_id) / f"log-{attempt}.txt"
+def find_job_log(home: Path, job_id: str, attempt: int) -> Path:
+    """Return the log file of an attempt."""
+    return find_job_folder(home, job_id) / f"log-{attempt}.txt"

@@ -1,4 +1,4 @@
-"""A text on its way to a client, which may want it to end early."""
+"""A streamed text that may end early, at a stop text or a number of tokens."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from clew.text import tokens
 
 
-class ToldText:
-    """What a client is told of a text that comes in pieces, and why it ended.
+class StreamedText:
+    """The part of a text that is sent, and why it ended.
 
     It ends before the `stop` text that is whole first, and at `most` tokens.
     """
@@ -22,7 +22,7 @@ class ToldText:
         self._bound = 0  # tokens at the most
 
     def put(self, piece: str) -> str:
-        """Return what is told of a further piece."""
+        """Return what to send for a further piece."""
         if self.reason:
             return ""
         found = self._held + piece
@@ -32,18 +32,18 @@ class ToldText:
         if ends:
             told, self._held, ended = found[: min(ends)[1]], "", "stop"
         else:
-            keep = max((_begins(found, each) for each in self._stop), default=0)
+            keep = max((_count_begun(found, each) for each in self._stop), default=0)
             told, self._held, ended = found[: len(found) - keep], found[len(found) - keep :], ""
-        return self._told(told, ended)
+        return self._release(told, ended)
 
     def end(self) -> str:
-        """Return what was held back to the end."""
+        """Return the text held back to the end."""
         if self.reason:
             return ""
         told, self._held = self._held, ""
-        return self._told(told, "")
+        return self._release(told, "")
 
-    def _told(self, piece: str, ended: str) -> str:
+    def _release(self, piece: str, ended: str) -> str:
         if self._most is not None:
             # The tokens of pieces are at least as many as those of the whole, which are counted
             # where it comes to that.
@@ -57,7 +57,7 @@ class ToldText:
         return piece
 
 
-def _begins(text: str, stop: str) -> int:
+def _count_begun(text: str, stop: str) -> int:
     """Return how many characters at the end of a text begin another one."""
     longest = min(len(text), len(stop) - 1)
     return next((n for n in range(longest, 0, -1) if text.endswith(stop[:n])), 0)

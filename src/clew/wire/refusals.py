@@ -1,4 +1,4 @@
-"""What went wrong as an HTTP status, a code that stays the same, and one sentence."""
+"""Errors as HTTP statuses, with a stable code and one sentence."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ADDRESS = re.compile(r"https?://[^\s\"'()<>]+")
 
 
 class Refusal(ClewError):
-    """A request that is not done; the message is for whoever sent it."""
+    """A refused request; the message is for its sender."""
 
     def __init__(
         self, status: int, code: str, sentence: str, headers: dict[str, str] | None = None
@@ -47,8 +47,8 @@ class Refusal(ClewError):
         super().__init__(sentence)
 
 
-def refusal_of(error: ClewError) -> Refusal:
-    """Return how an error is told over HTTP."""
+def make_refusal(error: ClewError) -> Refusal:
+    """Return the refusal for an error."""
     if isinstance(error, Refusal):
         return error
     for kind, status, code in _STATUS:
@@ -57,57 +57,57 @@ def refusal_of(error: ClewError) -> Refusal:
     return Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "error", str(error))
 
 
-def brief_of(error: ModelError) -> str:
-    """Return what a model failed at, for who is not to know where it is: the log has that."""
+def describe_briefly(error: ModelError) -> str:
+    """Describe the failure of a model without its address, which is in the log."""
     return f"a model of this server did not do its work: {error.brief or 'it failed'}"
 
 
-def without_addresses(text: str) -> str:
-    """Return a text in which models have no addresses.
+def hide_addresses(text: str) -> str:
+    """Replace the addresses of models in a text.
 
-    >>> without_addresses("EndpointError: http://10.0.0.7:8000/v1 cannot be reached (refused)")
+    >>> hide_addresses("EndpointError: http://10.0.0.7:8000/v1 cannot be reached (refused)")
     'EndpointError: a model cannot be reached (refused)'
     """
     return _ADDRESS.sub("a model", text)
 
 
-def not_found(what: str) -> Refusal:
-    """Return the refusal for what is not there, or not there for the caller."""
+def no_such_resource(what: str) -> Refusal:
+    """Return the refusal for a missing or invisible resource."""
     return Refusal(HTTPStatus.NOT_FOUND, "not_found", what)
 
 
 def forbidden(why: str) -> Refusal:
-    """Return the refusal for what the caller may not do."""
+    """Return the refusal for an action beyond the caller's rights."""
     return Refusal(HTTPStatus.FORBIDDEN, "forbidden", why)
 
 
 def no_key(why: str) -> Refusal:
-    """Return the refusal for a request without a key that is known."""
+    """Return the refusal for a request without a valid key."""
     return Refusal(
         HTTPStatus.UNAUTHORIZED, "unauthorized", why, {"WWW-Authenticate": 'Bearer realm="clew"'}
     )
 
 
 def too_large(why: str) -> Refusal:
-    """Return the refusal for more bytes than are taken."""
+    """Return the refusal for too many bytes."""
     return Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", why)
 
 
 def no_such_kind(told: str, kinds: Sequence[str]) -> Refusal:
-    """Return the refusal for a body of a media type that is not taken."""
+    """Return the refusal for a body of an unsupported media type."""
     sentence = f"a body is {' or '.join(kinds)} here, not {told:.80}: say so in Content-Type"
     return Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", sentence)
 
 
 def no_space(error: OSError) -> Refusal:
-    """Return the refusal for what cannot be written."""
+    """Return the refusal for a full or unwritable disk."""
     why = error.strerror or str(error)
     sentence = f"the server cannot write what was sent ({why}): tell whoever runs it"
     return Refusal(HTTPStatus.INSUFFICIENT_STORAGE, "no_space", sentence)
 
 
 def too_many(why: str, wait_s: int) -> Refusal:
-    """Return the refusal for a key that sends too many requests."""
+    """Return the refusal for a key over its rate."""
     return Refusal(
         HTTPStatus.TOO_MANY_REQUESTS, "too_many_requests", why, {"Retry-After": str(wait_s)}
     )

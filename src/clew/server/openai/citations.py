@@ -1,4 +1,4 @@
-"""An answer as a text for a chat, with its citations in the form that the other side shows."""
+"""Citations of an answer in the form that the client shows."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from clew.server.across import in_index
-from clew.server.addresses import document_address
+from clew.server.across import split_document
+from clew.server.addresses import build_document_address
 
 if TYPE_CHECKING:
     from clew.types import Answer, Citation, Passage
@@ -25,7 +25,7 @@ _MARKS = re.compile(r"(?: ?\[\d{1,3}\])+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """What one number in an answer stands for."""
+    """The source behind one citation number."""
 
     number: int  # from 1, or behind those of the client, in the order in which they are told
     id: str  # as the tools of MCP name a part of a document
@@ -44,7 +44,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class PlacedMark:
-    """The characters of what is told at which a reference's number stands."""
+    """The characters of the sent text that are a reference's number."""
 
     reference: Reference
     start: int
@@ -52,8 +52,8 @@ class PlacedMark:
 
 
 @dataclass(frozen=True, slots=True)
-class Composed:
-    """What follows the text that was told already, and what its numbers stand for."""
+class AnswerRest:
+    """The rest of an answer behind the streamed text, with all references."""
 
     rest: str
     references: tuple[Reference, ...]
@@ -61,8 +61,8 @@ class Composed:
 
 
 @dataclass(slots=True)
-class ToldMarks:
-    """What was told of an answer as it came: its text, and the numbers that stand in it."""
+class StreamedMarks:
+    """The streamed part of an answer, with the citation numbers in it."""
 
     text: str = ""  # without numbers
     n_told: int = 0  # characters in all, with what does not count
@@ -71,20 +71,20 @@ class ToldMarks:
     spans: list[tuple[_Range, int, int]] = field(default_factory=list)  # in all that was told
 
     def mark(self, citation: Citation, before: int) -> str:
-        """Return the number of a citation as it is told behind the text."""
-        key, place = _range_of(citation), len(self.text)
+        """Return the number of a citation as it is streamed."""
+        key, place = _find_range(citation), len(self.text)
         number = self.numbers.setdefault(key, before + len(self.numbers) + 1)
-        text = _mark(number, follows=bool(self.spans) and self.spans[-1][2] == self.n_told)
+        text = _write_mark(number, follows=bool(self.spans) and self.spans[-1][2] == self.n_told)
         self.n_told += len(text)
         self.places.append((key, place))
         self.spans.append((key, self.n_told - len(text.lstrip()), self.n_told))
         return text
 
 
-def composed(
-    answer: Answer, told: ToldMarks, *, index: str, base: str, form: str, before: int = 0
-) -> Composed:
-    """Return what is left to tell of an answer of which `told` was told as it came.
+def compose_rest(
+    answer: Answer, told: StreamedMarks, *, index: str, base: str, form: str, before: int = 0
+) -> AnswerRest:
+    """Return the rest of an answer, of which `told` was streamed already.
 
     The numbers begin behind the `before` sources that the other side shows itself. `form` is one
     of `clew.server.keys.CITATIONS`. Where the other side shows Markdown, texts of documents are
@@ -92,15 +92,20 @@ def composed(
     """
     first = before + 1
     citations = sorted(
-        answer.citations, key=lambda each: told.numbers.get(_range_of(each), len(answer.citations))
+        answer.citations,
+        key=lambda each: told.numbers.get(_find_range(each), len(answer.citations)),
     )
-    cited = [_reference(n, each, answer, index, base) for n, each in enumerate(citations, first)]
-    shown = _escaped if form in {"markdown", "open-webui"} else _in_one_line
+    cited = [
+        _make_reference(n, each, answer, index, base) for n, each in enumerate(citations, first)
+    ]
+    shown = _escape_markdown if form in {"markdown", "open-webui"} else _join_lines
     marks = {each: "" if form == "none" else f" {each.mark}" for each in cited}
     placed: list[PlacedMark] = []
     if answer.kind == "refused":
         nearest = answer.context.passages[:NEAREST]
-        cited = [_of_passage(n, each, index, base) for n, each in enumerate(nearest, first)]
+        cited = [
+            _make_passage_reference(n, each, index, base) for n, each in enumerate(nearest, first)
+        ]
         marks = {each: "" if form == "none" else f" {each.mark}" for each in cited}
         rest = REFUSAL
         if cited:
@@ -112,30 +117,30 @@ def composed(
         if not (told.text or rest):
             rest = "; ".join(answer.evidence.notes) or "Nothing was found."
     else:
-        of_range = {_range_of(each): mark for each, mark in zip(citations, cited, strict=True)}
+        of_range = {_find_range(each): mark for each, mark in zip(citations, cited, strict=True)}
         placed += [PlacedMark(of_range[key], a, b) for key, a, b in told.spans if key in of_range]
-        rest, more = _with_marks(answer.text, told, dict(zip(cited, citations, strict=True)))
+        rest, more = _add_marks(answer.text, told, dict(zip(cited, citations, strict=True)))
         placed += more
     if not placed and form != "none":
-        placed = list(marked(cited, rest, told.n_told))
+        placed = list(find_marks(cited, rest, told.n_told))
     if answer.unsupported:
         rest += "\n\nNot in what was found: " + " ".join(f"“{one}”" for one in answer.unsupported)
     if form == "markdown" and cited:
-        rest += _SOURCES + "\n".join(map(_line, cited))
-    return Composed(rest, () if form == "none" else tuple(cited), tuple(placed))
+        rest += _SOURCES + "\n".join(map(_write_line, cited))
+    return AnswerRest(rest, () if form == "none" else tuple(cited), tuple(placed))
 
 
-def _with_marks(
-    text: str, told: ToldMarks, cited: Mapping[Reference, Citation]
+def _add_marks(
+    text: str, told: StreamedMarks, cited: Mapping[Reference, Citation]
 ) -> tuple[str, list[PlacedMark]]:
-    """Return what is left to tell of an answer's text, with the numbers where they belong.
+    """Return the rest of an answer's text, with citation numbers in their places.
 
     One whose place was told without it stands at the end, unless it stands somewhere already.
     """
     begin, known = len(told.text), {key for key, _ in told.places}
     wanted = []
     for reference, citation in cited.items():
-        key = _range_of(citation)
+        key = _find_range(citation)
         for at in citation.at or (len(text),):
             if (key, at) in told.places or (at < begin and key in known):
                 continue
@@ -146,32 +151,32 @@ def _with_marks(
         rest, at = rest + text[at:place], place
         end = told.n_told + len(rest)
         last = placed[-1].end if placed else (told.spans[-1][2] if told.spans else -1)
-        rest += _mark(reference.number, follows=last == end)
+        rest += _write_mark(reference.number, follows=last == end)
         end = told.n_told + len(rest)
         placed.append(PlacedMark(reference, end - len(reference.mark), end))
     return rest + text[at:], placed
 
 
-def _mark(number: int, *, follows: bool) -> str:
-    """Return a number in brackets, with a blank before it unless it follows another one."""
+def _write_mark(number: int, *, follows: bool) -> str:
+    """Return a number in brackets, behind a blank unless it follows another number."""
     return f"[{number}]" if follows else f" [{number}]"
 
 
-def _range_of(citation: Citation) -> _Range:
+def _find_range(citation: Citation) -> _Range:
     return citation.document_id, citation.start, citation.end
 
 
-def spoken(text: str) -> str:
-    r"""Return an answer of an earlier turn without the marks and sources that were added to it.
+def strip_marks(text: str) -> str:
+    r"""Remove the citation numbers and sources from an earlier answer.
 
-    >>> spoken("In Larvik. [1][2]\n\n**Sources**\n\n1. [Fram](http://x)")
+    >>> strip_marks("In Larvik. [1][2]\n\n**Sources**\n\n1. [Fram](http://x)")
     'In Larvik.'
     """
     return _MARKS.sub("", text.partition(_SOURCES)[0]).strip()
 
 
-def marked(references: Sequence[Reference], text: str, offset: int = 0) -> Iterator[PlacedMark]:
-    """Yield the places at which the marks of references stand in a text, behind `offset`.
+def find_marks(references: Sequence[Reference], text: str, offset: int = 0) -> Iterator[PlacedMark]:
+    """Yield the places of references' numbers in a text, shifted by `offset`.
 
     A text may have such a mark of its own, so they are looked for from the end.
     """
@@ -185,8 +190,8 @@ def marked(references: Sequence[Reference], text: str, offset: int = 0) -> Itera
     yield from reversed(found)
 
 
-def source_event(each: Reference) -> dict[str, Any]:
-    """Return a reference as Open WebUI shows sources; its numbers count distinct ones.
+def make_source_event(each: Reference) -> dict[str, Any]:
+    """Return the event by which Open WebUI shows a source; it numbers distinct ones.
 
     The id is no address: Open WebUI shows such a one instead of the title, and has the browser ask
     Google for an icon of it, with the address in the request. The quote is shown as Markdown.
@@ -198,44 +203,46 @@ def source_event(each: Reference) -> dict[str, Any]:
         "type": "source",
         "data": {
             "source": {"name": each.title, "id": each.id, "url": each.url},
-            "document": [_escaped(each.quote)],
+            "document": [_escape_markdown(each.quote)],
             "metadata": [about],
         },
     }
 
 
-def _reference(number: int, citation: Citation, answer: Answer, index: str, base: str) -> Reference:
+def _make_reference(
+    number: int, citation: Citation, answer: Answer, index: str, base: str
+) -> Reference:
     titles = {each.number: each.title for each in answer.context.passages}
-    index, document = in_index(index, citation.document_id)
+    index, document = split_document(index, citation.document_id)
     return Reference(
         number=number,
         id=f"{index}/{document}:{citation.start}-{citation.end}",
         title=titles.get(citation.number) or document,
-        url=document_address(base, index, document, citation.start, citation.end),
+        url=build_document_address(base, index, document, citation.start, citation.end),
         quote=citation.quote,
         start=citation.start,
         end=citation.end,
-        place=_place(citation),
+        place=_describe_place(citation),
         page=citation.page,
     )
 
 
-def _of_passage(number: int, passage: Passage, index: str, base: str) -> Reference:
-    index, document = in_index(index, passage.document_id)
+def _make_passage_reference(number: int, passage: Passage, index: str, base: str) -> Reference:
+    index, document = split_document(index, passage.document_id)
     return Reference(
         number=number,
         id=f"{index}/{document}:{passage.start}-{passage.end}",
         title=passage.title or document,
-        url=document_address(base, index, document, passage.start, passage.end),
+        url=build_document_address(base, index, document, passage.start, passage.end),
         quote=passage.text,
         start=passage.start,
         end=passage.end,
-        place=_place(passage),
+        place=_describe_place(passage),
         page=passage.page,
     )
 
 
-def _place(where: Citation | Passage) -> str:
+def _describe_place(where: Citation | Passage) -> str:
     if where.page is None:
         return where.section
     last = where.last_page
@@ -243,16 +250,16 @@ def _place(where: Citation | Passage) -> str:
     return f"{where.section}, {pages}" if where.section else pages
 
 
-def _line(each: Reference) -> str:
-    place = f", {_escaped(each.place)}" if each.place else ""
-    title = _escaped(each.title).replace("[", "&#91;")
-    return f"{each.number}. [{title}](<{each.url}>){place}: “{_escaped(each.quote)}”"
+def _write_line(each: Reference) -> str:
+    place = f", {_escape_markdown(each.place)}" if each.place else ""
+    title = _escape_markdown(each.title).replace("[", "&#91;")
+    return f"{each.number}. [{title}](<{each.url}>){place}: “{_escape_markdown(each.quote)}”"
 
 
-def _in_one_line(text: str) -> str:
+def _join_lines(text: str) -> str:
     return " ".join(text.split())
 
 
-def _escaped(text: str) -> str:
-    """Return a text of a document as Markdown that shows it as it is."""
-    return _SPECIAL.sub(r"\\\1", _in_one_line(text))
+def _escape_markdown(text: str) -> str:
+    """Escape a text for Markdown, in one line."""
+    return _SPECIAL.sub(r"\\\1", _join_lines(text))

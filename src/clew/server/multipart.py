@@ -1,4 +1,4 @@
-"""Read multipart/form-data as it comes: files go to disk, fields are small, and all is bounded.
+"""Streaming multipart/form-data: files go to disk, and every size is bounded while it comes.
 
 Nothing is held in memory but what is at hand, and what exceeds a bound is refused where it does.
 """
@@ -23,8 +23,8 @@ from python_multipart.multipart import parse_options_header
 
 from clew.errors import InputError
 from clew.runtime.private import make_folder, open_file
-from clew.server.errors import Refusal, no_space, too_large
-from clew.server.files import safe_name
+from clew.server.files import check_file_name
+from clew.wire.refusals import Refusal, no_space, too_large
 
 if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks
@@ -41,7 +41,7 @@ _QUIET_S = 60.0  # in which a client sends nothing, before it is given up
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UploadBounds:
-    """What one request may bring."""
+    """The bounds of one upload."""
 
     files: int
     bytes: int  # of all files and fields together
@@ -57,13 +57,13 @@ class UploadedFile:
 
 @dataclass(slots=True)
 class UploadForm:
-    """What a request brought."""
+    """The files and fields of an upload."""
 
     files: list[UploadedFile] = field(default_factory=list)
     fields: dict[str, str] = field(default_factory=dict)
 
-    def json(self, name: str) -> bytes:
-        """Return a field that holds JSON, an empty object where it was not sent."""
+    def read_json(self, name: str) -> bytes:
+        """Return a JSON field as bytes, "{}" where it is missing."""
         return self.fields.get(name, "{}").encode("utf-8", "replace")
 
 
@@ -74,22 +74,22 @@ def is_form(request: Request) -> bool:
 
 
 @asynccontextmanager
-async def uploaded(
+async def receive_upload(
     request: Request, settings: ServerSettings, *, of: str
 ) -> AsyncIterator[UploadForm]:
-    """Give the form of a request; what was not taken of its files is deleted behind the block."""
+    """Receive the form of a request; files that the block did not take are deleted."""
     folder = settings.home / "uploads" / secrets.token_hex(8)
     bounds = UploadBounds(files=settings.upload_files, bytes=settings.upload_bytes)
     try:
-        yield await received(request, folder, bounds, of)
+        yield await receive_form(request, folder, bounds, of)
     finally:
         rmtree(folder, ignore_errors=True)
 
 
-async def received(
+async def receive_form(
     request: Request, folder: Path, bounds: UploadBounds, of: str = "files"
 ) -> UploadForm:
-    """Read a form; its files, all of which are called `of`, go below `folder`.
+    """Receive a form; its files, in fields called `of`, go below `folder`.
 
     Raises a refusal for more than the bounds allow (413), for a name that is not safe and for
     what is no form (400), and where the disk is full (507).
@@ -100,16 +100,16 @@ async def received(
     _, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary")
     if not boundary:
-        raise _bad("its Content-Type names no boundary")
+        raise _make_refusal("its Content-Type names no boundary")
     await run_sync(make_folder, folder)
     reader = _Reader(folder, bounds, of)
     try:
         parser = MultipartParser(boundary, reader.callbacks())
-        async for piece in _large(request.stream()):
+        async for piece in _join_pieces(request.stream()):
             await run_sync(reader.feed, parser, piece)
         await run_sync(reader.finish, parser)
     except FormParserError as error:
-        raise _bad(str(error)) from None
+        raise _make_refusal(str(error)) from None
     except OSError as error:
         raise no_space(error) from error
     finally:
@@ -117,8 +117,8 @@ async def received(
     return reader.form
 
 
-async def _large(stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Put the pieces of a stream together, so that a thread is asked for less often."""
+async def _join_pieces(stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Join the pieces of a stream to larger ones, to use threads less often."""
     parts: list[bytes] = []
     size = 0
     while True:
@@ -141,12 +141,12 @@ async def _large(stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     yield b"".join(parts)
 
 
-def _bad(why: str) -> Refusal:
+def _make_refusal(why: str) -> Refusal:
     return Refusal(HTTPStatus.BAD_REQUEST, "invalid_input", f"this form cannot be read: {why}")
 
 
 class _Reader:
-    """What the parser calls; all of it in one thread at a time."""
+    """The callbacks of the parser, in one thread at a time."""
 
     def __init__(self, folder: Path, bounds: UploadBounds, of: str) -> None:
         self.form = UploadForm()
@@ -180,7 +180,7 @@ class _Reader:
     def finish(self, parser: MultipartParser) -> None:
         parser.finalize()
         if not self._has_ended:
-            raise _bad("it ends before its last part does")
+            raise _make_refusal("it ends before its last part does")
 
     def close(self) -> None:
         if self._file is not None:
@@ -219,22 +219,22 @@ class _Reader:
         if b"filename" in options:
             self._open(options[b"filename"])
         elif self._field != OPTIONS:
-            raise _bad(
+            raise _make_refusal(
                 f"it has files, sent as {self._of!r}, and {OPTIONS!r}: no {self._field!r:.60}"
             )
         elif self._field in self.form.fields:
-            raise _bad(f"it has {OPTIONS!r} more than once")
+            raise _make_refusal(f"it has {OPTIONS!r} more than once")
 
     def _open(self, filename: bytes) -> None:
         if self._field != self._of:
-            raise _bad(f"files are sent as {self._of!r}, not as {self._field!r:.60}")
+            raise _make_refusal(f"files are sent as {self._of!r}, not as {self._field!r:.60}")
         if len(self.form.files) >= self._bounds.files:
             raise too_large(f"a request has at most {self._bounds.files:,} files")
         try:
             # As browsers send forms: of a name only quotes are written otherwise.
-            name = safe_name(filename.decode("utf-8").replace("%22", '"'))
+            name = check_file_name(filename.decode("utf-8").replace("%22", '"'))
         except UnicodeDecodeError:
-            raise _bad("the name of a file is not in UTF-8") from None
+            raise _make_refusal("the name of a file is not in UTF-8") from None
         if name in self._names:
             raise InputError(f"two files of this request are called {name!r}")
         self._names.add(name)
@@ -261,7 +261,7 @@ class _Reader:
         self._has_ended = True
 
 
-def as_lines(documents: list[dict[str, object]]) -> bytes:
+def write_json_lines(documents: list[dict[str, object]]) -> bytes:
     """Return documents as JSON lines; half surrogate pairs become U+FFFD."""
     lines = (json.dumps(each, ensure_ascii=False) for each in documents)
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""What retrievers of other frameworks ask: an index in a folder, or one of a server, alike."""
+"""Retrieval for other frameworks, from an index in a folder or on a server."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew import methods
-from clew.api import Index, open_index
 from clew.display.shown import Shown, plain
 from clew.errors import InputError, UnknownMethod
 
 if TYPE_CHECKING:
+    from clew.api import Index
     from clew.client.clients import ServedIndex
     from clew.filters import Filter
     from clew.types import Evidence, Hit, Scalar
@@ -45,6 +44,8 @@ def opened(
     if url is None:
         if key is not None:
             raise InputError("a key is for a server: give its url, too")
+        from clew.api import open_index
+
         return open_index(index)
     from clew.client.clients import Client
 
@@ -72,22 +73,24 @@ def find(
         raise InputError(f"k is a whole number, at least 1, not {k}")
     given: dict[str, Any] = dict(parameters or {})
     if k is not None:
-        bounding = _bounding(method)
+        bounding = _find_limit(method)
         if bounding:
             given.setdefault(bounding, k)
     evidence = index.search(query, method=method, where=where, **given)
-    return _found(evidence, evidence.hits if k is None else evidence.hits[:k])
+    return _make_chunks(evidence, evidence.hits if k is None else evidence.hits[:k])
 
 
-def _bounding(method: str | None) -> str:
+def _find_limit(method: str | None) -> str:
     """Return the parameter of a method that says how many chunks; "" where none is known."""
+    from clew import methods
+
     try:
         return methods.limits(methods.load(method or methods.DEFAULT)).chunks
     except UnknownMethod:  # it may be one of the server's
         return ""
 
 
-def _found(evidence: Evidence, hits: tuple[Hit, ...]) -> list[FoundChunk]:
+def _make_chunks(evidence: Evidence, hits: tuple[Hit, ...]) -> list[FoundChunk]:
     threads: dict[str, list[dict[str, Any]]] = {}
     for path in evidence.paths:
         steps = [
@@ -97,10 +100,10 @@ def _found(evidence: Evidence, hits: tuple[Hit, ...]) -> list[FoundChunk]:
         if steps:
             threads.setdefault(steps[-1]["id"], steps)
     best = max((hit.score for hit in hits), default=0.0)
-    return [_chunk(hit, best, threads.get(hit.chunk_id, [])) for hit in hits]
+    return [_make_chunk(hit, best, threads.get(hit.chunk_id, [])) for hit in hits]
 
 
-def _chunk(hit: Hit, best: float, thread: list[dict[str, Any]]) -> FoundChunk:
+def _make_chunk(hit: Hit, best: float, thread: list[dict[str, Any]]) -> FoundChunk:
     relevance = hit.relevance
     if relevance is None:
         relevance = max(hit.score, 0.0) / best if best > 0 else 0.0

@@ -1,4 +1,4 @@
-"""What stands before everything: each request gets an id, and is counted, logged and audited."""
+"""Outermost middleware: give each request an id, and count, log and audit it."""
 
 from __future__ import annotations
 
@@ -8,58 +8,58 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.datastructures import Headers, MutableHeaders
 
-from clew.server import health, logs, noted, tracing
+from clew.server import health, logs, request_records, tracing
 from clew.server.settings import is_name
+from clew.wire.names import GENERATION_HEADER, ID_HEADER
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from clew.server.hub import Hub
+    from clew.server.state import ServerState
 
-ID_HEADER = "X-Request-Id"
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _UNKNOWN = "unknown"  # a route or method: their number is bounded, whatever is sent
 _FAILED = 500
 _GONE = 499  # the client went before there was an answer
 
 
-class Watch:
-    """Notes what becomes of each request."""
+class Recorder:
+    """Record how each request ends."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request, and note it."""
+        """Serve a request, and record it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        hub: Hub = scope["app"].state.hub
+        server: ServerState = scope["app"].state.server
         headers = Headers(scope=scope)
-        known = scope["clew.noted"] = noted.begin(
-            headers.get(ID_HEADER, ""), headers.get(noted.GENERATION_HEADER, "")
+        known = scope["clew.request"] = request_records.begin_record(
+            headers.get(ID_HEADER, ""), headers.get(GENERATION_HEADER, "")
         )
         began, status, size = time.perf_counter(), 0, 0
 
-        async def counted(message: Message) -> None:
+        async def send_and_count(message: Message) -> None:
             nonlocal status, size
             if message["type"] == "http.response.start":
                 status = message["status"]
                 told = MutableHeaders(scope=message)
                 told[ID_HEADER] = known.id
                 if known.read is not None and known.read.is_open:
-                    told[noted.GENERATION_HEADER] = str(known.read.generation)
+                    told[GENERATION_HEADER] = str(known.read.generation)
             elif message["type"] == "http.response.body":
                 size += len(message.get("body", b""))
             await send(message)
 
         method = scope["method"] if scope["method"] in _METHODS else _UNKNOWN
-        hub.measures.under_way += 1
+        server.measures.under_way.inc()
         failed = _FAILED
         try:
-            with tracing.span(method, {"clew.request": known.id}, headers=headers) as span:
+            with tracing.open_span(method, {"clew.request": known.id}, headers=headers) as span:
                 try:
-                    await self._app(scope, receive, counted)
+                    await self._app(scope, receive, send_and_count)
                     failed = _GONE
                 except CancelledError:
                     failed = _GONE
@@ -75,15 +75,19 @@ class Watch:
                         }
                     )
         finally:
-            hub.measures.under_way -= 1
+            server.measures.under_way.dec()
             seconds = time.perf_counter() - began
-            _note(
-                hub, scope, _details(known, scope, method, route, status or failed), seconds, size
+            _record_end(
+                server,
+                scope,
+                _make_details(known, scope, method, route, status or failed),
+                seconds,
+                size,
             )
 
 
-def _details(
-    known: noted.Noted, scope: Scope, method: str, route: str, status: int
+def _make_details(
+    known: request_records.RequestRecord, scope: Scope, method: str, route: str, status: int
 ) -> dict[str, Any]:
     key = None if known.caller is None else known.caller.key
     index = known.index or str(scope.get("path_params", {}).get("index", ""))
@@ -100,13 +104,15 @@ def _details(
     }
 
 
-def _note(hub: Hub, scope: Scope, details: dict[str, Any], seconds: float, size: int) -> None:
-    known: noted.Noted = scope["clew.noted"]
-    hub.measures.request(details["route"], details["method"], details["status"], seconds)
+def _record_end(
+    server: ServerState, scope: Scope, details: dict[str, Any], seconds: float, size: int
+) -> None:
+    known: request_records.RequestRecord = scope["clew.request"]
+    server.measures.count_request(details["route"], details["method"], details["status"], seconds)
     for each in known.questions:
-        hub.measures.question(each.index, each.kind, each.method, each.seconds)
+        server.measures.count_question(each.index, each.kind, each.method, each.seconds)
     if details["route"] in health.PATHS:
         return
     peer = scope["client"][0] if scope.get("client") else ""
-    hub.audit.add({**details, "peer": peer})
-    logs.tell_request({**details, "ms": round(seconds * 1000, 1), "bytes": size})
+    server.audit.add({**details, "peer": peer})
+    logs.log_request({**details, "ms": round(seconds * 1000, 1), "bytes": size})

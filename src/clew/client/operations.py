@@ -1,6 +1,6 @@
-"""What each call asks of a server: generators that yield requests and are sent their replies.
+"""The operations of a server: generators that yield requests and receive their replies.
 
-A talk knows nothing of sockets, threads and event loops, so it is written once for both clients.
+An operation knows nothing of sockets, threads and event loops, so both clients share it.
 """
 
 from __future__ import annotations
@@ -10,43 +10,43 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from clew.asking.classify import Classified
 from clew.asking.question import OPTIONS, Question, as_question, default_of, plain_options
-from clew.client.uploads import Upload, upload_of
-from clew.client.wire import ClientRequest, Pause, error_of, reading
+from clew.client.requests import ClientRequest, Pause, make_error, make_reader
+from clew.client.uploads import Upload, collect_upload
 from clew.errors import InputError
 from clew.filters import Filter
-from clew.index.plan import Plan
-from clew.server.drawn import DrawnIndex, DrawnThread
-from clew.server.errors import Refusal
-from clew.server.jobs.queue import DONE, ENDED, FAILED, JobView
-from clew.server.replies import (
-    AboutServer,
+from clew.types import Answer, Classified, Document, Evidence, Plan, Scalar
+from clew.wire.about import AboutServer, MethodView, SpentLine
+from clew.wire.graphs import DrawnIndex, DrawnThread
+from clew.wire.indexes import (
     AliasView,
     CostLine,
-    EvaluationView,
+    DocumentLine,
+    DocumentView,
+    EntityLine,
+    EntityView,
     IndexLine,
-    MethodView,
-    SpentLine,
+    IndexView,
+    Listed,
 )
-from clew.server.views import DocumentLine, DocumentView, EntityLine, EntityView, IndexView, Listed
-from clew.types import Answer, Document, Evidence, Scalar
+from clew.wire.jobs import DONE, ENDED, FAILED, EvaluationView, JobView
+from clew.wire.refusals import Refusal
 
 T = TypeVar("T")
 
-Talk = Generator[ClientRequest | Pause, Any, T]
+Operation = Generator[ClientRequest | Pause, Any, T]
 Sent = str | Path | Document | Iterable[str | Path] | Iterable[Document]
 
 _PART = 1_000  # of a list in one reply
 _LOOK_S = (0.1, 2.0)  # between two looks at a job, at first and at last
 
 
-def _quoted(name: str) -> str:
-    """Return an id as one part of a path, its slashes with it."""
+def _quote_name(name: str) -> str:
+    """Quote an id as one part of a path."""
     return quote(name, safe="", errors="replace")
 
 
-def _sent(
+def _send(
     verb: str,
     path: str,
     reply: type[T],
@@ -54,11 +54,11 @@ def _sent(
     query: Mapping[str, str | int] | None = None,
     body: Mapping[str, Any] | None = None,
     is_repeatable: bool = False,
-) -> Talk[T]:
+) -> Operation[T]:
     found: T = yield ClientRequest(
         verb=verb,
         path=path,
-        read=reading(reply),
+        read=make_reader(reply),
         query=query or {},
         body=body,
         is_repeatable=is_repeatable,
@@ -66,12 +66,12 @@ def _sent(
     return found
 
 
-def _get(path: str, reply: type[T], **query: str | int) -> Talk[T]:
+def _get(path: str, reply: type[T], **query: str | int) -> Operation[T]:
     given = {name: value for name, value in query.items() if value != ""}
-    return _sent("GET", path, reply, query=given, is_repeatable=True)
+    return _send("GET", path, reply, query=given, is_repeatable=True)
 
 
-def _listed(path: str, reply: type[T], **query: str) -> Talk[list[T]]:
+def _list_all(path: str, reply: type[T], **query: str) -> Operation[list[T]]:
     found: list[T] = []
     while True:
         listed: Any = Listed[reply]  # type: ignore[valid-type]  # a type that is a value
@@ -81,68 +81,68 @@ def _listed(path: str, reply: type[T], **query: str) -> Talk[list[T]]:
             return found
 
 
-def _filter(where: str | Filter | None) -> str:
+def _write_filter(where: str | Filter | None) -> str:
     return "" if where is None else str(where)
 
 
 # -- a server -------------------------------------------------------------------------------------
 
 
-def about() -> Talk[AboutServer]:
+def describe_server() -> Operation[AboutServer]:
     """Return the server's version, and what you may do and have spent."""
     return _get("", AboutServer)
 
 
-def methods() -> Talk[list[MethodView]]:
+def list_methods() -> Operation[list[MethodView]]:
     """Return the methods by which an index can be asked, with their parameters."""
-    return _listed("/methods", MethodView)
+    return _list_all("/methods", MethodView)
 
 
-def spent() -> Talk[list[SpentLine]]:
+def list_spending() -> Operation[list[SpentLine]]:
     """Return what models billed, by key and day."""
-    return _listed("/spend", SpentLine)
+    return _list_all("/spend", SpentLine)
 
 
-def indexes() -> Talk[list[IndexLine]]:
+def list_indexes() -> Operation[list[IndexLine]]:
     """Return the indexes that you may ask."""
-    return _listed("/indexes", IndexLine)
+    return _list_all("/indexes", IndexLine)
 
 
-def make(
+def make_index(
     name: str,
     *,
     chunk_size: int | None = None,
     chunk_overlap: int | None = None,
     embedder: str | None = None,
-) -> Talk[IndexView]:
+) -> Operation[IndexView]:
     """Make an empty index in the server's home."""
     options = {"chunk_size": chunk_size, "chunk_overlap": chunk_overlap, "embedder": embedder}
-    body = {"name": name, **_given(options)}
-    return _sent("POST", "/indexes", IndexView, body=body)
+    body = {"name": name, **_leave_out_none(options)}
+    return _send("POST", "/indexes", IndexView, body=body)
 
 
-def drop(name: str) -> Talk[None]:
+def drop_index(name: str) -> Operation[None]:
     """Delete an index that was made by `make`, with its files."""
-    yield ClientRequest(verb="DELETE", path=f"/indexes/{_quoted(name)}", read=_nothing)
+    yield ClientRequest(verb="DELETE", path=f"/indexes/{_quote_name(name)}", read=_read_nothing)
 
 
-def jobs(*, index: str = "", kind: str = "", state: str = "") -> Talk[list[JobView]]:
+def list_jobs(*, index: str = "", kind: str = "", state: str = "") -> Operation[list[JobView]]:
     """Return the jobs, the newest first."""
-    return _listed("/jobs", JobView, index=index, kind=kind, state=state)
+    return _list_all("/jobs", JobView, index=index, kind=kind, state=state)
 
 
-def job(job_id: str) -> Talk[JobView]:
+def read_job(job_id: str) -> Operation[JobView]:
     """Return a job, with how far it is."""
-    return _get(f"/jobs/{_quoted(job_id)}", JobView)
+    return _get(f"/jobs/{_quote_name(job_id)}", JobView)
 
 
-def cancel(job_id: str) -> Talk[JobView]:
+def cancel_job(job_id: str) -> Operation[JobView]:
     """End a job: one that waits at once, one that runs behind what it has at hand."""
-    path = f"/jobs/{_quoted(job_id)}"
-    return _sent("DELETE", path, JobView, is_repeatable=True)
+    path = f"/jobs/{_quote_name(job_id)}"
+    return _send("DELETE", path, JobView, is_repeatable=True)
 
 
-def wait(job_id: str, *, seconds: float | None = None) -> Talk[JobView]:
+def wait_for_job(job_id: str, *, seconds: float | None = None) -> Operation[JobView]:
     """Return a job once it is done, or as it is when the seconds are over.
 
     Raises the error with which it failed, and Refusal where it was cancelled.
@@ -150,9 +150,9 @@ def wait(job_id: str, *, seconds: float | None = None) -> Talk[JobView]:
     pause, longest = _LOOK_S
     waited = 0.0
     while True:
-        found = yield from _get(f"/jobs/{_quoted(job_id)}", JobView)
+        found = yield from _get(f"/jobs/{_quote_name(job_id)}", JobView)
         if found.state in ENDED:
-            return _done(found)
+            return _check_done(found)
         if seconds is not None and waited >= seconds:
             return found
         pause = min(pause * 1.5, longest)
@@ -162,10 +162,10 @@ def wait(job_id: str, *, seconds: float | None = None) -> Talk[JobView]:
         waited += pause
 
 
-def _done(found: JobView) -> JobView:
+def _check_done(found: JobView) -> JobView:
     if found.state == FAILED:
         error = (found.result or {}).get("error", {})
-        raise error_of(error.get("code", "error"), error.get("message", "the job failed"))
+        raise make_error(error.get("code", "error"), error.get("message", "the job failed"))
     if found.state != DONE:
         sentence = f"the job {found.id} was cancelled: what it committed is kept"
         raise Refusal(409, "cancelled", sentence)
@@ -175,41 +175,41 @@ def _done(found: JobView) -> JobView:
 # -- an index: the first argument is its path -----------------------------------------------------
 
 
-def describe(at: str, /) -> Talk[IndexView]:
+def describe_index(at: str, /) -> Operation[IndexView]:
     """Return what the index holds, and how it was built."""
     return _get(at, IndexView)
 
 
-def costs(at: str, /) -> Talk[list[CostLine]]:
+def list_costs(at: str, /) -> Operation[list[CostLine]]:
     """Return what each write cost, the newest first."""
-    return _listed(f"{at}/spend", CostLine)
+    return _list_all(f"{at}/spend", CostLine)
 
 
-def search(at: str, /, query: str | Question, **options: Any) -> Talk[Evidence]:  # noqa: ANN401 -- as `_question`
+def search(at: str, /, query: str | Question, **options: Any) -> Operation[Evidence]:  # noqa: ANN401 -- as `_make_body`
     """Return the chunks that a method finds for `query`, and why, as `Index.search` does.
 
     Options are those of `Index.search`, and `budget_tokens` and `budget_usd` for its budget.
     """
-    body = _question(query, **options)
+    body = _make_body(query, **options)
     body["query"] = body.pop("question")
-    return _sent("POST", f"{at}/search", Evidence, body=body, is_repeatable=True)
+    return _send("POST", f"{at}/search", Evidence, body=body, is_repeatable=True)
 
 
-def ask(at: str, /, question: str | Question, **options: Any) -> Talk[Answer]:  # noqa: ANN401 -- as `_question`
+def ask(at: str, /, question: str | Question, **options: Any) -> Operation[Answer]:  # noqa: ANN401 -- as `_make_body`
     """Answer `question` from what a method finds, with citations, as `Index.ask` does.
 
     Options are those of `Index.ask`, and `budget_tokens` and `budget_usd` for its budget.
     """
-    return _sent("POST", f"{at}/ask", Answer, body=_question(question, **options))
+    return _send("POST", f"{at}/ask", Answer, body=_make_body(question, **options))
 
 
-def answer_stream(at: str, /, question: str | Question, **options: Any) -> ClientRequest:  # noqa: ANN401 -- as `_question`
+def request_answer_stream(at: str, /, question: str | Question, **options: Any) -> ClientRequest:  # noqa: ANN401 -- as `_make_body`
     """Return the request for an answer as it comes, whose events the clients read."""
-    body = {**_question(question, **options), "stream": True}
-    return ClientRequest(verb="POST", path=f"{at}/ask", read=_nothing, body=body)
+    body = {**_make_body(question, **options), "stream": True}
+    return ClientRequest(verb="POST", path=f"{at}/ask", read=_read_nothing, body=body)
 
 
-def _question(
+def _make_body(
     text: str | Question,
     *,
     budget_tokens: int | None = None,
@@ -229,7 +229,9 @@ def _question(
         "question": question.text,
         "history": [each.to_dict() for each in question.history],
         **{name: value for name, value in plain.items() if value != default_of(name)},
-        **_asked(question.method, question.where, budget_tokens, budget_usd, question.parameters),
+        **_make_options(
+            question.method, question.where, budget_tokens, budget_usd, question.parameters
+        ),
     }
 
 
@@ -245,28 +247,28 @@ def classify(
     budget_tokens: int | None = None,
     budget_usd: float | None = None,
     **parameters: Scalar,
-) -> Talk[Classified]:
+) -> Operation[Classified]:
     """Return the label of a text, and what spoke for it, as `Index.classify` does."""
     body = {
         "text": text,
         "label": label,
-        **_given({"name_weight": name_weight}),
-        **_asked(method, where, budget_tokens, budget_usd, parameters),
+        **_leave_out_none({"name_weight": name_weight}),
+        **_make_options(method, where, budget_tokens, budget_usd, parameters),
     }
-    return _sent("POST", f"{at}/classify", Classified, body=body)
+    return _send("POST", f"{at}/classify", Classified, body=body)
 
 
 def plan(
     at: str, /, documents: Iterable[Document] | None = None, *, core: float | None = None
-) -> Talk[Plan]:
+) -> Operation[Plan]:
     """Return what an extraction by the server's LLM would cost; nothing is spent."""
-    body: dict[str, Any] = _given({"core": core})
+    body: dict[str, Any] = _leave_out_none({"core": core})
     if documents is not None:
         body["documents"] = [{"id": d.id, "text": d.text, "title": d.title} for d in documents]
-    return _sent("POST", f"{at}/plan", Plan, body=body, is_repeatable=True)
+    return _send("POST", f"{at}/plan", Plan, body=body, is_repeatable=True)
 
 
-def _asked(
+def _make_options(
     method: object,
     where: str | Filter | None,
     budget_tokens: int | None,
@@ -281,42 +283,42 @@ def _asked(
         "budget_tokens": budget_tokens,
         "budget_usd": budget_usd,
     }
-    return {**_given(options), "parameters": dict(parameters)}
+    return {**_leave_out_none(options), "parameters": dict(parameters)}
 
 
-def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+def _leave_out_none(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
 # -- its documents --------------------------------------------------------------------------------
 
 
-def documents(
+def list_documents(
     at: str, /, pattern: str = "", *, where: str | Filter | None = None, sort: str = ""
-) -> Talk[list[DocumentLine]]:
+) -> Operation[list[DocumentLine]]:
     """Return the documents whose ids a pattern names and that fulfil a filter, all of them.
 
     They come in the order of "id", "title" or a field of the metadata, backwards behind a "-".
     """
-    given = {"pattern": pattern, "where": _filter(where), "sort": sort}
-    return _listed(f"{at}/documents", DocumentLine, **given)
+    given = {"pattern": pattern, "where": _write_filter(where), "sort": sort}
+    return _list_all(f"{at}/documents", DocumentLine, **given)
 
 
-def document(at: str, /, document_id: str) -> Talk[DocumentView]:
+def read_document(at: str, /, document_id: str) -> Operation[DocumentView]:
     """Return a document with its text, headings, pages and chunks."""
-    return _get(f"{at}/documents/{_quoted(document_id)}", DocumentView)
+    return _get(f"{at}/documents/{_quote_name(document_id)}", DocumentView)
 
 
-def download(at: str, /, document_id: str) -> Talk[bytes]:
+def download_document(at: str, /, document_id: str) -> Operation[bytes]:
     """Return the file that was uploaded for a document, else its text in UTF-8."""
-    path = f"{at}/files/{_quoted(document_id)}"
+    path = f"{at}/files/{_quote_name(document_id)}"
     found: bytes = yield ClientRequest(
-        verb="GET", path=path, read=_nothing, is_raw=True, is_repeatable=True
+        verb="GET", path=path, read=_read_nothing, is_raw=True, is_repeatable=True
     )
     return found
 
 
-def add(
+def add_documents(
     at: str,
     /,
     source: Sent,
@@ -324,7 +326,7 @@ def add(
     exclude: Sequence[str] = (),
     wait: float | None = None,
     **options: Any,  # noqa: ANN401 -- as docs/guides/jobs.md has them
-) -> Talk[JobView]:
+) -> Operation[JobView]:
     """Send files, folders or documents, and return the job that indexes them.
 
     With `wait` it is waited for, as by `Client.wait`; `math.inf` is as long as it takes. A file
@@ -335,155 +337,157 @@ def add(
     if items and all(isinstance(each, Document) for each in items):
         if exclude:
             raise InputError("exclude names files that stay here, and these are documents")
-        body = {"documents": [_as_sent(each) for each in items], "options": options}
-        request = _adding(at, body=body)
+        body = {"documents": [_make_document(each) for each in items], "options": options}
+        request = _request_adding(at, body=body)
     elif all(isinstance(each, str | Path) for each in items):
-        request = _adding(at, upload=upload_of(items, exclude, options))
+        request = _request_adding(at, upload=collect_upload(items, exclude, options))
     else:
         raise InputError("what is added is all paths or all documents (clew.Document)")
-    return _submitted(request, wait)
+    return _submit(request, wait)
 
 
-def _adding(
+def _request_adding(
     at: str, *, body: Mapping[str, Any] | None = None, upload: Upload | None = None
 ) -> ClientRequest:
-    path, read = f"{at}/documents", reading(JobView)
+    path, read = f"{at}/documents", make_reader(JobView)
     return ClientRequest(verb="POST", path=path, read=read, body=body, upload=upload)
 
 
-def _as_sent(document: Any) -> dict[str, Any]:  # noqa: ANN401 -- a Document
+def _make_document(document: Any) -> dict[str, Any]:  # noqa: ANN401 -- a Document
     found = document.to_dict()
     return {name: found[name] for name in ("id", "text", "title", "metadata")}
 
 
-def remove(
+def remove_documents(
     at: str,
     /,
     ids: str | Sequence[str] = (),
     *,
     where: str | Filter | None = None,
     wait: float | None = None,
-) -> Talk[JobView]:
+) -> Operation[JobView]:
     """Return the job that removes documents: by ids, folders of ids or patterns, and a filter."""
     named = [ids] if isinstance(ids, str) else list(ids)
-    options = {"documents": named, "where": _filter(where)}
-    return start(at, "remove", wait=wait, **options)
+    options = {"documents": named, "where": _write_filter(where)}
+    return start_job(at, "remove", wait=wait, **options)
 
 
-def start(
+def start_job(
     at: str,
     /,
     kind: str,
     *,
     wait: float | None = None,
     **options: Any,  # noqa: ANN401 -- as docs/guides/jobs.md has them
-) -> Talk[JobView]:
+) -> Operation[JobView]:
     """Return a job that was started: "index", "extract", "remove" or "compact"."""
     body = {"kind": kind, "options": options}
-    request = ClientRequest(verb="POST", path=f"{at}/jobs", read=reading(JobView), body=body)
-    return _submitted(request, wait)
+    request = ClientRequest(verb="POST", path=f"{at}/jobs", read=make_reader(JobView), body=body)
+    return _submit(request, wait)
 
 
-def evaluate(
+def start_evaluation(
     at: str,
     /,
     questions: Sequence[Mapping[str, Any]],
     *,
     wait: float | None = None,
     **options: Any,  # noqa: ANN401 -- as docs/guides/jobs.md has them
-) -> Talk[JobView]:
+) -> Operation[JobView]:
     """Return the job that measures methods on questions; `evaluation` has its report."""
     body = {"questions": list(map(dict, questions)), **options}
     path = f"{at}/evaluations"
-    request = ClientRequest(verb="POST", path=path, read=reading(JobView), body=body)
-    return _submitted(request, wait)
+    request = ClientRequest(verb="POST", path=path, read=make_reader(JobView), body=body)
+    return _submit(request, wait)
 
 
-def evaluations(at: str, /) -> Talk[list[JobView]]:
+def list_evaluations(at: str, /) -> Operation[list[JobView]]:
     """Return the evaluations of the index, the newest first."""
-    return _listed(f"{at}/evaluations", JobView)
+    return _list_all(f"{at}/evaluations", JobView)
 
 
-def evaluation(at: str, /, job_id: str, *, rows: bool = False) -> Talk[EvaluationView]:
+def read_evaluation(at: str, /, job_id: str, *, rows: bool = False) -> Operation[EvaluationView]:
     """Return an evaluation with its report; with `rows` also what each question gave."""
     query = {"rows": "true"} if rows else {}
-    return _get(f"{at}/evaluations/{_quoted(job_id)}", EvaluationView, **query)
+    return _get(f"{at}/evaluations/{_quote_name(job_id)}", EvaluationView, **query)
 
 
-def _submitted(request: ClientRequest, seconds: float | None) -> Talk[JobView]:
+def _submit(request: ClientRequest, seconds: float | None) -> Operation[JobView]:
     found: JobView = yield request
     if seconds is None:
         return found
-    ended = yield from wait(found.id, seconds=seconds)
+    ended = yield from wait_for_job(found.id, seconds=seconds)
     return ended
 
 
 # -- its graph ------------------------------------------------------------------------------------
 
 
-def show(at: str, /, name: str) -> Talk[dict[str, Any]]:
+def read_row(at: str, /, name: str) -> Operation[dict[str, Any]]:
     """Return a row with its neighbours, as `Index.show` does."""
-    return _get(f"{at}/rows/{_quoted(name)}", dict[str, Any])
+    return _get(f"{at}/rows/{_quote_name(name)}", dict[str, Any])
 
 
-def entities(at: str, /, find: str = "") -> Talk[list[EntityLine]]:
+def find_entities(at: str, /, find: str = "") -> Operation[list[EntityLine]]:
     """Return the entities whose names hold `find`, those of most texts first."""
-    return _listed(f"{at}/entities", EntityLine, find=find)
+    return _list_all(f"{at}/entities", EntityLine, find=find)
 
 
-def entity(at: str, /, name: str, *, offset: int = 0, limit: int = 100) -> Talk[EntityView]:
+def read_entity(
+    at: str, /, name: str, *, offset: int = 0, limit: int = 100
+) -> Operation[EntityView]:
     """Return an entity with its neighbours, and some of its texts."""
-    path = f"{at}/entities/{_quoted(name)}"
+    path = f"{at}/entities/{_quote_name(name)}"
     return _get(path, EntityView, offset=offset, limit=limit)
 
 
-def graph(at: str, /, *, limit: int = 1_000) -> Talk[DrawnIndex]:
+def read_graph(at: str, /, *, limit: int = 1_000) -> Operation[DrawnIndex]:
     """Return the entities of most texts and their links, with places to draw them at."""
     return _get(f"{at}/graph", DrawnIndex, limit=limit)
 
 
-def question_graph(
+def draw_question(
     at: str,
     /,
     query: str | Question,
-    **options: Any,  # noqa: ANN401 -- as `_question`
-) -> Talk[DrawnThread]:
+    **options: Any,  # noqa: ANN401 -- as `_make_body`
+) -> Operation[DrawnThread]:
     """Return what a method finds for a question as a graph, with reasons and places."""
-    body = _question(query, **options)
+    body = _make_body(query, **options)
     body["query"] = body.pop("question")
     path = f"{at}/graph"
-    return _sent("POST", path, DrawnThread, body=body, is_repeatable=True)
+    return _send("POST", path, DrawnThread, body=body, is_repeatable=True)
 
 
-def aliases(at: str, /) -> Talk[AliasView]:
+def read_aliases(at: str, /) -> Operation[AliasView]:
     """Return which names stand for others, and which may."""
     return _get(f"{at}/aliases", AliasView)
 
 
-def merge(at: str, /, name: str, into: str) -> Talk[AliasView]:
+def merge_names(at: str, /, name: str, into: str) -> Operation[AliasView]:
     """Let a name stand for another one."""
     body, path = {"name": name, "into": into}, f"{at}/aliases"
-    return _sent("POST", path, AliasView, body=body)
+    return _send("POST", path, AliasView, body=body)
 
 
-def unmerge(at: str, /, name: str) -> Talk[AliasView]:
+def unmerge_name(at: str, /, name: str) -> Operation[AliasView]:
     """Let a name stand for itself again."""
     path = f"{at}/aliases"
-    return _sent("DELETE", path, AliasView, query={"name": name})
+    return _send("DELETE", path, AliasView, query={"name": name})
 
 
-def _nothing(_value: object) -> None:
+def _read_nothing(_value: object) -> None:
     return None
 
 
-def job_stream(job_id: str, after: int = 0) -> ClientRequest:
-    """Return the request for what a job tells behind an event."""
-    path = f"/jobs/{_quoted(job_id)}/events"
-    return ClientRequest(verb="GET", path=path, read=_nothing, query={"after": after})
+def request_job_stream(job_id: str, after: int = 0) -> ClientRequest:
+    """Return the request for the events of a job, behind a number."""
+    path = f"/jobs/{_quote_name(job_id)}/events"
+    return ClientRequest(verb="GET", path=path, read=_read_nothing, query={"after": after})
 
 
-def index_path(name: str) -> str:
+def make_index_path(name: str) -> str:
     """Return the path of an index. Raises InputError for what is no name."""
     if not name or not isinstance(name, str):
         raise InputError(f"an index of a server has a name, not {name!r:.60}")
-    return f"/indexes/{_quoted(name)}"
+    return f"/indexes/{_quote_name(name)}"

@@ -1,8 +1,8 @@
-"""A question of a client, and its answer in events: pieces of the text, and then all of it."""
+"""Answers for OpenAI's interfaces, whole or streamed."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -13,23 +13,31 @@ from starlette.responses import StreamingResponse
 from clew.asking.pipeline import Listeners
 from clew.errors import ClewError, InputError
 from clew.server import across
-from clew.server.addresses import base_of
+from clew.server.addresses import find_base
 from clew.server.bodies import LONGEST
-from clew.server.endpoints import told
-from clew.server.openai.citing import PlacedMark, Reference, ToldMarks, composed, spoken
-from clew.server.openai.forms import ChatMessage, ClewOptions, citations_of, text_of
-from clew.server.openai.models import index_of
+from clew.server.openai.citations import (
+    PlacedMark,
+    Reference,
+    StreamedMarks,
+    compose_rest,
+    strip_marks,
+)
+from clew.server.openai.forms import ChatMessage, ClewOptions, choose_citations, read_text
+from clew.server.openai.models import parse_model
+from clew.server.openai.streamed_text import StreamedText
 from clew.server.openai.tasks import (
     NO_TOOLS,
     chooses_tools,
-    question_in,
-    sources_in,
-    task_reply,
+    count_sources,
+    extract_question,
+    reply_to_task,
 )
-from clew.server.openai.writing import ToldText
+from clew.server.sse import follow_thread, stream_events
 from clew.types import Exchange
 
 if TYPE_CHECKING:
+    from starlette.responses import StreamingResponse
+
     from clew.server.endpoints import Call
     from clew.types import Answer, Citation, Evidence, Usage
 
@@ -40,7 +48,7 @@ _IGNORED = _PROMPTS | {"tool", "function"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatQuestion:
-    """What a client asks, of which model, and how the answer is to come."""
+    """A question of a conversation, with its model and options."""
 
     model: str
     question: str
@@ -54,8 +62,8 @@ class ChatQuestion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToldAnswer:
-    """A whole answer, as the client is told it."""
+class StreamedAnswer:
+    """A complete answer as it was sent."""
 
     text: str
     reason: str  # why it ended: "stop", or "length"
@@ -68,7 +76,7 @@ class ToldAnswer:
         return None if self.answer is None else self.answer.usage
 
     def about(self) -> dict[str, Any]:
-        """Return what Clew says of the answer beyond the interface of OpenAI."""
+        """Return the field `clew` of a reply."""
         if self.answer is None:
             return {"kind": "task"}
         evidence, usage = self.answer.evidence, self.answer.usage
@@ -85,7 +93,7 @@ class ToldAnswer:
         }
 
 
-def asked_of(
+def read_question(
     call: Call,
     messages: Sequence[ChatMessage],
     *,
@@ -94,9 +102,9 @@ def asked_of(
     stop: str | Sequence[str] | None = None,
     most_tokens: int | None = None,
 ) -> ChatQuestion:
-    """Return what a conversation asks. Raises InputError where it does not end with a question."""
+    """Return the question of a conversation. Raises InputError where it ends without one."""
     turns = [
-        (each.role, text_of(each))
+        (each.role, read_text(each))
         for each in messages
         if each.type == "message" and each.role not in _IGNORED
     ]
@@ -105,78 +113,78 @@ def asked_of(
     prompts = [
         each.content for each in messages if each.role in _PROMPTS and isinstance(each.content, str)
     ]
-    task, question = task_reply(turns[-1][1]), question_in(turns[-1][1])
+    task, question = reply_to_task(turns[-1][1]), extract_question(turns[-1][1])
     if any(map(chooses_tools, prompts)):
         task = NO_TOOLS
     if task is None and len(question) > LONGEST:
         raise InputError(f"a question has at most {LONGEST:,} characters, not {len(question):,}")
-    citations = citations_of(call, options)
+    citations = choose_citations(call, options)
     is_open_webui = citations == "open-webui"
     return ChatQuestion(
         model=model,
         question=question,
         task=task,
-        history=tuple(_exchanges(turns[:-1])),
+        history=tuple(_pair_turns(turns[:-1])),
         options=options,
         citations=citations,
-        sources=max(map(sources_in, [*prompts, turns[-1][1]])) if is_open_webui else 0,
+        sources=max(map(count_sources, [*prompts, turns[-1][1]])) if is_open_webui else 0,
         stop=(stop,) if isinstance(stop, str) else tuple(stop or ()),
         most_tokens=most_tokens,
     )
 
 
-def _exchanges(turns: Sequence[tuple[str, str]]) -> list[Exchange]:
-    """Return each question that was answered, with its answer."""
+def _pair_turns(turns: Sequence[tuple[str, str]]) -> list[Exchange]:
+    """Pair each answered question with its answer."""
     return [
-        Exchange(question_in(text).strip(), spoken(after))
+        Exchange(extract_question(text).strip(), strip_marks(after))
         for (role, text), (role_after, after) in pairwise(turns)
         if role == "user" and role_after == "assistant" and text.strip()
     ]
 
 
-async def whole(call: Call, asked: ChatQuestion) -> ToldAnswer:
-    """Return the answer when it is whole."""
-    async for each in events(call, asked):
-        if isinstance(each, ToldAnswer):
+async def answer_whole(call: Call, asked: ChatQuestion) -> StreamedAnswer:
+    """Return the complete answer."""
+    async for each in answer_events(call, asked):
+        if isinstance(each, StreamedAnswer):
             return each
     raise AssertionError  # the last event is always the whole answer
 
 
-async def streamed(
+async def stream_answer(
     call: Call,
     asked: ChatQuestion,
-    lines: Callable[[AsyncIterator[str | Evidence | ToldAnswer]], AsyncIterator[bytes]],
+    lines: Callable[[AsyncIterator[str | Evidence | StreamedAnswer]], AsyncGenerator[bytes]],
 ) -> StreamingResponse:
-    """Return an answer that is sent as it comes, as the lines that are made of its events.
+    """Return a response that streams an answer, in the events that `lines` makes.
 
     What goes wrong before there is anything to tell is raised here, and so gets its status.
     """
-    found = events(call, asked)
+    found = answer_events(call, asked)
     first = await anext(found)
 
-    async def all_of() -> AsyncIterator[str | Evidence | ToldAnswer]:
+    async def continue_events() -> AsyncIterator[str | Evidence | StreamedAnswer]:
         yield first
         try:
             async for each in found:
                 yield each
         except ClewError as error:
-            raise call.refusal(error) from error
+            raise call.make_refusal(error) from error
 
-    # Proxies are told to pass on what comes as it comes.
-    headers = {"X-Accel-Buffering": "no"}
-    return StreamingResponse(lines(all_of()), media_type="text/event-stream", headers=headers)
+    return stream_events(lines(continue_events()))
 
 
-async def events(call: Call, asked: ChatQuestion) -> AsyncIterator[str | Evidence | ToldAnswer]:
+async def answer_events(
+    call: Call, asked: ChatQuestion
+) -> AsyncIterator[str | Evidence | StreamedAnswer]:
     """Yield the evidence, pieces of the text as they come, and at last the whole answer."""
-    index, method = index_of(call, asked.model)
-    written = ToldText(asked.stop, asked.most_tokens)
+    index, method = parse_model(call, asked.model)
+    written = StreamedText(asked.stop, asked.most_tokens)
     if asked.task is not None:
         yield written.put(asked.task) + written.end()
-        yield ToldAnswer(text=written.text, reason=written.reason or "stop")
+        yield StreamedAnswer(text=written.text, reason=written.reason or "stop")
         return
     options = asked.options
-    ask = _ask_of(call, index, options)
+    ask = _choose_ask(call, index, options)
     own = {} if method is None else {"method": method}
     question = options.as_question(asked.question, history=asked.history, **own)
 
@@ -191,9 +199,9 @@ async def events(call: Call, asked: ChatQuestion) -> AsyncIterator[str | Evidenc
         )
         tell("answer", answer)
 
-    said = _Said(asked.citations, asked.sources)
+    said = _HeldText(asked.citations, asked.sources)
     answer: Answer | None = None
-    async for kind, data in told(call.hub, work):
+    async for kind, data in follow_thread(call.server, work):
         if kind == "answer":
             answer = data  # type: ignore[assignment]  # as `work` tells it
         elif kind == "evidence":
@@ -202,17 +210,17 @@ async def events(call: Call, asked: ChatQuestion) -> AsyncIterator[str | Evidenc
             yield piece
     if answer is None:
         raise AssertionError  # `work` tells it or raises
-    form = composed(
+    form = compose_rest(
         answer,
-        said.told if answer.kind == "generated" else ToldMarks(),
+        said.told if answer.kind == "generated" else StreamedMarks(),
         index=index,
-        base=base_of(call.request, call.hub.settings),
+        base=find_base(call.request, call.server.settings),
         form=asked.citations,
         before=asked.sources,
     )
     if piece := written.put(form.rest) + written.end():
         yield piece
-    yield ToldAnswer(
+    yield StreamedAnswer(
         text=written.text,
         reason=written.reason or "stop",
         references=form.references,
@@ -221,41 +229,41 @@ async def events(call: Call, asked: ChatQuestion) -> AsyncIterator[str | Evidenc
     )
 
 
-def _ask_of(call: Call, index: str, options: ClewOptions) -> Callable[..., Answer]:
-    """Return what asks an index, or all of them, within the bounds of the request."""
+def _choose_ask(call: Call, index: str, options: ClewOptions) -> Callable[..., Answer]:
+    """Return the function that asks an index, or all of them, within the request's budget."""
     tokens, usd = options.budget_tokens, options.budget_usd
     if index:
-        return call.opened(index, tokens=tokens, usd=usd).ask
-    budget = call.hub.spending.budget(call.caller.key, tokens=tokens, usd=usd)
+        return call.open_index(index, tokens=tokens, usd=usd).ask
+    budget = call.server.spending.make_budget(call.caller.key, tokens=tokens, usd=usd)
     return partial(across.ask, replace(call, budget=budget))
 
 
-class _Said:
-    """The pieces of a text of which the last one is held back, with numbers where they belong.
+class _HeldText:
+    """A streamed text whose last piece is held back, until its citations are known.
 
     What no LLM writes comes in one piece, and is told in another form when the answer is known.
     """
 
     def __init__(self, form: str, before: int) -> None:
-        self.told = ToldMarks()
+        self.told = StreamedMarks()
         self._form = form
         self._before = before
         self._held = ""
 
     def hear(self, kind: str, data: Any) -> str:  # noqa: ANN401 -- a piece, None, or a citation
-        """Return what is told now."""
+        """Return the text to send now."""
         if kind == "citation":
             return self._mark(data)
         if data is None:
             was_told, self._held = bool(self.told.text or self.told.spans), ""
-            self.told = ToldMarks(n_told=self.told.n_told)
+            self.told = StreamedMarks(n_told=self.told.n_told)
             return self._tell(_ANEW if was_told else "")
         before, self._held = self._held, data
         self.told.text += before
         return self._tell(before)
 
     def _mark(self, citation: Citation) -> str:
-        """Return the number of a citation, behind the text that it supports."""
+        """Return the number of a citation, behind the sentence that it supports."""
         if self._form == "none":
             return ""
         held, self._held = self._held, ""

@@ -1,4 +1,4 @@
-"""What both clients know of the wire: where a server is, requests as values, and its errors."""
+"""Requests of both clients as values, the server's address, and its errors."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from urllib.parse import urlsplit
 
 from clew.client.values import from_plain
 from clew.errors import ClewError, EndpointError, InputError
-from clew.server.errors import KINDS, Refusal
+from clew.wire.names import PREFIX
+from clew.wire.refusals import KINDS, Refusal
 
 if TYPE_CHECKING:
     from clew.client.uploads import Upload
 
 URL, URL_VARIABLE, KEY_VARIABLE = "http://127.0.0.1:8765", "CLEW_URL", "CLEW_KEY"
 
-_API = "/api/v1"
 _REFUSED_FIRST = frozenset({429, 503})  # nothing was done of what was asked for
 _LOST = frozenset({502, 504})  # a proxy's: the server behind it may have done it
 _LONGEST_WAIT_S = 30.0
@@ -40,10 +40,10 @@ class ClientRequest:
     waits_s: float = 0.0  # that the server may take beside what a reply takes
 
 
-def index_of(path: str) -> str:
+def find_index(path: str) -> str:
     """Return the part of a path that names an index, "" where none does.
 
-    >>> index_of("/indexes/polar/search")
+    >>> find_index("/indexes/polar/search")
     'polar'
     """
     parts = path.split("/")
@@ -52,7 +52,7 @@ def index_of(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Nothing is sent for some seconds."""
+    """A pause between two requests."""
 
     seconds: float
 
@@ -65,7 +65,7 @@ class Address:
     key: str = field(default="", repr=False)
 
     @classmethod
-    def of(cls, url: str | None, key: str | None) -> Address:
+    def find(cls, url: str | None, key: str | None) -> Address:
         """Return the address and the key that are given, else those of the environment."""
         base = url or os.environ.get(URL_VARIABLE, "") or URL
         parts = urlsplit(base)
@@ -80,49 +80,49 @@ class Address:
             raise InputError("the key of a server has characters that no key has")
         return cls(base.rstrip("/"), key)
 
-    def at(self, path: str) -> str:
-        """Return the whole address of a path of the REST interface."""
-        return f"{self.base}{_API}{path}"
+    def make_url(self, path: str) -> str:
+        """Return the URL of a path of the REST interface."""
+        return f"{self.base}{PREFIX}{path}"
 
     @property
     def headers(self) -> dict[str, str]:
         """The headers that send the key."""
         return {"Authorization": f"Bearer {self.key}"} if self.key else {}
 
-    def unreachable(self, reason: str) -> EndpointError:
+    def make_unreachable(self, reason: str) -> EndpointError:
         """Return the error for a server that does not answer."""
         return EndpointError(
             f"{self.base} cannot be reached ({reason or 'no reason given'}): check the address, and"
             f" that 'clew serve' runs there"
         )
 
-    def broken(self, reason: str) -> EndpointError:
-        """Return the error for a reply that is none."""
+    def make_broken(self, reason: str) -> EndpointError:
+        """Return the error for a reply that broke off."""
         return EndpointError(f"{self.base} gave no whole reply ({reason}): ask again")
 
-    def value(self, request: ClientRequest, status: int, body: bytes) -> Any:  # noqa: ANN401 -- as the request says
-        """Return what was replied. Raises the error that the server told of."""
+    def read_reply(self, request: ClientRequest, status: int, body: bytes) -> Any:  # noqa: ANN401 -- as the request says
+        """Return the value of a reply. Raises the server's error."""
         if not 200 <= status < 300:
-            raise self.error(status, body)
+            raise self.read_error(status, body)
         if request.is_raw:
             return body
         try:
             return request.read(json.loads(body) if body else None)
         except (ValueError, RecursionError) as error:
-            raise self.strange(str(error)) from None
+            raise self.make_unreadable(str(error)) from None
 
-    def strange(self, reason: str) -> EndpointError:
-        """Return the error for a reply that another version, or another program, gave."""
+    def make_unreadable(self, reason: str) -> EndpointError:
+        """Return the error for a reply that cannot be read."""
         return EndpointError(
             f"{self.base} replied what this version of Clew cannot read ({reason:.{_SHOWN}}): check"
             f" the address, and that both have one version"
         )
 
-    def error(self, status: int, body: bytes) -> ClewError:
-        """Return the error that a reply tells of."""
+    def read_error(self, status: int, body: bytes) -> ClewError:
+        """Return the error in a reply."""
         try:
             told = json.loads(body)["error"]
-            return error_of(told["code"], told["message"], status)
+            return make_error(told["code"], told["message"], status)
         except (ValueError, KeyError, TypeError, RecursionError):
             return EndpointError(
                 f"{self.base} answered HTTP {status}, not as a server of Clew does: check the"
@@ -130,14 +130,14 @@ class Address:
             )
 
 
-def error_of(code: str, message: str, status: int = 0) -> ClewError:
-    """Return the error of a code as it was raised on the server, with its sentence."""
+def make_error(code: str, message: str, status: int = 0) -> ClewError:
+    """Return the error of a code, of the class that it had on the server."""
     kind = KINDS.get(code)
     return Refusal(status, str(code), str(message)) if kind is None else kind(str(message))
 
 
-def is_worth_another(request: ClientRequest, status: int) -> bool:
-    """Say whether a request may be sent again that was answered by this status."""
+def may_send_again(request: ClientRequest, status: int) -> bool:
+    """Say whether a request may be sent again after this status."""
     return request.is_repeatable and status in _REFUSED_FIRST | _LOST
 
 
@@ -148,6 +148,6 @@ def pause_s(attempt: int, asked: str, share: float) -> float:
     return min(0.25 * 2.0**attempt * (1 + share), _LONGEST_WAIT_S)
 
 
-def reading(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401 -- a type, or what stands for one
+def make_reader(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401 -- a type, or what stands for one
     """Return the function that reads a type."""
     return lambda value: from_plain(kind, value)

@@ -1,4 +1,4 @@
-"""Where a server keeps its keys, what they spent, and its jobs: a SQLite file, or PostgreSQL.
+"""The database of a server: keys, spending and jobs, in a SQLite file or in PostgreSQL.
 
 Servers and jobs on one home share it; each connection belongs to one process, whose threads take
 turns. A home in PostgreSQL is that of servers on several machines: each has a folder of its own for
@@ -51,24 +51,24 @@ _TABLES = (
 )
 
 
-class Books:
-    """One connection to the tables of a home."""
+class ServerDatabase:
+    """One connection to the database of a home; threads take turns."""
 
     def __init__(self, home: Path) -> None:
-        """Open the tables, which are made where they are not there. Raises StoreError."""
+        """Open the database, and create missing tables. Raises StoreError."""
         self.home = home
         self.address = opening.address_of(home)
         self._lock = threading.RLock()
         try:
             make_folder(home)
-            self.place = "" if self.address is None else _place(home)
-            self._connection = self._opened()
+            self.place = "" if self.address is None else _read_place(home)
+            self._connection = self._open()
         except (sqlite.Error, OSError) as error:
             raise StoreError(
                 f"the server's home {home} cannot be used ({error}): name another with --home"
             ) from error
 
-    def _opened(self) -> sqlite.Connection:
+    def _open(self) -> sqlite.Connection:
         if self.address is not None:
             from clew.store.postgres.paid import PostgresFile
 
@@ -82,41 +82,41 @@ class Books:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite.Connection]:
-        """Give the connection, and commit what the block writes, all of it or nothing.
+        """Run the block in one transaction, which is committed or rolled back as a whole.
 
         Nobody else writes meanwhile.
         """
-        with self._lock, self._told():
+        with self._lock, self._raising_store_errors():
             if self.address is None:
                 with sqlite.transaction(self._connection):
                     yield self._connection
             else:
-                self._asked("SELECT 1")
+                self._query_postgres("SELECT 1")
                 connection = cast("PostgresConnection", self._connection)
                 with connection.transaction():
                     connection.execute("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
                     yield self._connection
 
-    def rows(self, question: str, values: Sequence[Any] = ()) -> list[sqlite.Row]:
-        """Return what a question finds."""
-        with self._lock, self._told():
+    def read_rows(self, question: str, values: Sequence[Any] = ()) -> list[sqlite.Row]:
+        """Return the rows of a query."""
+        with self._lock, self._raising_store_errors():
             if self.address is None:
                 return sqlite.rows(self._connection, question, values)
-            return self._asked(question, values)
+            return self._query_postgres(question, values)
 
-    def _asked(self, question: str, values: Sequence[Any] = ()) -> list[sqlite.Row]:
-        """Return what PostgreSQL finds, by a new session where the one before had ended."""
+    def _query_postgres(self, question: str, values: Sequence[Any] = ()) -> list[sqlite.Row]:
+        """Return the rows of a query of PostgreSQL, in a new session if the last was lost."""
         from clew.store.postgres.connection import ConnectionLost
 
         try:
             return sqlite.rows(self._connection, question, values)
         except ConnectionLost:
             self._connection.close()
-            self._connection = self._opened()
+            self._connection = self._open()
         return sqlite.rows(self._connection, question, values)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _raising_store_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite.Error as error:
@@ -127,8 +127,8 @@ class Books:
             self._connection.close()
 
 
-def _place(home: Path) -> str:
-    """Return the name of a machine's own folder of a home, which is made once."""
+def _read_place(home: Path) -> str:
+    """Return the name of this machine's folder of a home; it is chosen once."""
     path = home / "place.txt"
     with suppress(FileExistsError), path.open("x", encoding="ascii") as file:
         file.write(secrets.token_hex(8))

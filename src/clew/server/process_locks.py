@@ -1,4 +1,4 @@
-"""Which processes of a home still run: each holds a lock that the system frees when it dies."""
+"""Locks by which the processes of a home are known to run; the system frees them on exit."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _FOLDER = "alive"
 _HELD = "clew alive "  # begins what a lock of the database is for
 
 
-class Alive:
-    """Held by a process as long as it runs, under a name of its own."""
+class ProcessLock:
+    """A lock that a process holds under its own name until it ends."""
 
     def __init__(self, home: Path, name: str = "") -> None:
         self.name = name or secrets.token_hex(8)
@@ -40,7 +40,7 @@ class Alive:
         self._connection.execute("BEGIN EXCLUSIVE")
 
     def end(self) -> None:
-        """Let go of the lock."""
+        """Release the lock."""
         self._connection.close()
         if self._path is not None:
             self._path.unlink(missing_ok=True)
@@ -50,7 +50,7 @@ def is_alive(home: Path, name: str) -> bool:
     """Say whether the process that holds a name still runs. What a dead one left is deleted."""
     address = opening.address_of(home)
     if address is not None:
-        return _is_held(address, name)
+        return _is_held_in_postgres(address, name)
     path = home / _FOLDER / name
     if not path.exists():
         return False
@@ -68,7 +68,7 @@ def is_alive(home: Path, name: str) -> bool:
     return False
 
 
-def _is_held(address: IndexAddress, name: str) -> bool:
+def _is_held_in_postgres(address: IndexAddress, name: str) -> bool:
     from clew.store.postgres.connection import Connection, lock_number
 
     connection = Connection(address)

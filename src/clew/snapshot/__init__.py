@@ -1,0 +1,166 @@
+"""One generation of an index as methods compute on it: layers of rows, and links between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from clew.derived import CachedArrays, Derived
+from clew.errors import MissingLayer
+from clew.runtime.once import Once
+from clew.types import GRAPH, IMPORTED, Document, Scalar, title_heads
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+    from clew.algo.links import Link
+    from clew.derived import Arrays, EarlierArrays
+    from clew.snapshot.layers import (
+        ChunkCutter,
+        DocumentLayer,
+        Layer,
+        SnapshotBase,
+        Totals,
+    )
+
+T = TypeVar("T")
+
+_MOST_DERIVED = 64  # of a snapshot; what methods need of it with one setting each is some 20
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One generation of an index: what methods compute on. Rows are in document-id order."""
+
+    document_layer: DocumentLayer
+    layers: Mapping[str, Layer]  # "document", "chunk", "unit", "entity", "term", "triple", ...
+    links: Mapping[tuple[str, str], Link]  # (n_a, n_b), weights > 0
+    recipe: Mapping[str, Scalar] = field(default_factory=dict)
+    generation: int = 0
+    # Gives cached arrays from disk, or computed and then cached there; None without a store.
+    recall: Callable[[Snapshot, CachedArrays, Mapping[str, Any]], Arrays] | None = None
+    # Gives the snapshot of some documents alone, by ascending rows; None without a store.
+    among: Callable[[NDArray[np.int64]], Snapshot] | None = None
+    # Cuts some chunks out, by their rows; None without a store.
+    cutter: ChunkCutter | None = None
+    # What the index has in all, where this snapshot holds a part of it; None: it holds all.
+    totals: Totals | None = None
+    # The generation that this one is the edits of, None where it was put together by itself.
+    base: SnapshotBase | None = None
+    exact: bool = False  # what is nearest is looked for among all rows, however many there are
+    close: Callable[[], None] = lambda: None  # lets go of the files behind it
+    _derived: Once[tuple[Derived[Any], tuple[Hashable, ...], tuple[str, ...]]] = field(
+        default_factory=lambda: Once(_MOST_DERIVED), init=False, repr=False, compare=False
+    )
+
+    def layer(self, name: str) -> Layer:
+        try:
+            return self.layers[name]
+        except KeyError:
+            have = ", ".join(self.layers)
+            raise MissingLayer(f"this index has no {name!r} layer, only {have}") from None
+
+    def linked(self, a: str, b: str) -> Link:
+        """Return the (n_a, n_b) link, also where it is kept the other way.
+
+        Of its rows no more are read than those that are asked for.
+        """
+        if (a, b) in self.links:
+            return self.links[a, b]
+        if (b, a) in self.links:
+            return self.get(_TRANSPOSED, a, b)
+        have = ", ".join("-".join(pair) for pair in self.links)
+        raise MissingLayer(f"this index has no link {a}-{b}, only {have}")
+
+    def link(self, a: str, b: str) -> csr_array:
+        """Return all of the (n_a, n_b) link as a matrix."""
+        return self.linked(a, b).whole
+
+    def documents(self, rows: Sequence[int]) -> list[Document]:
+        return self.document_layer.documents(rows)
+
+    def are_texts(self) -> NDArray[np.bool_]:
+        """Say which chunks are of a text, not of an imported graph."""
+        of_texts: NDArray[np.bool_] = self.layer("chunk").columns[GRAPH] != IMPORTED
+        return of_texts
+
+    def titled_texts(self, chunks: Sequence[int]) -> list[str]:
+        """Return each chunk's text behind its title and section, as models read it."""
+        layer = self.layer("chunk")
+        documents = self.documents([int(layer.columns["document"][row]) for row in chunks])
+        starts = [int(layer.columns["start"][row]) for row in chunks]
+        texts = layer.texts(chunks)
+        heads = title_heads(documents, starts, texts)
+        return [head + text for head, text in zip(heads, texts, strict=True)]
+
+    def get(self, what: Derived[T], *settings: Hashable, **given: object) -> T:
+        """Return what is computed from this generation, once for each of its settings.
+
+        `given` is handed on to what computes it. The last 64 values are kept.
+        """
+        name = (what, settings, tuple(sorted(given)))
+        return self._derived.get(name, lambda: self._computed(what, settings, given))
+
+    def prepare_as(self, other: Snapshot) -> None:
+        """Compute what another generation was asked for, where that needs nothing from outside."""
+        for what, settings, given in other._derived.names():
+            if not given:
+                self.get(what, *settings)
+
+    def exactly(self) -> Snapshot:
+        """Return the same generation, of which what is nearest is looked for among all rows."""
+        found = replace(self, exact=True)
+        object.__setattr__(found, "_derived", self._derived)  # which does not depend on it
+        return found
+
+    def base_arrays(self, what: CachedArrays) -> Arrays | None:
+        """Return the arrays of the generation that this one is the edits of, None for no such one.
+
+        For arrays that are `edited` by who reads them.
+        """
+        return None if self.base is None else self.base.arrays(what)
+
+    def _computed(
+        self, what: Derived[T], settings: tuple[Hashable, ...], given: Mapping[str, Any]
+    ) -> T:
+        if self.recall is not None and isinstance(what, CachedArrays):
+            return cast("T", self.recall(self, what, given))
+        return what.compute(self, *settings, **given)
+
+
+def _cached_link(a: str, b: str) -> CachedArrays:
+    """Return the declaration of a link that is kept the other way."""
+
+    def compute(snapshot: Snapshot) -> Arrays:
+        from clew.algo.links import link_to_arrays
+
+        return link_to_arrays(snapshot.links[b, a].whole.transpose().tocsr())
+
+    def update(snapshot: Snapshot, _earlier: EarlierArrays) -> Arrays:
+        return compute(snapshot)
+
+    return CachedArrays(f"link-{a}-{b}", compute, update=update, edited=True)
+
+
+# Links that are kept the other way, and that questions go along.
+TRANSPOSED_LINKS = {
+    pair: _cached_link(*pair) for pair in (("entity", "unit"), ("unit", "chunk"), ("term", "chunk"))
+}
+
+
+def _transpose_link(snapshot: Snapshot, a: str, b: str) -> Link:
+    from clew.algo.links import StoredLink, link_from_arrays
+
+    if (a, b) in TRANSPOSED_LINKS:
+        what = TRANSPOSED_LINKS[a, b]
+        found = snapshot.base_arrays(what)
+        if found is not None and snapshot.base is not None:
+            return snapshot.base.transpose(link_from_arrays(found), b, a)
+        return link_from_arrays(snapshot.get(what))
+    return StoredLink.from_matrix(snapshot.links[b, a].whole.transpose().tocsr())
+
+
+_TRANSPOSED = Derived("a link the other way", _transpose_link)

@@ -1,0 +1,4 @@
+"""What a server and its clients send each other: values, errors and names, without arrays.
+
+Both sides import these modules, so that what one writes is what the other reads.
+"""

@@ -1,0 +1,57 @@
+"""What a server replies of itself: its version, its methods, and what keys have spent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from clew.types import Scalar
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AboutServer:
+    """The server's version, and what the caller may do and has spent."""
+
+    version: str
+    caller: str
+    scope: str
+    llm: bool  # whether answers are written by an LLM, where a key may pay for it; else quoted
+    key: Mapping[str, Any] | None  # None: no key is needed here
+    spent: Mapping[str, int | float] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParameterView:
+    """A parameter of a method."""
+
+    name: str
+    default: Scalar
+    choices: tuple[str, ...]
+    description: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodView:
+    """A method of retrieval, as `clew methods --json` has it."""
+
+    name: str
+    summary: str
+    description: str
+    group: str
+    default: bool
+    layers: tuple[str, ...]
+    parameters: tuple[ParameterView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpentLine:
+    """What was billed under a key on a day."""
+
+    key: str  # its id, "" for what needed none
+    name: str
+    day: str
+    tokens: int
+    usd: float
+    unpriced_tokens: int
+    requests: int

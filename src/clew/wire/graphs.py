@@ -1,0 +1,77 @@
+"""Graphs as a page draws them: nodes with their places, and edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnEntity:
+    """An entity, and where it is drawn."""
+
+    id: str
+    name: str
+    type: str
+    n_texts: int
+    x: float  # -1 to 1
+    y: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnLink:
+    """Two entities that texts mention together, or that a triple names."""
+
+    source: str
+    target: str
+    n_texts: int  # that mention both
+    relations: tuple[str, ...]  # of triples, from either to the other
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnIndex:
+    """The entities of most texts, and the strongest links between them."""
+
+    nodes: tuple[DrawnEntity, ...]
+    edges: tuple[DrawnLink, ...]
+    n_entities: int  # in all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadNode:
+    """A row that a method came by, why, and where it is drawn: the question stands on the left."""
+
+    key: str  # of this graph: the layer and the id
+    layer: str
+    id: str
+    text: str
+    reason: str
+    score: float | None
+    document_id: str
+    start: int
+    end: int
+    rank: int | None  # of a chunk that is a hit, from 1
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadEdge:
+    """A step from one node to the next, or what joins two in the graph of triples."""
+
+    source: str
+    target: str
+    kind: str  # "step", "fact", "contains" or "synonym"
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnThread:
+    """What a method found for a question, as a graph."""
+
+    query: str
+    method: str
+    where: str
+    support: float | None
+    nodes: tuple[ThreadNode, ...]
+    edges: tuple[ThreadEdge, ...]
+    notes: tuple[str, ...]

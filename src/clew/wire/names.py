@@ -1,0 +1,13 @@
+"""Names on the wire: the path of the REST interface, headers, the cookie and the media type."""
+
+from __future__ import annotations
+
+from typing import Final
+
+PREFIX: Final = "/api/v1"
+ID_HEADER: Final = "X-Request-Id"
+GENERATION_HEADER: Final = "X-Clew-Generation"  # of a reply, and the least that a request asks for
+LAST_EVENT_HEADER: Final = "Last-Event-ID"
+MOST_NUMBER: Final = 10**15 - 1  # of a generation or an event
+COOKIE: Final = "clew_session"
+EVENT_STREAM: Final = "text/event-stream"
