@@ -387,7 +387,7 @@ def test_what_questions_need_is_kept_of_the_base(store):
     change(store, {"k.md": (2, [3, 4])})
     assert everything(store)[0]
     cached = store.cache.names()
-    needs = [each for each in methods.needs() if each.edited and each.name in cached]
+    needs = [each for each in methods.find_arrays(cached) if each.edited]
     assert needs
     change(store, ["a.md"])
     index.finish(store, cached=needs, compact=False)

@@ -10,12 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.errors import DamagedIndex
-from clew.generation import assemble, compaction
+from clew.generation import assemble
 from clew.generation.cached import Recall, Sound
 from clew.generation.cut import Cutter
-from clew.generation.edited import Edited
-from clew.generation.edits import TooManyEdits, find_edits
-from clew.generation.former import Former
 from clew.generation.layers import Parts, build, resolved
 from clew.generation.rows import live_rows
 from clew.store import schema
@@ -28,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.generation.assemble import Assembly
+    from clew.generation.former import Former
     from clew.store import Store, View
     from clew.store.schema import Segment
     from clew.types import Snapshot
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
 _ASSEMBLY = "assembly"  # what its arrays are cached under
 _EDITS = "edits"
 _NUMBERING, _OF = "numbering", "of"  # which stored rows, and which generation's edits
+GENERATION_ARRAYS = frozenset({_ASSEMBLY, _EDITS})  # what is cached for no method
 _SIZES = "lookup.sizes"  # how many documents and extractions were stored
 _LOOKUP = "lookup.entity.first"  # which one has that edits can be found of
 EDITED_FROM = 2_000  # documents; of fewer a generation is always put together
@@ -87,6 +86,10 @@ def _former(store: Store, view: View) -> Former | None:
     found = store.cache.load(_ASSEMBLY, cached[-1])
     if found is None or _LOOKUP not in found:
         return None
+    from clew.generation.edited import Edited
+    from clew.generation.edits import TooManyEdits
+    from clew.generation.former import Former
+
     try:
         if int(found[_NUMBERING][0]) != view.numbering:
             return None
@@ -124,6 +127,8 @@ def _cached_edits(
 
 def _found_edits(store: Store, view: View, base: Assembly, of: int) -> dict[str, NDArray[Any]]:
     """Find edits and cache them. Raises TooManyEdits where there are too many."""
+    from clew.generation.edits import TooManyEdits, find_edits
+
     touched = view.touched(of, int(base.lookups["sizes"][0]))
     if touched is None or len(touched) > _most_edited(base):
         raise TooManyEdits
@@ -192,6 +197,8 @@ def compact(store: Store) -> None:
 
     What is cached of earlier generations stays until the store is told to drop it.
     """
+    from clew.generation import compaction
+
     store.lock()
     with closing(store.view()) as view:
         live = compaction.compacted(view.segments, _live(view), view.recipe)

@@ -19,8 +19,8 @@ from clew import index, steps
 from clew.algo.knn import core_of, core_size
 from clew.display.shown import Shown
 from clew.errors import InputError
+from clew.index import CORE_SHARE
 from clew.index.choose import (
-    CORE_SHARE,
     NOTHING,
     check_share,
     titled_texts,
