@@ -22,7 +22,7 @@ from clew.layers.extractions import Extracted, graph_batch, statement_batch
 from clew.steps import sketched
 from clew.steps.entity_graph import Links, entity_graph
 from clew.steps.mentions import chunk_entities, entity_chunks
-from clew.steps.name_links import name_links
+from clew.steps.names import name_links
 from clew.store.embedded import EmbeddedStore
 from clew.text.chunking import Chunking
 from clew.types import (

@@ -107,9 +107,8 @@ def find_arrays(wanted: Collection[str]) -> list[CachedArrays]:
     cannot be loaded asks for none.
     """
     found: dict[str, CachedArrays] = {}
-    for kind in _each_kind():
-        if found.keys() >= set(wanted):
-            break
+    kinds = _each_kind()
+    while found.keys() < set(wanted) and (kind := next(kinds, None)) is not None:
         found |= {each.name: each for each in _needs(kind) if each.name in wanted}
     return [found[name] for name in sorted(found)]
 
