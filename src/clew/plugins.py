@@ -12,7 +12,6 @@ What Clew has itself under a name comes first. Nothing is imported before it is 
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +19,14 @@ from clew.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from importlib.metadata import EntryPoint
 
 
 @cache
 def registered(kind: str) -> Mapping[str, EntryPoint]:
     """Return what the installed packages register as methods, readers, ..., by name."""
+    from importlib.metadata import entry_points  # which loads the parser of mail
+
     found = entry_points(group=f"clew.{kind}")
     return MappingProxyType({each.name: each for each in sorted(found, key=lambda e: e.name)})
 

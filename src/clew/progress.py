@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import exp
-from statistics import median
 from typing import Any
 
 
@@ -150,6 +149,8 @@ class TimeLeft:
 
 def _speed(steps: Sequence[tuple[float, float]], window: float) -> float:
     """Return the usual work of a second in the last `window` of some steps."""
+    from statistics import median  # which loads fractions and decimals
+
     end = steps[-1][0]
     begin = max(steps[0][0], end - window)
     edges = [begin + (end - begin) * i / _SLOTS for i in range(_SLOTS + 1)]

@@ -23,7 +23,7 @@ from clew.snapshot import TRANSPOSED_LINKS
 from clew.steps import sketched
 from clew.steps.entity_graph import Links, entity_graph
 from clew.steps.mentions import chunk_entities, entity_chunks
-from clew.steps.name_links import name_links
+from clew.steps.names import name_links
 from clew.store.embedded import EmbeddedStore
 from clew.text.chunking import Chunking
 from clew.types import ENTITY_TYPES, Described, Document, Extraction, Triple
@@ -387,7 +387,7 @@ def test_what_questions_need_is_kept_of_the_base(store):
     change(store, {"k.md": (2, [3, 4])})
     assert everything(store)[0]
     cached = store.cache.names()
-    needs = [each for each in methods.needs() if each.edited and each.name in cached]
+    needs = [each for each in methods.find_arrays(cached) if each.edited]
     assert needs
     change(store, ["a.md"])
     index.finish(store, cached=needs, compact=False)

@@ -9,7 +9,7 @@ import pytest
 
 from clew.errors import InputError
 from clew.limits import ReadingLimits
-from clew.readers import inputs
+from clew.readers import inputs, web
 from clew.types import Skipped
 
 PAGES = {
@@ -64,7 +64,7 @@ def site():
 )
 def test_pages(site, path, name, data):
     """A page is a file of the format that the server says, whose id is the address."""
-    with inputs.fetched(inputs.located(f"{site}{path}#part")) as file:
+    with web.fetched(inputs.located(f"{site}{path}#part")) as file:
         if name is None:
             assert file.reason == "was answered with status 404"
             return
@@ -91,7 +91,7 @@ def test_pages(site, path, name, data):
 def test_pages_that_are_refused(site, path, reason):
     """Each with a reason; nothing else than a web page is ever opened."""
     few = ReadingLimits(received_bytes=60_000)
-    with inputs.fetched(inputs.located(site + path), few) as found:
+    with web.fetched(inputs.located(site + path), few) as found:
         assert isinstance(found, Skipped)
         assert found.source == site + path
         assert found.reason.startswith(reason)
@@ -99,24 +99,24 @@ def test_pages_that_are_refused(site, path, reason):
 
 def test_a_public_page_does_not_lead_into_this_network(site, monkeypatch):
     """Who names a near address means it; who names a public one does not."""
-    monkeypatch.setattr(inputs, "is_public", lambda host: host == "public.example")
-    redirects = inputs._Redirects("http://public.example/")  # noqa: SLF001 -- a rule of its own
-    request = inputs.Request("http://public.example/")
+    monkeypatch.setattr(web, "is_public", lambda host: host == "public.example")
+    redirects = web._Redirects("http://public.example/")  # noqa: SLF001 -- a rule of its own
+    request = web.Request("http://public.example/")
     with pytest.raises(InputError, match="leads to 127.0.0.1, an address of this network"):
         redirects.redirect_request(request, None, 302, "", {}, f"{site}/a.html")
-    near = inputs._Redirects(site)  # noqa: SLF001
+    near = web._Redirects(site)  # noqa: SLF001
     assert near.redirect_request(request, None, 302, "", {}, f"{site}/a.html").full_url
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "10.0.0.1", "::1", "169.254.169.254", "192.168.1.1"])
 def test_near_addresses(host):
     """Loopback, private and link-local ones, among them the metadata service of clouds."""
-    assert not inputs.is_public(host)
+    assert not web.is_public(host)
 
 
 def test_a_server_that_is_not_there():
     """One sentence with the address."""
-    with inputs.fetched(inputs.Page("http://127.0.0.1:9/a")) as found:
+    with web.fetched(inputs.Page("http://127.0.0.1:9/a")) as found:
         assert str(found).startswith("http://127.0.0.1:9/a: cannot be reached: ")
 
 

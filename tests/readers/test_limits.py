@@ -118,8 +118,8 @@ def test_labels_that_are_alike(tmp_path):
 def with_reader(monkeypatch, expression):
     """Let the other process read OpenDocument files as an expression of `file` and `read` says."""
     program = apart._PROGRAM  # noqa: SLF001 -- what the process runs
-    imports = "from clew.readers import formats; read = formats.READERS['.odt']"
-    own = f"formats.READERS['.odt'] = lambda file: {expression}"
+    imports = "from clew.readers import office; read = office.read_open_document"
+    own = f"office.read_open_document = lambda file: {expression}"
     monkeypatch.setattr(apart, "_PROGRAM", f"{imports}; {own}; {program}")
 
 

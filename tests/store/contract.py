@@ -265,7 +265,7 @@ class StoreContract:
             building.chunking(store.recipe),
             models().embedder,
             store.unnamed,
-            late=store.recipe["vectors"] == building.LATE,
+            late=store.recipe["vectors"] == index.LATE,
         )
         store.commit(batch, [subject.content for subject in subjects])
         with _open(store) as snapshot:

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from clew.algo.narrow import narrow, widen
 from clew.errors import DamagedIndex
@@ -16,15 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
+    from scipy.sparse import csr_array
 
     Matrix = csr_array[Any, tuple[int, int]]
 
 
 def neighbours(link: Matrix | Link, row: int) -> NDArray[np.integer]:
     """Return the columns of the stored entries of a row; they ascend in a sorted link."""
-    if isinstance(link, csr_array):
-        return link.indices[link.indptr[row] : link.indptr[row + 1]]
-    return link.row(row)
+    if hasattr(link, "row"):
+        return link.row(row)
+    return link.indices[link.indptr[row] : link.indptr[row + 1]]
 
 
 def expand_ranges(firsts: NDArray[Any], lasts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -100,6 +100,8 @@ class StoredLink:
         return self.row(row), self._weights(data)
 
     def rows(self, rows: NDArray[np.integer]) -> Matrix:
+        from scipy.sparse import csr_array  # which takes longer to load than numpy
+
         rows = np.asarray(rows, dtype=np.intp)
         starts, stops = self.indptr[rows], self.indptr[rows + 1]
         _, places = expand_ranges(starts, stops)
@@ -118,6 +120,8 @@ class StoredLink:
 
     @cached_property
     def whole(self) -> Matrix:
+        from scipy.sparse import csr_array
+
         ends = self.indptr[:1], self.indptr[-1:]
         indices, data = widen(self.indices(*ends)), self._weights(self.data(*ends))
         check_link(indices, self.indptr, *self.shape)

@@ -18,16 +18,7 @@ from clew.asking.pipeline import limit_models
 from clew.display.shown import Shown
 from clew.errors import InputError, NotAnIndex, RecipeMismatch
 from clew.filters import Filter, match, to_filter
-from clew.index import AddReport, OnProgress, Settings, building, origins
-from clew.index.choose import (
-    CORE_SHARE,
-    NOTE,
-    EntityOptions,
-    ExtractionOptions,
-    Memory,
-    Wanted,
-    wished,
-)
+from clew.index import CORE_SHARE, AddReport, OnProgress, Settings, origins
 from clew.limits import LIMITS, ReadingLimits
 from clew.models import is_priced
 from clew.models.budget import Budget
@@ -49,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from clew.index.building import Workers
+    from clew.index.choose import EntityOptions, ExtractionOptions, Wanted
     from clew.index.extract import Done, OnChunks
     from clew.index.graph import Imported
     from clew.readers.walk import Columns
@@ -151,7 +143,7 @@ class Adding(OpenIndex):
             IndexLocked: Another process writes.
             EndpointError: An LLM that is needed does not answer.
         """
-        from clew.index.extract import Done
+        from clew.index import choose, extract
 
         for each in methods or ():
             retrieval.load(each)
@@ -182,8 +174,8 @@ class Adding(OpenIndex):
         if not first and not self._exists() and changed is None and own is None:
             raise no_file(describe_source(source), selection.counts())
         items = chain(first, items)
-        note = self._open_store().note(NOTE) if self._exists() else {}
-        wanted = wished(note, extraction)
+        note = self._open_store().note(choose.NOTE) if self._exists() else {}
+        wanted = choose.wished(note, extraction)
         self._check_workers(workers)
         self._reach_llm(wanted)
         store = self._open_to_write(meter)
@@ -217,7 +209,7 @@ class Adding(OpenIndex):
             if paths and is_whole and report.is_empty:
                 raise no_file(describe_source(source), report.left_out)  # before an LLM is paid
             try:
-                extracted = Done()
+                extracted = extract.Done()
                 with meter.stage("extract"):
                     if not report.stopped:
                         extracted = self._extract(
@@ -453,7 +445,8 @@ class Adding(OpenIndex):
         Raises:
             InputError: There is nothing to plan for.
         """
-        from clew.index import plan
+        from clew.index import building, plan
+        from clew.index.choose import NOTE, Memory, wished
 
         read_files = partial(
             readers.read,

@@ -19,7 +19,7 @@ from clew.api.checks import checked
 from clew.display.shown import paragraph, table
 from clew.errors import InputError, StoreError
 from clew.filters import Filter, match, to_filter
-from clew.generation import open_snapshot
+from clew.generation import GENERATION_ARRAYS, open_snapshot
 from clew.index import Settings
 from clew.models import is_checked
 from clew.models.budget import Budget
@@ -355,11 +355,10 @@ class OpenIndex(Closing):
         compact: bool | None = None,
     ) -> None:
         """Finish a write: renew the arrays that a question has needed, or a method for `add`."""
-        used = set(store.cache.names())
-        installed = set(retrieval.names())
-        made_for = [name for name in store.note(MADE_FOR).get("methods", ()) if name in installed]
-        used |= {each.name for each in (retrieval.needs(*made_for) if made_for else ())}
-        cached = [each for each in retrieval.needs() if each.name in used]
+        made_for = store.note(MADE_FOR).get("methods", ())
+        used = retrieval.find_arrays(set(store.cache.names()) - GENERATION_ARRAYS)
+        found = {each.name: each for each in (*retrieval.needs(*made_for), *used)}
+        cached = [found[name] for name in sorted(found)]
         index.finish(store, embedder or self._embedder, cached=cached, compact=compact)
 
     def close(self) -> None:

@@ -15,10 +15,6 @@ from clew.api.checks import checked
 from clew.api.opened import OpenIndex, one_at_a_time
 from clew.asking.pipeline import limit_models
 from clew.errors import AlreadyExists, InputError, StoreError
-from clew.index.choose import (
-    NOTE,
-    Wanted,
-)
 from clew.models.budget import Budget
 from clew.models.ledger import Cost
 from clew.models.metered import Meter, metered
@@ -122,6 +118,7 @@ class Upkeep(OpenIndex):
         be read is kept. Raises DamagedIndex where not even the settings of the index can be read.
         """
         from clew.index import recall, repair
+        from clew.index.choose import NOTE, Wanted
         from clew.store.database import FILE
         from clew.store.embedded import EmbeddedStore
 

@@ -392,7 +392,7 @@ def _stored(
     chunks = [
         row for row in snapshot.layer("chunk").rows([p.chunk_id for p in passages]) if row >= 0
     ]
-    link = snapshot.link("chunk", "unit")
+    link = snapshot.linked("chunk", "unit")
     rows = [unit for chunk in chunks for unit in neighbours(link, chunk).tolist()]
     return dict(zip(snapshot.layer("unit").texts(rows), coverage.of("unit", rows), strict=True))
 

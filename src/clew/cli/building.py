@@ -181,8 +181,6 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
     """
     if watch and (as_json or not all(map(os.path.isdir, paths))):
         raise click.UsageError("--watch is for folders, and not with --json")
-    from clew.shards import Shards
-
     if shards is not None:
         _make_shards(folder, shards)
     specs = replace(build.specs, llm=paid.llm)
@@ -203,7 +201,9 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
                 )
 
         if watch:
-            if isinstance(opened, Shards):
+            from clew import api
+
+            if not isinstance(opened, api.Index):
                 raise click.UsageError(
                     "--watch is for one index: watch each shard by itself, with --part"
                 )

@@ -97,12 +97,12 @@ def open_any(
 
 def each_of(opened: Index | Shards) -> Iterator[Index]:
     """Yield the indexes that were opened: one, or shards one after the other."""
-    from clew.shards import Shards
+    from clew.api import Index
 
-    if isinstance(opened, Shards):
-        yield from opened.each()
-    else:
+    if isinstance(opened, Index):
         yield opened
+    else:
+        yield from opened.each()
 
 
 class FolderOrAddress(click.Path):

@@ -10,12 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.errors import DamagedIndex
-from clew.generation import assemble, compaction
-from clew.generation.base import BaseGeneration
+from clew.generation import assemble
 from clew.generation.cached import ArrayLoader, VerifiedArrays
 from clew.generation.cut import Cutter
-from clew.generation.edited import GenerationEdits
-from clew.generation.edits import TooManyEdits, find_edits
 from clew.generation.layers import Parts, build_snapshot, resolve_aliases
 from clew.generation.rows import live_rows
 from clew.store import schema
@@ -28,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.generation.assemble import Assembly
+    from clew.generation.base import BaseGeneration
     from clew.snapshot import Snapshot
     from clew.store import Store, View
     from clew.store.schema import Segment
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
 _ASSEMBLY = "assembly"  # what its arrays are cached under
 _EDITS = "edits"
 _NUMBERING, _OF = "numbering", "of"  # which stored rows, and which generation's edits
+GENERATION_ARRAYS = frozenset({_ASSEMBLY, _EDITS})  # what is cached for no method
 _SIZES = "lookup.sizes"  # how many documents and extractions were stored
 _LOOKUP = "lookup.entity.first"  # which one has that edits can be found of
 EDITED_FROM = 2_000  # documents; of fewer a generation is always put together
@@ -87,6 +86,10 @@ def _open_base(store: Store, view: View) -> BaseGeneration | None:
     arrays = store.cache.load(_ASSEMBLY, cached[-1])
     if arrays is None or _LOOKUP not in arrays:
         return None
+    from clew.generation.base import BaseGeneration
+    from clew.generation.edited import GenerationEdits
+    from clew.generation.edits import TooManyEdits
+
     try:
         if int(arrays[_NUMBERING][0]) != view.numbering:
             return None
@@ -130,6 +133,8 @@ def _find_and_cache_edits(
     store: Store, view: View, base: Assembly, of: int
 ) -> dict[str, NDArray[Any]]:
     """Find edits and cache them. Raises TooManyEdits."""
+    from clew.generation.edits import TooManyEdits, find_edits
+
     touched = view.touched(of, int(base.lookups["sizes"][0]))
     if touched is None or len(touched) > _max_edited(base):
         raise TooManyEdits
@@ -198,6 +203,8 @@ def compact(store: Store) -> None:
 
     What is cached of earlier generations stays until the store is told to drop it.
     """
+    from clew.generation import compaction
+
     store.lock()
     with closing(store.view()) as view:
         live = compaction.compact_segments(view.segments, _live_documents(view), view.recipe)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from clew.algo.links import expand_ranges
 from clew.generation.rows import build_link, follow, index_type, place_by_row, small_type, take
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
+    from scipy.sparse import csr_array
 
     from clew.generation.rows import Live, Rows
 
@@ -65,6 +65,8 @@ class Postings:
 
     def sentence_terms(self, sentences: Ranges) -> csr_array:
         """Return the link from sentences to the terms that stand in them, of weight 1."""
+        from scipy.sparse import csr_array
+
         n, size = len(sentences.chunk), 0
         most = max(n, len(self.term) + 1, self.n_terms)
         indptr = np.zeros(n + 1, dtype=index_type(most))

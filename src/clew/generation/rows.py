@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from clew.store.schema import TABLES, parent_column
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from scipy.sparse import csr_array
 
     Rows = NDArray[np.int64]
 
@@ -214,6 +214,8 @@ def build_link(
     weights: NDArray[Any] | None = None,
 ) -> csr_array:
     """Return the (n_a, n_b) link of the pairs; a repeated pair is one of weight 1."""
+    from scipy.sparse import csr_array
+
     data = np.ones(len(a), dtype=np.float32) if weights is None else weights.astype(np.float32)
     index = index_type(max(n_a, n_b, len(a)))
     if np.any(a[1:] < a[:-1]):

@@ -15,19 +15,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from clew import generation
 from clew.algo.coding import BITS
 from clew.derived import CachedArrays
 from clew.display.shown import Shown
 from clew.errors import InputError, MissingExtra, MissingLayer, ModelError, RecipeMismatch
-from clew.index.building import (
-    LATE,
-    Hashed,
-    Workers,
-    build,
-    built_by,
-)
 from clew.index.origins import Owners
 from clew.models import Embedder, Models, gives_tokens
 from clew.models.metered import Meter, metered
@@ -40,10 +34,15 @@ from clew.text.analyze import VERSION as ANALYZER
 from clew.text.chunking import Chunking
 from clew.types import Document, Scalar, Skipped, Value
 
+if TYPE_CHECKING:
+    from clew.index.building import Hashed, Workers
+
 _FEW = 64  # documents that are looked up one by one
 _log = logging.getLogger(__name__)
 _COMPACT_ABOVE = 0.25  # the share of an index that may be dead or in small segments
-SEPARATE = "separate"
+# One pass per chunk gives all of its vectors, or every text is embedded by itself.
+LATE, SEPARATE = "late", "separate"
+CORE_SHARE = 0.8  # β in KET-RAG's paper
 BATCH_CHARACTERS = 100_000  # about 25,000 tokens: some seconds of model time lost by a kill
 AHEAD = 3  # batches for each worker: rows are made while names wait for the batches before
 
@@ -56,7 +55,7 @@ class Settings:
     """What, beside the models, decides the rows of an index; saved in its recipe."""
 
     chunking: Chunking = field(default_factory=Chunking)
-    vectors: str = LATE  # one pass per chunk, or SEPARATE: every text by itself
+    vectors: str = LATE  # or SEPARATE
     vector_bits: int = schema.DEFAULT_BITS["vector_bits"]  # of a chunk's numbers: 1, 2, 4 or 8
     unit_bits: int = schema.DEFAULT_BITS["unit_bits"]  # of a unit's and a name's numbers
     token_bits: int = schema.DEFAULT_BITS["token_bits"]  # of a number of a token's vector
@@ -175,6 +174,8 @@ def add(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
         if workers is None:
             made = _built(groups, store, models, meter, progress, stop)
         else:
+            from clew.index.building import built_by
+
             most = AHEAD * workers.n * BATCH_CHARACTERS
             made = built_by(workers, groups, store, meter, stop, most=most)
         for batch, rows in made:
@@ -203,6 +204,8 @@ def _built(
     stop: Stop,
 ) -> Iterator[tuple[Hashed, Batch]]:
     """Yield batches with their rows, which are made here when they are asked for."""
+    from clew.index.building import build
+
     for batch in groups:
         if stop.is_asked:  # while it was read: nothing of it is paid for yet
             return

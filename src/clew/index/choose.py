@@ -45,7 +45,6 @@ TRIPLES = ("none", "llm", "parse", "cooccurrence")
 CORE_BY = ("pagerank", "random")
 ENTITIES = ("llm", "statistical")
 NOTE = "wanted"  # what a store keeps the wish under
-CORE_SHARE = 0.8  # β in KET-RAG's paper
 _EXTRACTION = {
     "units": arguments.number(0, 1),
     "value": arguments.TEXT,

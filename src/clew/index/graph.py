@@ -18,8 +18,8 @@ import numpy as np
 
 from clew.display.shown import Shown
 from clew.errors import InputError, UnreadableSource
-from clew.index import check_recipe, model_recipe
-from clew.index.building import LATE, chunking
+from clew.index import LATE, check_recipe, model_recipe
+from clew.index.building import chunking
 from clew.index.extract import ExtractionCorpus
 from clew.layers.document_extractions import split_extraction
 from clew.layers.extractions import ChunkExtraction, build_graph_batch

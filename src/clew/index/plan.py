@@ -18,8 +18,8 @@ import numpy as np
 from clew import index, steps
 from clew.algo.knn import choose_core, core_size
 from clew.errors import InputError
+from clew.index import CORE_SHARE
 from clew.index.choose import (
-    CORE_SHARE,
     NOTHING,
     check_share,
     titled_texts,

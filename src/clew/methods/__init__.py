@@ -19,6 +19,8 @@ from clew.errors import InputError, UnknownMethod
 from clew.types import Limits
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
     from clew.derived import CachedArrays
     from clew.models import Models
     from clew.snapshot import Snapshot
@@ -44,7 +46,8 @@ class Method(Protocol):
 
 def names() -> list[str]:
     """Return the names of all methods, their variants' among them."""
-    return sorted({*modules(), *_variants(), *plugins.registered("methods")})
+    variants = (name for module in modules() for name in _variants(module))
+    return sorted({*modules(), *variants, *plugins.registered("methods")})
 
 
 def modules() -> list[str]:
@@ -59,7 +62,7 @@ def grouped() -> dict[str, list[str]]:
         module = _module(name)
         group, baselines = getattr(module, "GROUP", "own"), getattr(module, "BASELINES", ())
         groups[group].append(name)
-        for variant in sorted(getattr(module, "VARIANTS", {})):
+        for variant in sorted(_variants(name)):
             groups["baseline" if variant in baselines else group].append(variant)
     ours = {name for found in groups.values() for name in found}
     groups["package"] = [name for name in plugins.registered("methods") if name not in ours]
@@ -71,9 +74,9 @@ def load(name: str) -> type[Method]:
     if name in modules():
         method: type[Method] = _module(name).METHOD
         return method
-    variants = _variants()
-    if name in variants:
-        return variants[name]
+    for module in modules():
+        if name in _variants(module):
+            return _variants(module)[name]
     brought: type[Method] | None = plugins.find("methods", name)
     if brought is not None:
         return brought
@@ -86,26 +89,50 @@ def limits(kind: type[Method]) -> Limits:
     return found
 
 
-def needs(*wanted: str) -> list[CachedArrays]:
-    """Return the cached arrays that some methods ask for, all where none is named, each once.
+def needs(*names: str) -> list[CachedArrays]:
+    """Return the cached arrays that some methods ask for. A method that is unknown asks for none.
 
-    A method of another package that cannot be loaded has asked for none, unless it is named.
+    Raises InputError for one of another package that cannot be loaded.
     """
-    ignored = () if wanted else (InputError,)
     found: dict[str, CachedArrays] = {}
-    for name in wanted or names():
-        with suppress(*ignored):
-            found |= {each.name: each for each in getattr(load(name), "needs", ())}
+    for name in names:
+        with suppress(UnknownMethod):
+            found |= {each.name: each for each in _needs(load(name))}
     return [found[name] for name in sorted(found)]
 
 
-def _variants() -> dict[str, type[Method]]:
-    """Return the methods that are others with other defaults: a module's VARIANTS."""
-    return {
-        name: kind
-        for module in modules()
-        for name, kind in getattr(_module(module), "VARIANTS", {}).items()
-    }
+def find_arrays(wanted: Collection[str]) -> list[CachedArrays]:
+    """Return the cached arrays of some names. One that no method asks for is left out.
+
+    Methods are loaded until all are found, the default one first. A method of another package that
+    cannot be loaded asks for none.
+    """
+    found: dict[str, CachedArrays] = {}
+    kinds = _each_kind()
+    while found.keys() < set(wanted) and (kind := next(kinds, None)) is not None:
+        found |= {each.name: each for each in _needs(kind) if each.name in wanted}
+    return [found[name] for name in sorted(found)]
+
+
+def _needs(kind: type[Method]) -> Sequence[CachedArrays]:
+    needed: Sequence[CachedArrays] = getattr(kind, "needs", ())
+    return needed
+
+
+def _each_kind() -> Iterator[type[Method]]:
+    """Yield the classes of all methods that can be loaded, the default's first."""
+    for name in dict.fromkeys((DEFAULT, *modules())):
+        yield load(name)
+        yield from _variants(name).values()
+    for name in plugins.registered("methods"):
+        with suppress(InputError):
+            yield load(name)
+
+
+def _variants(module: str) -> Mapping[str, type[Method]]:
+    """Return the variants of a method that is a module, by name."""
+    variants: Mapping[str, type[Method]] = getattr(_module(module), "VARIANTS", {})
+    return variants
 
 
 def _module(name: str) -> Any:  # noqa: ANN401 -- METHOD, and what else a module declares

@@ -17,8 +17,18 @@ What a document is, and what its text is:
 A format is one function from a `File` to documents, and one line in `formats.READERS`.
 """
 
-from clew.readers.formats import read
-from clew.readers.graph_files import read_graph
-from clew.readers.walk import Columns
+from typing import TYPE_CHECKING
+
+from clew.runtime.lazy import lazy as _lazy
+
+if TYPE_CHECKING:
+    from clew.readers.formats import read
+    from clew.readers.graph_files import read_graph
+    from clew.readers.walk import Columns
 
 __all__ = ["Columns", "read", "read_graph"]
+
+__getattr__ = _lazy(
+    "clew.readers",
+    {"formats": ("read",), "graph_files": ("read_graph",), "walk": ("Columns",)},
+)

@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 
@@ -16,28 +17,7 @@ from clew import plugins
 from clew.errors import InputError, MissingExtra, UnreadableSource
 from clew.limits import LIMITS, LimitMet, ReadingLimits
 from clew.progress import Progress
-from clew.readers import (
-    decode,
-    epub,
-    html_page,
-    inputs,
-    json_lines,
-    json_list,
-    mail,
-    markdown,
-    notebook,
-    office,
-    packed,
-    parquet,
-    pdf,
-    plain,
-    rtf,
-    sheets,
-    subtitles,
-    table,
-    word,
-    xml_page,
-)
+from clew.readers import decode, inputs, packed
 from clew.readers.apart import Apart
 from clew.readers.degenerate import why_degenerate
 from clew.readers.inputs import Page, StandardInput
@@ -53,35 +33,36 @@ _log = logging.getLogger(__name__)
 
 Reader = Callable[[File], Iterator[Document | Skipped]]
 
-READERS: dict[str, Reader] = {
-    **dict.fromkeys(lines.TEXTS.split(), plain.read),
-    **dict.fromkeys(lines.CODE.split(), plain.read),
-    **dict.fromkeys(lines.MARKDOWN.split(), markdown.read),
-    ".html": html_page.read,
-    ".htm": html_page.read,
-    ".xhtml": html_page.read,
-    ".xml": xml_page.read,
-    ".jsonl": json_lines.read,
-    ".ndjson": json_lines.read,
-    ".json": json_list.read,
-    ".ipynb": notebook.read,
-    ".csv": table.read,
-    ".tsv": table.read,
-    ".parquet": parquet.read,
-    ".srt": subtitles.read,
-    ".vtt": subtitles.read,
-    ".eml": mail.read,
-    ".mbox": mail.read_mailbox,
-    ".pdf": pdf.read,
-    ".docx": word.read,
-    ".pptx": office.read_slides,
-    ".odt": office.read_open_document,
-    ".odp": office.read_open_document,
-    ".rtf": rtf.read,
-    ".xlsx": sheets.read,
-    ".xls": sheets.read,
-    ".ods": sheets.read,
-    ".epub": epub.read,
+# Of each suffix the module of `clew.readers` and its function, loaded when such a file comes.
+READERS = {
+    **dict.fromkeys(lines.TEXTS.split(), "plain:read"),
+    **dict.fromkeys(lines.CODE.split(), "plain:read"),
+    **dict.fromkeys(lines.MARKDOWN.split(), "markdown:read"),
+    ".html": "html_page:read",
+    ".htm": "html_page:read",
+    ".xhtml": "html_page:read",
+    ".xml": "xml_page:read",
+    ".jsonl": "json_lines:read",
+    ".ndjson": "json_lines:read",
+    ".json": "json_list:read",
+    ".ipynb": "notebook:read",
+    ".csv": "table:read",
+    ".tsv": "table:read",
+    ".parquet": "parquet:read",
+    ".srt": "subtitles:read",
+    ".vtt": "subtitles:read",
+    ".eml": "mail:read",
+    ".mbox": "mail:read_mailbox",
+    ".pdf": "pdf:read",
+    ".docx": "word:read",
+    ".pptx": "office:read_slides",
+    ".odt": "office:read_open_document",
+    ".odp": "office:read_open_document",
+    ".rtf": "rtf:read",
+    ".xlsx": "sheets:read",
+    ".xls": "sheets:read",
+    ".ods": "sheets:read",
+    ".epub": "epub:read",
 }
 _PACKED = frozenset(".docx .epub .odp .ods .odt .parquet .pdf .pptx .rtf .xls .xlsx".split())
 _PARSED = frozenset(".eml .htm .html .ipynb .markdown .mbox .md .xhtml .xml".split())
@@ -159,7 +140,9 @@ def _files(
     yield from found
     for each in named:
         if isinstance(each, Page):
-            with inputs.fetched(each, limits) as page:
+            from clew.readers.web import fetched
+
+            with fetched(each, limits) as page:
                 yield page
         elif isinstance(each, StandardInput):
             with inputs.received(each, limits=limits) as file:
@@ -208,9 +191,14 @@ def _dated(document: Document, file: File) -> Document:
 def _reader_of(path: Path) -> Reader | None:
     """Return what reads a file that is not packed: of any name without suffix, as plain text."""
     suffix = path.suffix.lower()
-    reader = READERS.get(suffix) or plugins.find("readers", suffix)
-    if reader is None and (not suffix or is_plain_name(path)):
-        return plain.read
+    if suffix not in READERS:
+        brought: Reader | None = plugins.find("readers", suffix)
+        if brought is not None:
+            return brought
+        if suffix and not is_plain_name(path):
+            return None
+    module, _, name = READERS.get(suffix, READERS[".txt"]).partition(":")
+    reader: Reader = getattr(import_module(f"clew.readers.{module}"), name)
     return reader
 
 

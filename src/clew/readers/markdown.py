@@ -9,17 +9,16 @@ addresses are no part of the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import UnreadableSource
-from clew.readers import front_matter
 from clew.readers.decode import text_of
 from clew.readers.degenerate import without_data
 from clew.readers.titled import stem_title, without_title
 from clew.readers.walk import File
-from clew.types import Document, Heading
+from clew.types import Document, Heading, Value
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -50,6 +49,11 @@ def read(file: File) -> Iterator[Document]:
         raise UnreadableSource(file.source, "is empty behind its front matter")
     title = _key_title(matter[1]) if matter else ""
     found = list(_headings(text, start))
+    metadata: Mapping[str, Value] = {}
+    if matter:
+        from clew.readers import front_matter  # with the parsers of YAML and TOML
+
+        metadata = front_matter.values(matter[1], is_toml=text.startswith("+"))
     first, first_end = found[0] if found else (Heading(len(text), 1, ""), start)
     body = _skip_blank(text, first_end)
     is_above = not text[start : first.start].strip()
@@ -61,7 +65,7 @@ def read(file: File) -> Iterator[Document]:
         title=title,
         source=file.source,
         body_start=body if is_title_line else start,
-        metadata=front_matter.values(matter[1], is_toml=text.startswith("+")) if matter else {},
+        metadata=metadata,
         headings=tuple(without_title([heading for heading, _ in found], title)),
     )
 

@@ -11,9 +11,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from clew.errors import InputError
-from clew.readers.gitignore import Ignored
+
+if TYPE_CHECKING:
+    from clew.readers.gitignore import Ignored
 
 # What programs leave beside documents, by name and by the file that marks such a folder.
 BY_DEFAULT = (
@@ -56,7 +59,11 @@ class Selection:
 
     def ignored_above(self, root: Path) -> Ignored | None:
         """Return what `.gitignore` files say where a folder stands, None where none count."""
-        return Ignored.above(root) if self._gitignore else None
+        if not self._gitignore:
+            return None
+        from clew.readers.gitignore import Ignored
+
+        return Ignored.above(root)
 
     def takes(
         self, path: Path, place: Path, below: str, file_id: str, ignored: Ignored | None

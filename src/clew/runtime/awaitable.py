@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -16,6 +15,8 @@ def awaitable(call: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
 
     @wraps(call)
     async def awaited(*given: P.args, **named: P.kwargs) -> T:
+        import asyncio  # which a program without an event loop does not load
+
         return await asyncio.to_thread(call, *given, **named)
 
     name = call.__name__

@@ -1,64 +1,75 @@
 """Steps that methods share, from a query to hits. Rows are positions in a snapshot's layers."""
 
-from clew.steps.apparatus import apparatus_behind
-from clew.steps.evidence import (
-    chunk_step,
-    entity_step,
-    hits,
-    nearest_chunks,
-    ranked,
-    subchunk_step,
-    term_step,
-    triple_step,
-    unit_step,
-)
-from clew.steps.linking import (
-    Linked,
-    longest,
-    name_spans,
-    named_entities,
-    query_names,
-    reply_to,
-    same_names,
-    similar_entities,
-)
-from clew.steps.mentions import (
-    MENTIONED,
-    MENTIONS,
-    TITLED,
-    chunk_entities,
-    entity_chunks,
-    entity_units,
-    titled_chunks,
-)
-from clew.steps.name_links import NAME_PARTS, name_links
-from clew.steps.neighbours import KEYWORDS, NEIGHBOURS, chunk_graph, chunk_ranks, keyword_lengths
-from clew.steps.parameters import check_least, check_range, check_words
-from clew.steps.rankings import (
-    Ranking,
-    dense_ranking,
-    hybrid_ranking,
-    lexical_ranking,
-    nearest,
-    nearest_units,
-    units_near,
-)
-from clew.steps.relevance import Coverage, Relevance
-from clew.steps.scores import (
-    LEXICAL,
-    Query,
-    beside_hybrid,
-    chunk_lengths,
-    chunk_titles,
-    cosines_of,
-    dense_scores,
-    hybrid_scores,
-    lexical_scores,
-    read_query,
-    term_rows,
-)
-from clew.steps.sketched import SKETCHES, near_rows
-from clew.steps.totals import n_chunks, term_chunks
+from typing import TYPE_CHECKING
+
+from clew.runtime.lazy import lazy as _lazy
+
+if TYPE_CHECKING:
+    from clew.steps.apparatus import apparatus_behind
+    from clew.steps.evidence import (
+        chunk_step,
+        entity_step,
+        hits,
+        nearest_chunks,
+        ranked,
+        subchunk_step,
+        term_step,
+        triple_step,
+        unit_step,
+    )
+    from clew.steps.linking import (
+        Linked,
+        longest,
+        name_spans,
+        named_entities,
+        query_names,
+        reply_to,
+        same_names,
+        similar_entities,
+    )
+    from clew.steps.mentions import (
+        MENTIONED,
+        MENTIONS,
+        TITLED,
+        chunk_entities,
+        entity_chunks,
+        entity_units,
+        titled_chunks,
+    )
+    from clew.steps.names import NAME_PARTS, name_links
+    from clew.steps.neighbours import (
+        KEYWORDS,
+        NEIGHBOURS,
+        chunk_graph,
+        chunk_ranks,
+        keyword_lengths,
+    )
+    from clew.steps.parameters import check_least, check_range, check_words
+    from clew.steps.rankings import (
+        Ranking,
+        dense_ranking,
+        hybrid_ranking,
+        lexical_ranking,
+        nearest,
+        nearest_units,
+        units_near,
+    )
+    from clew.steps.relevance import Coverage, Relevance
+    from clew.steps.scores import (
+        LEXICAL,
+        Query,
+        beside_hybrid,
+        chunk_lengths,
+        chunk_titles,
+        cosines_of,
+        dense_scores,
+        hybrid_scores,
+        lexical_scores,
+        read_query,
+        term_rows,
+    )
+    from clew.steps.sketched import SKETCHES, near_rows
+    from clew.steps.totals import n_chunks, term_chunks
 
 __all__ = [
     "KEYWORDS",
@@ -121,3 +132,91 @@ __all__ = [
     "unit_step",
     "units_near",
 ]
+
+# A method loads the steps that it takes; scipy comes with some of these.
+__getattr__ = _lazy(
+    "clew.steps",
+    {
+        "apparatus": ("apparatus_behind",),
+        "evidence": (
+            "chunk_step",
+            "entity_step",
+            "hits",
+            "nearest_chunks",
+            "ranked",
+            "subchunk_step",
+            "term_step",
+            "triple_step",
+            "unit_step",
+        ),
+        "linking": (
+            "Linked",
+            "longest",
+            "name_spans",
+            "named_entities",
+            "query_names",
+            "reply_to",
+            "same_names",
+            "similar_entities",
+        ),
+        "mentions": (
+            "MENTIONED",
+            "MENTIONS",
+            "TITLED",
+            "chunk_entities",
+            "entity_chunks",
+            "entity_units",
+            "titled_chunks",
+        ),
+        "names": (
+            "NAME_PARTS",
+            "name_links",
+        ),
+        "neighbours": (
+            "KEYWORDS",
+            "NEIGHBOURS",
+            "chunk_graph",
+            "chunk_ranks",
+            "keyword_lengths",
+        ),
+        "parameters": (
+            "check_least",
+            "check_range",
+            "check_words",
+        ),
+        "rankings": (
+            "Ranking",
+            "dense_ranking",
+            "hybrid_ranking",
+            "lexical_ranking",
+            "nearest",
+            "nearest_units",
+            "units_near",
+        ),
+        "relevance": (
+            "Coverage",
+            "Relevance",
+        ),
+        "scores": (
+            "LEXICAL",
+            "Query",
+            "beside_hybrid",
+            "chunk_lengths",
+            "chunk_titles",
+            "cosines_of",
+            "dense_scores",
+            "hybrid_scores",
+            "lexical_scores",
+            "read_query",
+            "term_rows",
+        ),
+        "sketched": (
+            "SKETCHES",
+            "near_rows",
+        ),
+        "totals": (
+            "n_chunks",
+            "term_chunks",
+        ),
+    },
+)

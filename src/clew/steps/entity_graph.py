@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from clew.algo.links import Link
     from clew.derived import Arrays, EarlierArrays
     from clew.models import Models
-    from clew.steps.name_links import NameLinks
+    from clew.steps.names import NameLinks
 
     Edges = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.floating]]
 

@@ -1,0 +1,173 @@
+"""Fetch a web page that was asked for, as a file.
+
+Over HTTP(S), within limits, one page for each address, and never from an address of this network
+that a public page leads to.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from email.message import Message
+from http.client import HTTPException, HTTPResponse
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.error import HTTPError, URLError
+from urllib.parse import unquote, urlsplit
+from urllib.request import (
+    HTTPDefaultErrorHandler,
+    HTTPErrorProcessor,
+    HTTPHandler,
+    HTTPRedirectHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    ProxyHandler,
+    Request,
+)
+
+from clew.errors import UnreadableSource
+from clew.limits import LIMITS, ReadingLimits
+from clew.readers.inputs import Page
+from clew.readers.walk import File
+from clew.types import Skipped
+
+_WAIT_S, _PAGE_S = 15, 120  # without a byte, and for a whole page
+_MAX_REDIRECTS = 5
+_PIECE = 1 << 16
+# None for files or FTP: nothing else than a web page can be opened.
+_HANDLERS = (
+    ProxyHandler,
+    HTTPHandler,
+    HTTPSHandler,
+    HTTPErrorProcessor,
+    HTTPDefaultErrorHandler,
+)
+_SUFFIXES = {  # of what a server says that it sends
+    "application/epub+zip": ".epub",
+    "application/json": ".json",
+    "application/msword": ".doc",
+    "application/pdf": ".pdf",
+    "application/rtf": ".rtf",
+    "application/x-ndjson": ".jsonl",
+    "application/xhtml+xml": ".xhtml",
+    "application/xml": ".xml",
+    "message/rfc822": ".eml",
+    "text/csv": ".csv",
+    "text/html": ".html",
+    "text/markdown": ".md",
+    "text/plain": ".txt",
+    "text/tab-separated-values": ".tsv",
+    "text/xml": ".xml",
+}
+_UNTOLD = frozenset(  # types that say nothing of the format
+    ("application/gzip", "application/octet-stream", "application/x-gzip", "text/plain")
+)
+
+
+@contextmanager
+def fetched(page: Page, limits: ReadingLimits = LIMITS) -> Iterator[File | Skipped]:
+    """Give a page as a file whose id is its address, or why it cannot be had."""
+    with TemporaryDirectory(prefix="clew-") as folder:
+        try:
+            data, suffix = _fetch(page.address, limits)
+        except UnreadableSource as error:
+            yield Skipped(source=error.source, reason=error.reason)
+            return
+        stem = Path(unquote(urlsplit(page.address).path)).stem or urlsplit(page.address).netloc
+        path = Path(folder) / f"{stem[:100]}{suffix}"
+        path.write_bytes(data)
+        yield File(path=path, id=page.address, source=page.address, named=True)
+
+
+def _fetch(address: str, limits: ReadingLimits) -> tuple[bytes, str]:
+    """Return the bytes of a page and the suffix of its format."""
+    opener = OpenerDirector()
+    for kind in _HANDLERS:
+        opener.add_handler(kind())
+    opener.add_handler(_Redirects(address))
+    request = Request(address, headers={"User-Agent": "clew", "Accept": "text/html, */*;q=0.8"})  # noqa: S310 -- http(s) only, by `located` and `_Redirects`
+    try:
+        with opener.open(request, timeout=_WAIT_S) as reply:
+            if reply.status != 200:
+                raise UnreadableSource(address, f"was answered with status {reply.status}")
+            data = _read(address, reply, limits)
+            return _as_utf8(data, reply.headers), _suffix(address, reply.headers)
+    except HTTPError as error:
+        raise UnreadableSource(address, f"was answered with status {error.code}") from None
+    except URLError as error:
+        raise UnreadableSource(address, f"cannot be reached: {error.reason}") from None
+    except (OSError, HTTPException, ValueError) as error:
+        raise UnreadableSource(address, f"cannot be fetched: {error}") from None
+
+
+def _read(address: str, reply: HTTPResponse, limits: ReadingLimits) -> bytes:
+    ends = time.monotonic() + _PAGE_S
+    pieces, size = [], 0
+    while piece := reply.read(_PIECE):
+        pieces.append(piece)
+        size += len(piece)
+        if size > limits.received_bytes:
+            raise UnreadableSource(address, f"has {limits.more_than('received_bytes', 'bytes')}")
+        if time.monotonic() > ends:
+            raise UnreadableSource(address, f"did not come within {_PAGE_S} seconds")
+    return b"".join(pieces)
+
+
+def _suffix(address: str, headers: Message) -> str:
+    kind = headers.get_content_type()
+    path = Path(unquote(urlsplit(address).path))
+    if kind in _UNTOLD and path.suffix:
+        return path.suffix
+    found = _SUFFIXES.get(kind)
+    if found is None:
+        raise UnreadableSource(address, f"is of the type {kind}, which no reader takes")
+    return found
+
+
+def _as_utf8(data: bytes, headers: Message) -> bytes:
+    """Return a text in the encoding that readers try first, where the server names another."""
+    charset = headers.get_content_charset()
+    if charset is None or not headers.get_content_type().startswith("text/"):
+        return data
+    try:
+        return data.decode(charset).encode()
+    except (LookupError, UnicodeDecodeError):
+        return data
+
+
+class _Redirects(HTTPRedirectHandler):
+    """Follows a few redirects, none from a public address to one of this network."""
+
+    max_redirections = _MAX_REDIRECTS
+
+    def __init__(self, address: str) -> None:
+        self._may_be_near = not is_public(urlsplit(address).hostname or "")
+
+    def redirect_request(
+        self,
+        req: Request,
+        fp: object,
+        code: int,
+        msg: str,
+        headers: Message,
+        newurl: str,
+    ) -> Request | None:
+        parts = urlsplit(newurl)
+        if not self._may_be_near and not is_public(parts.hostname or ""):
+            reason = f"leads to {parts.hostname}, an address of this network"
+            raise UnreadableSource(req.full_url, reason)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]
+
+
+def is_public(host: str) -> bool:
+    """Say whether all addresses of a host are on the public internet."""
+    with suppress(ValueError):
+        return ipaddress.ip_address(host).is_global
+    try:
+        found = socket.getaddrinfo(host, None)
+    except (OSError, UnicodeError):
+        return True  # it leads nowhere, and connecting will say so
+    return all(ipaddress.ip_address(each[4][0]).is_global for each in found)

@@ -1,0 +1,88 @@
+"""A command loads what it needs, and starts the sooner."""
+
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pkgutil import iter_modules
+
+import pytest
+
+PROGRAM = """
+import atexit, pathlib, sys
+atexit.register(lambda: pathlib.Path("loaded").write_text(" ".join(sys.modules)))
+from clew.cli import main
+main(prog_name="clew")
+"""
+# Rooms of other commands, and packages that neither a question nor a Markdown file needs.
+OTHERS = (
+    "clew.evaluate", "clew.server", "clew.client", "clew.shards", "clew.graph_paths",
+    "clew.workers.processes", "clew.workers.ray", "clew.generation.edits",
+    "clew.generation.compaction", "clew.store.postgres.store", "clew.readers.web",
+    "clew.readers.graph_files", "clew.index.plan", "clew.index.graph", "httpx2", "onnxruntime",
+    "pydantic", "rich", "starlette", "selectolax", "yaml", "loky", "scipy.spatial", "scipy.fft",
+    "scipy.sparse.csgraph", "scipy.cluster",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with an index of six files that a question was asked of."""
+    folder = tmp_path_factory.mktemp("loading")
+    (folder / "docs").mkdir()
+    for name in ("hesper", "lund", "larvik", "bees", "tea", "rope"):  # one of six is no quarter
+        text = f"# {name.title()}\n\nThe brig {name.title()} was built by Anna Lund."
+        (folder / "docs" / f"{name}.md").write_text(text)
+    loaded_by(folder, "index", "docs")
+    loaded_by(folder, "search", "Who built the Hesper?", "--method", "bm25")
+    return folder
+
+
+def loaded_by(folder, *arguments):
+    """Run a command in a process of its own, and return the names of the modules that it loads."""
+    command = [sys.executable, "-c", PROGRAM, *arguments]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("CLEW_")}
+    done = subprocess.run(
+        command, cwd=folder, env=kept, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return set((folder / "loaded").read_text().split())
+
+
+def below(package, loaded):
+    return {
+        name.removeprefix(f"{package}.").partition(".")[0]
+        for name in loaded
+        if name.startswith(f"{package}.")
+    }
+
+
+def test_a_question_loads_its_method_and_no_reader(folder):
+    """Asked by words alone it needs no sparse matrix either: what it reads of links are rows."""
+    loaded = loaded_by(
+        folder, "ask", "Who built the Hesper?", "--method", "bm25", "--threshold", "0"
+    )
+    assert below("clew.methods", loaded) == {"bm25"}
+    writing = ("clew.readers.formats", "clew.index.building", "clew.index.choose")
+    assert loaded & {*OTHERS, *writing, "scipy"} == set()
+
+
+def test_the_index_of_a_changed_file_loads_its_reader_and_the_arrays_in_use(folder):
+    """Not every method, and of the readers that of Markdown."""
+    with (folder / "docs" / "lund.md").open("a") as file:
+        file.write(" She lived in Larvik.")
+    loaded = loaded_by(folder, "index", "docs")
+    assert below("clew.methods", loaded) <= {"walk"}
+    assert loaded & {*OTHERS} == set()
+    kinds = set("code epub html_page json_lines mail notebook office pdf plain rtf table".split())
+    assert "markdown" in below("clew.readers", loaded)
+    assert below("clew.readers", loaded).isdisjoint(kinds)
+
+
+@pytest.mark.parametrize("package", ["clew", "clew.readers", "clew.steps"])
+def test_no_lazy_name_is_that_of_a_module(package):
+    """Else the module would stand for the name once it is loaded."""
+    module = import_module(package)
+    assert {each.name for each in iter_modules(module.__path__)}.isdisjoint(module.__all__)
+    for name in module.__all__:
+        assert getattr(module, name) is not None
