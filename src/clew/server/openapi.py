@@ -25,7 +25,7 @@ _REFUSALS: Mapping[int, str] = {
     401: "No key came, or none that is known: `unauthorized`",
     402: "The budget leaves no room for it: `budget_spent`",
     403: "The key may not do it: `forbidden`",
-    404: "What the path or the body names is not there, or not for this key: `no_such_resource`",
+    404: "What the path or the body names is not there, or not for this key: `not_found`",
     409: "What is there is in the way: `already_exists`, `index_locked`, `index_changed` or others",
     412: f"The index has not come to the generation of {GENERATION_HEADER}: `generation_missing`",
     413: "It is longer than the server takes: `too_large`",

@@ -27,7 +27,7 @@ def make_shards_refusal(name: str) -> Refusal:
     """Return the refusal for what an index in shards does not do."""
     return Refusal(
         HTTPStatus.NOT_IMPLEMENTED,
-        "make_shards_refusal",
+        "in_shards",
         f"the index {name!r} is in shards, which are searched and asked as one: serve one of them"
         f" for anything else",
     )
