@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from clew.server.endpoints import Access
-    from clew.server.scoped import ScopedIndex
+    from clew.server.scoped_questions import Scoped
     from clew.types import Answer, Citation, Hit
 
 _NOT_FOUND = 404
@@ -44,11 +44,11 @@ class MergedHit:
     hit: Hit
 
 
-def find_indexes_with_documents(seat: Access, names: Sequence[str]) -> list[ScopedIndex]:
+def find_indexes_with_documents(seat: Access, names: Sequence[str]) -> list[Scoped]:
     """Return the names of the indexes with at least one document for the caller."""
     found = []
     for name in names:
-        scoped = seat.open_index(name)
+        scoped = seat.open_any(name)
         try:
             if scoped.count_documents()[1]:
                 found.append(scoped)
@@ -70,14 +70,14 @@ def search(seat: Access, query: str, *, most: int, index: str = "") -> list[Merg
     return _merge_hits(chosen, found)[:most]
 
 
-def _choose_indexes(seat: Access, names: Sequence[str]) -> list[ScopedIndex]:
+def _choose_indexes(seat: Access, names: Sequence[str]) -> list[Scoped]:
     chosen = find_indexes_with_documents(seat, names)
     if not chosen:
         raise no_such_resource("there is no document here that you may search")
     return chosen
 
 
-def _merge_hits(chosen: Sequence[ScopedIndex], found: Sequence[Evidence]) -> list[MergedHit]:
+def _merge_hits(chosen: Sequence[Scoped], found: Sequence[Evidence]) -> list[MergedHit]:
     """Merge the hits of several indexes, the most relevant first."""
     rows = [
         (-relevance, place, rank, MergedHit(each.name, hit))
@@ -143,9 +143,7 @@ def _name_by_index(merged: MergedHit) -> Hit:
     )
 
 
-def _place_citation(
-    by_name: Mapping[str, tuple[ScopedIndex, Evidence]], citation: Citation
-) -> Citation:
+def _place_citation(by_name: Mapping[str, tuple[Scoped, Evidence]], citation: Citation) -> Citation:
     index, document = split_document("", citation.document_id)
     found = by_name[index][0].find_document(document)
     return citation if found is None else locate_citation(found, citation)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from clew.server.scoped import ScopedIndex
+    from clew.server.scoped_questions import Scoped
     from clew.types import Hit
     from clew.wire.refusals import Refusal
 
@@ -80,12 +80,12 @@ async def retrieve(call: Call) -> Response:
     index, method = split_method(body.knowledge_id)
     wanted = make_filter(body.metadata_condition)
     base = find_base(call.request, call.server.settings)
-    records = await call.run(_make_records, call.open_index(index), method, body, wanted, base)
+    records = await call.run(_make_records, call.open_any(index), method, body, wanted, base)
     return respond({"records": records})
 
 
 def _make_records(
-    index: ScopedIndex, method: str | None, body: RetrievalBody, wanted: Filter | None, base: str
+    index: Scoped, method: str | None, body: RetrievalBody, wanted: Filter | None, base: str
 ) -> list[dict[str, Any]]:
     if wanted is not None and not index.has_match(wanted):
         return []

@@ -19,7 +19,8 @@ from clew.server import request_records
 from clew.server.bodies import Part, QueryParameters
 from clew.server.callers import Caller
 from clew.server.scoped import ScopedIndex
-from clew.server.scoped_shards import ScopedShards
+from clew.server.scoped_questions import Scoped
+from clew.server.scoped_shards import ScopedShards, make_shards_refusal
 from clew.shards import Shards
 from clew.wire.indexes import Listed
 from clew.wire.names import GENERATION_HEADER
@@ -71,7 +72,21 @@ class Access:
         tokens: int | None = None,
         usd: float | None = None,
     ) -> ScopedIndex:
-        """Return an index as the caller sees it. Raises Refusal 404 where it may not.
+        """Return an index as `open_any` does. Raises Refusal 501 for one in shards."""
+        opened = self.open_any(name, scope, tokens=tokens, usd=usd)
+        if not isinstance(opened, ScopedIndex):
+            raise make_shards_refusal(name)
+        return opened
+
+    def open_any(
+        self,
+        name: str,
+        scope: Scope = "read",
+        *,
+        tokens: int | None = None,
+        usd: float | None = None,
+    ) -> Scoped:
+        """Return an index, or one in shards, as the caller sees it: Refusal 404 if not at all.
 
         What models bill through it is bounded by `tokens` and `usd`, and by the key.
         """
@@ -140,11 +155,19 @@ class Call(Access):
         tokens: int | None = None,
         usd: float | None = None,
     ) -> ScopedIndex:
-        """Return the index that the path names, as the caller sees it; 404 where it sees none.
-
-        What models bill for this request is bounded by `tokens` and `usd`, and by the key.
-        """
+        """Return the index that the path names, as `open_index` does."""
         return self.open_index(name or self.read_path("index"), scope, tokens=tokens, usd=usd)
+
+    def open_named_any(
+        self,
+        scope: Scope = "read",
+        *,
+        name: str = "",
+        tokens: int | None = None,
+        usd: float | None = None,
+    ) -> Scoped:
+        """Return the index that the path names, as `open_any` does."""
+        return self.open_any(name or self.read_path("index"), scope, tokens=tokens, usd=usd)
 
     async def read_body(self, kind: type[B], *, most: int | None = None) -> B:
         """Return the JSON body.

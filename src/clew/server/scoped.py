@@ -1,24 +1,18 @@
-"""An index as one caller sees it; every route goes through this class.
-
-A key may be bound to a filter. Then every function here works on the documents that fulfil it, as
-if the index held no others, and there is no function that gives the whole index. Where documents
-came from is a path of the server's machine: who is no admin gets their ids in its place.
-"""
+"""An index as one caller sees it; every route goes through this class."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.asking.pipeline import Listeners
 from clew.errors import InputError
 from clew.filters import Filter, match, to_filter
-from clew.server import drawing, files, request_records, snapshot_views, tracing
+from clew.server import drawing, files, request_records, snapshot_views
+from clew.server.scoped_questions import Scoped
 from clew.shards import wire
 from clew.shards.exchange import Request
 from clew.shards.shard import Moved, replied
@@ -31,40 +25,24 @@ from clew.views.describe import (
     without_sources,
 )
 from clew.wire.graphs import DrawnIndex
-from clew.wire.indexes import DocumentLine, DocumentView, EntityLine, EntityView, IndexView, Listed
-from clew.wire.refusals import Refusal, forbidden, no_such_resource
+from clew.wire.indexes import DocumentLine, EntityLine, EntityView, IndexView, Listed
+from clew.wire.refusals import Refusal, no_such_resource
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from clew.api import Index
     from clew.asking.question import Question
-    from clew.models.budget import Budget
     from clew.models.ledger import Cost
-    from clew.server.callers import Caller
-    from clew.shards import Shards
     from clew.snapshot import Snapshot
-    from clew.types import Answer, Classified, Document, Evidence, Plan, Scalar
-
-_SOURCE = "source"
-_NOBODY = Listeners()
-
-
-@dataclass(slots=True)
-class _MethodUsed:
-    method: str = ""
+    from clew.types import Classified, Document, Plan
 
 
 @dataclass(frozen=True, slots=True)
-class ScopedIndex:
+class ScopedIndex(Scoped):
     """An index for one caller and one request."""
 
-    name: str
-    opened: Index  # of which routes take nothing that is not asked for through this class
-    caller: Caller
-    budget: Budget
-    writer: Callable[[], AbstractContextManager[Index]]  # the same, opened for one write
+    opened: Index
 
     @property
     def index(self) -> Index:
@@ -77,23 +55,9 @@ class ScopedIndex:
         return self.opened
 
     @property
-    def askable(self) -> Index | Shards:
+    def askable(self) -> Index:
         """The index, to search and ask."""
         return self.index
-
-    def check(self, scope: str) -> None:
-        """Raise Refusal 403 where the caller lacks a scope."""
-        self.caller.check(scope)
-
-    @property
-    def is_bound(self) -> bool:
-        """Say whether the caller sees some of the documents only."""
-        return bool(self.caller.where)
-
-    def check_whole(self, what: str) -> None:
-        """Raise Refusal 403 where the caller sees only some documents of the index."""
-        if self.is_bound:
-            raise forbidden(f"{what} of the whole index, of which your key sees a part")
 
     # -- what may be seen ---------------------------------------------------------------------
 
@@ -118,11 +82,6 @@ class ScopedIndex:
         wanted = match.resolve_fields(self.snapshot(), wanted)
         self.check_fields(match.collect_fields(wanted))
         return wanted
-
-    def check_fields(self, names: Collection[str]) -> None:
-        """Raise InputError for `source`, a path, where the caller is no admin."""
-        if _SOURCE in names and not self.caller.may("admin"):
-            raise InputError("a filter by source needs a key of the scope 'admin': take the id")
 
     def snapshot(self, asked: str | Filter | None = None) -> Snapshot:
         """Return the newest generation of the documents that the caller may see."""
@@ -164,78 +123,14 @@ class ScopedIndex:
         seen = self.snapshot()
         return len(seen.document_layer), len(seen.layer("chunk"))
 
-    def find_document(self, document_id: str) -> Document | None:
-        """Return a document, or None where the caller sees none of that id."""
-        return files.find_document(self.find_snapshot(document_id), document_id)
-
     # -- questions ----------------------------------------------------------------------------
-
-    def search(self, question: Question) -> Evidence:
-        """Do as `Index.search` does."""
-        with self._record_question("search") as asked, self._refuse_if_changed():
-            found = self.askable.search(self._narrow(question))
-            asked.method = found.method
-        return self._hide_server(found, question.where)
-
-    def ask(self, question: Question, listeners: Listeners = _NOBODY) -> Answer:
-        """Do as `Index.ask` does."""
-
-        def tell(found: Evidence) -> None:
-            if listeners.on_evidence is not None:
-                listeners.on_evidence(self._hide_server(found, question.where))
-
-        with self._record_question("ask") as asked, self._refuse_if_changed():
-            found = self.askable.ask(
-                self._narrow(question),
-                on_evidence=tell,
-                on_text=listeners.on_text,
-                on_citation=listeners.on_citation,
-            )
-            asked.method = found.evidence.method
-        found = replace(found, evidence=self._hide_server(found.evidence, question.where))
-        if self.caller.may("admin"):
-            return found
-        passages = _hide_sources(found.context.passages)
-        return replace(
-            found,
-            context=replace(found.context, passages=passages),
-            citations=_hide_sources(found.citations),
-        )
-
-    def _narrow(self, question: Question) -> Question:
-        """Return a question of the documents that the caller sees, within the caller's budget."""
-        return replace(question, where=self.narrow_filter(question.where), budget=self.budget)
 
     def classify(self, question: Question, *, label: str, name_weight: float | None) -> Classified:
         """Do as `Index.classify` does."""
-        with self._record_question("classify") as asked, self._refuse_if_changed():
-            found = self.index.classify(
-                self._narrow(question), label=label, name_weight=name_weight
-            )
+        with self.record_question("classify") as asked, self._refuse_if_changed():
+            found = self.index.classify(self.narrow(question), label=label, name_weight=name_weight)
             asked.method = found.evidence.method
-        return replace(found, evidence=self._hide_server(found.evidence, question.where))
-
-    @contextmanager
-    def _record_question(self, kind: str) -> Iterator[_MethodUsed]:
-        """Record the block as a question, in a span and for the metrics."""
-        asked, began = _MethodUsed(), time.perf_counter()
-        with tracing.open_span(kind, {"clew.index": self.name}) as span:
-            yield asked
-            span.set_attribute("clew.method", asked.method)
-        request_records.record_question(self.name, kind, asked.method, time.perf_counter() - began)
-
-    def _hide_server(self, found: Evidence, where: str | Filter | None) -> Evidence:
-        """Return evidence without what is not the caller's to know.
-
-        It names the filter of the request, not the caller's own, and no paths of the server.
-        """
-        if self.is_bound:
-            found = replace(found, where=str(where or ""))
-        if not self.caller.may("admin"):
-            paths = (replace(each, steps=_hide_sources(each.steps)) for each in found.paths)
-            hits = _hide_sources(found.hits)
-            found = replace(found, hits=hits, paths=tuple(paths))
-        return found
+        return replace(found, evidence=self.hide_server(found.evidence, question.where))
 
     def plan(self, documents: Sequence[Document] | None, **given: Any) -> Plan:  # noqa: ANN401 -- as `Index.plan` takes them
         """Do as `Index.plan` does, for some documents or those of the index."""
@@ -261,11 +156,6 @@ class ScopedIndex:
     def find_snapshot(self, document_id: str) -> Snapshot:  # noqa: ARG002 -- of shards it matters
         """Return the snapshot in which a document is, if the caller sees it."""
         return self.snapshot()
-
-    def document(self, document_id: str) -> DocumentView:
-        """Return a document. Raises a refusal, 404, where there is none."""
-        found = snapshot_views.view_document(self.find_snapshot(document_id), document_id)
-        return found if self.caller.may("admin") else replace(found, source=found.id)
 
     def row(self, name: str) -> dict[str, Any]:
         """Describe a row as `Index.show` does. Raises a refusal, 404, where there is none."""
@@ -349,7 +239,7 @@ class ScopedIndex:
             n_chunks=len(seen.layer("chunk")),
             layers=describe_layers(seen),
             links=describe_links(seen),
-            recipe=self._recipe(seen.recipe),
+            recipe=self.hide_models(seen.recipe),
             fields=snapshot_views.view_fields(seen),
         )
         if self.is_bound:
@@ -364,17 +254,6 @@ class ScopedIndex:
             cost=None if isinstance(whole["cost"], str) else whole["cost"],
             folder=str(self.index.folder) if self.caller.may("admin") else None,
         )
-
-    def _recipe(self, recipe: Mapping[str, Scalar]) -> dict[str, Scalar]:
-        """Return the recipe; addresses of models only to admins."""
-        if self.caller.may("admin"):
-            return dict(recipe)
-        return {
-            name: value.partition("@")[0]
-            if name.endswith("_spec") and isinstance(value, str)
-            else value
-            for name, value in recipe.items()
-        }
 
     def backup(self, path: Path) -> None:
         """Write the newest generation to an archive, as `Index.backup` does."""
@@ -402,11 +281,6 @@ class ScopedIndex:
         """Return what every write cost, the oldest first."""
         self.check_whole("costs are")
         return self.index.costs()
-
-
-def _hide_sources(found: Iterable[Any]) -> tuple[Any, ...]:
-    """Replace the paths of hits, steps, passages or citations by document ids."""
-    return tuple(replace(each, source=each.document_id) for each in found)
 
 
 def _catch_up(index: Index, least: str) -> None:

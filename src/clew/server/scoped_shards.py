@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING
 
 from clew.errors import InputError
 from clew.filters import to_filter
 from clew.filters.match import collect_fields
-from clew.server.scoped import ScopedIndex
+from clew.server.scoped_questions import Scoped
 from clew.server.snapshot_views import make_missing_document
 from clew.wire.indexes import IndexView
 from clew.wire.refusals import Refusal
@@ -34,24 +34,15 @@ def make_shards_refusal(name: str) -> Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class ScopedShards(ScopedIndex):
+class ScopedShards(Scoped):
     """Shards for one caller and one request; a key with a filter cannot ask them."""
 
-    opened: Any  # the shards
-
-    @property
-    def index(self) -> NoReturn:
-        raise make_shards_refusal(self.name)
+    opened: Shards
 
     @property
     def askable(self) -> Shards:
         """All shards, to search and ask."""
-        shards: Shards = self.opened
-        return shards
-
-    def snapshot(self, asked: str | Filter | None = None) -> NoReturn:  # noqa: ARG002
-        """Raise a refusal: there is no snapshot of all shards."""
-        raise make_shards_refusal(self.name)
+        return self.opened
 
     def narrow_filter(self, asked: str | Filter | None = None) -> Filter | None:
         """Return the filter of a request. Raises a refusal for a caller who is bound to one."""
@@ -96,7 +87,7 @@ class ScopedShards(ScopedIndex):
             n_chunks=n_chunks,
             layers={},
             links={},
-            recipe=self._recipe(self.askable.recipe),
+            recipe=self.hide_models(self.askable.recipe),
             fields=(),
             folder=str(self.askable.folder) if self.caller.may("admin") else None,
         )

@@ -53,7 +53,7 @@ class _Mcp:
         manager = await state.mcp.manager()
         index = request.path_params.get("index", "")
         if index:
-            call.open_index(index)
+            call.open_any(index)
         base = find_base(request, call.server.settings)
         await manager.handle_request(
             {**scope, "clew.place": Place(call, base, index)}, receive, send

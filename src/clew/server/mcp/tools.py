@@ -27,6 +27,7 @@ from clew.wire.refusals import no_such_resource
 if TYPE_CHECKING:
     from clew.server.endpoints import Access
     from clew.server.scoped import ScopedIndex
+    from clew.server.scoped_questions import Scoped
     from clew.types import Citation, Document, Hit, Step
 
 PLACE = "clew.place"  # in the scope of a request over HTTP
@@ -48,11 +49,18 @@ class Place:
         """Return the names of the indexes that may be called here."""
         return [self.index] if self.index else self.seat.list_names()
 
-    def find_one(self, name: str) -> ScopedIndex:
+    def find_one(self, name: str) -> Scoped:
         """Return an index by name, or the only one where none is named."""
+        return self.seat.open_any(self._find_name(name))
+
+    def _find_name(self, name: str) -> str:
         if self.index and name not in {"", self.index}:
             raise no_such_resource(f"there is no index {name!r:.80} here")
-        return self.seat.open_index(across.find_one_index(self.seat, name or self.index))
+        return across.find_one_index(self.seat, name or self.index)
+
+    def find_index(self, name: str) -> ScopedIndex:
+        """Return an index as `find_one` does. Raises Refusal 501 for one in shards."""
+        return self.seat.open_index(self._find_name(name))
 
     def url(self, index: str, document: str, start: int | None, end: int | None) -> str:
         return build_document_address(self.base, index, document, start, end)
@@ -176,7 +184,7 @@ def fetch(place: Place, given: Fetch) -> Fetched:
     )
 
 
-def _find_range(scoped: ScopedIndex, name: str) -> tuple[Document, int, int]:
+def _find_range(scoped: Scoped, name: str) -> tuple[Document, int, int]:
     """Return a document and the range of its characters that are meant, of all that are asked for.
 
     A document may have an id that looks like a range of another one: then it is that document.
@@ -194,7 +202,7 @@ def _find_range(scoped: ScopedIndex, name: str) -> tuple[Document, int, int]:
     return document, start, end
 
 
-def _document(scoped: ScopedIndex, name: str) -> Document:
+def _document(scoped: Scoped, name: str) -> Document:
     found = scoped.find_document(name)
     if found is None:
         raise no_such_resource(f"there is no document {name!r:.200} here")
@@ -409,7 +417,7 @@ class PlannedCosts(_Reply):
 
 def plan(place: Place, given: PlanOf) -> PlannedCosts:
     """Return what an LLM's extraction from an index would cost; nothing is spent."""
-    found = place.find_one(given.index).plan(None)
+    found = place.find_index(given.index).plan(None)
     return PlannedCosts(
         model=found.model,
         documents=found.n_documents,

@@ -36,7 +36,7 @@ from clew.wire.names import EVENT_STREAM
 if TYPE_CHECKING:
     from starlette.responses import StreamingResponse
 
-    from clew.server.scoped import ScopedIndex
+    from clew.server.scoped_questions import Scoped
 
 ANSWER_EVENTS: Mapping[str, object] = {
     "evidence": Evidence,
@@ -102,7 +102,7 @@ class PlanBody(Body):
 async def search(call: Call) -> Evidence:
     """Return the chunks that a method finds, and why."""
     body = await call.read_body(SearchBody)
-    index = call.open_named_index(tokens=body.budget_tokens, usd=body.budget_usd)
+    index = call.open_named_any(tokens=body.budget_tokens, usd=body.budget_usd)
     question = body.as_question(body.query, history=exchanges_of(body.history))
     return await call.run(index.search, question)
 
@@ -110,7 +110,7 @@ async def search(call: Call) -> Evidence:
 async def ask(call: Call) -> LinkedAnswer | StreamingResponse:
     """Return the answer with its citations; as events where that is asked for."""
     body = await call.read_body(AskBody)
-    index = call.open_named_index(tokens=body.budget_tokens, usd=body.budget_usd)
+    index = call.open_named_any(tokens=body.budget_tokens, usd=body.budget_usd)
     question = body.as_question(body.question, history=exchanges_of(body.history))
     if body.stream or EVENT_STREAM in call.request.headers.get("accept", ""):
         await call.run(index.check_where, body.where)  # what is refused has a status of its own
@@ -139,7 +139,7 @@ def _fields_of(value: Answer | Citation) -> dict[str, Any]:
 
 
 async def _events(
-    call: Call, index: ScopedIndex, question: Question, *, draws_graph: bool
+    call: Call, index: Scoped, question: Question, *, draws_graph: bool
 ) -> AsyncGenerator[bytes]:
     def work(tell: Callable[[str, object], None]) -> None:
         def send_evidence(evidence: Evidence) -> None:

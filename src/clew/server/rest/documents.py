@@ -37,7 +37,7 @@ async def documents(call: Call) -> Listed[DocumentLine]:
 
 async def document(call: Call) -> DocumentView:
     """Return a document with its text, its chunks and where they stand."""
-    return await call.run(call.open_named_index().document, call.read_path("id"))
+    return await call.run(call.open_named_any().document, call.read_path("id"))
 
 
 async def remove(call: Call) -> Removal:

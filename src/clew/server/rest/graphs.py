@@ -51,7 +51,7 @@ async def index_graph(call: Call) -> DrawnIndex:
 async def question_graph(call: Call) -> DrawnThread:
     """Return what a method finds for a question as a graph, with reasons and places."""
     body = await call.read_body(SearchBody)
-    index = call.open_named_index(tokens=body.budget_tokens, usd=body.budget_usd)
+    index = call.open_named_any(tokens=body.budget_tokens, usd=body.budget_usd)
     question = body.as_question(body.query, history=exchanges_of(body.history))
     return draw_evidence(await call.run(index.search, question))
 

@@ -23,7 +23,7 @@ from clew.wire.indexes import CostLine, IndexLine, IndexView, Listed
 from clew.wire.refusals import Refusal, forbidden, no_space
 
 if TYPE_CHECKING:
-    from clew.server.scoped import ScopedIndex
+    from clew.server.scoped_questions import Scoped
 
 INDEX = {"index": "the name of an index"}
 _OWN_EMBEDDERS = ("minilm", "minilm-float32")
@@ -74,12 +74,12 @@ async def list_indexes(call: Call) -> Listed[IndexLine]:
     names = [name for name in call.server.indexes.list_folders() if call.caller.sees(name)]
     part = call.list_part(names)
     lines = [
-        await call.run(_view_line, call, call.open_named_index(name=name)) for name in part.items
+        await call.run(_view_line, call, call.open_named_any(name=name)) for name in part.items
     ]
     return Listed(items=tuple(lines), total=part.total)
 
 
-def _view_line(call: Call, index: ScopedIndex) -> IndexLine:
+def _view_line(call: Call, index: Scoped) -> IndexLine:
     line = IndexLine(
         name=index.name,
         n_documents=0,
@@ -102,17 +102,17 @@ async def make(call: Call) -> IndexView:
     if body.embedder not in (None, *_OWN_EMBEDDERS):
         call.caller.check("admin")  # it may name an address, or a folder of the server
     await call.run(call.server.indexes.make, body.name, body.settings(), embedder=body.embedder)
-    return await call.run(call.open_named_index(name=body.name).describe)
+    return await call.run(call.open_named_any(name=body.name).describe)
 
 
 async def describe(call: Call) -> IndexView:
     """Return what an index holds, and how it was built."""
-    return await call.run(call.open_named_index().describe)
+    return await call.run(call.open_named_any().describe)
 
 
 async def drop(call: Call) -> None:
     """Delete an index that was made here, with its files."""
-    index = call.open_named_index("admin")
+    index = call.open_named_any("admin")
     await call.run(call.server.indexes.drop, index.name)
 
 

@@ -1,0 +1,185 @@
+"""What one caller asks of an index, or of one in shards, and what the answers may tell.
+
+A key may be bound to a filter. Then every function works on the documents that fulfil it, as if
+the index held no others. Where documents came from is a path of the server's machine: who is no
+admin gets their ids in its place.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from clew.asking.pipeline import Listeners
+from clew.errors import InputError
+from clew.server import files, request_records, snapshot_views, tracing
+from clew.wire.refusals import forbidden
+
+if TYPE_CHECKING:
+    from clew.api import Index
+    from clew.asking.askable import Askable
+    from clew.asking.question import Question
+    from clew.filters import Filter
+    from clew.models.budget import Budget
+    from clew.server.callers import Caller
+    from clew.snapshot import Snapshot
+    from clew.types import Answer, Document, Evidence, Scalar
+    from clew.wire.indexes import DocumentView, IndexView
+
+_SOURCE = "source"
+_NOBODY = Listeners()
+
+
+@dataclass(slots=True)
+class _MethodUsed:
+    method: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scoped:
+    """An index, or one in shards, for one caller and one request."""
+
+    name: str
+    opened: Any  # of which routes take nothing that is not asked for through this class
+    caller: Caller
+    budget: Budget
+    writer: Callable[[], AbstractContextManager[Index]]  # the same, opened for one write
+
+    @property
+    @abstractmethod
+    def askable(self) -> Askable:
+        """What is searched and asked."""
+
+    @abstractmethod
+    def narrow_filter(self, asked: str | Filter | None = None) -> Filter | None:
+        """Combine the filter of a request with the caller's own."""
+
+    @abstractmethod
+    def check_where(self, asked: str | None) -> None:
+        """Raise a refusal or InputError for a filter by which nothing may be asked."""
+
+    @abstractmethod
+    def has_match(self, wanted: Filter) -> bool:
+        """Say whether a document that the caller sees fulfils a filter."""
+
+    @abstractmethod
+    def count_documents(self) -> tuple[int, int]:
+        """Return how many documents the caller sees, and how many chunks."""
+
+    @abstractmethod
+    def find_snapshot(self, document_id: str) -> Snapshot:
+        """Return the snapshot in which a document is, if the caller sees it."""
+
+    @abstractmethod
+    def describe(self) -> IndexView:
+        """Return what the index holds."""
+
+    def _refuse_if_changed(self) -> AbstractContextManager[None]:
+        """Refuse with 409 where an error came of a write during the block: it may leak."""
+        return nullcontext()
+
+    def check(self, scope: str) -> None:
+        """Raise Refusal 403 where the caller lacks a scope."""
+        self.caller.check(scope)
+
+    @property
+    def is_bound(self) -> bool:
+        """Say whether the caller sees some of the documents only."""
+        return bool(self.caller.where)
+
+    def check_whole(self, what: str) -> None:
+        """Raise Refusal 403 where the caller sees only some documents of the index."""
+        if self.is_bound:
+            raise forbidden(f"{what} of the whole index, of which your key sees a part")
+
+    def check_fields(self, names: Collection[str]) -> None:
+        """Raise InputError for `source`, a path, where the caller is no admin."""
+        if _SOURCE in names and not self.caller.may("admin"):
+            raise InputError("a filter by source needs a key of the scope 'admin': take the id")
+
+    def find_document(self, document_id: str) -> Document | None:
+        """Return a document, or None where the caller sees none of that id."""
+        return files.find_document(self.find_snapshot(document_id), document_id)
+
+    def search(self, question: Question) -> Evidence:
+        """Do as `Index.search` does."""
+        with self.record_question("search") as asked, self._refuse_if_changed():
+            found = self.askable.search(self.narrow(question))
+            asked.method = found.method
+        return self.hide_server(found, question.where)
+
+    def ask(self, question: Question, listeners: Listeners = _NOBODY) -> Answer:
+        """Do as `Index.ask` does."""
+
+        def tell(found: Evidence) -> None:
+            if listeners.on_evidence is not None:
+                listeners.on_evidence(self.hide_server(found, question.where))
+
+        with self.record_question("ask") as asked, self._refuse_if_changed():
+            found = self.askable.ask(
+                self.narrow(question),
+                on_evidence=tell,
+                on_text=listeners.on_text,
+                on_citation=listeners.on_citation,
+            )
+            asked.method = found.evidence.method
+        found = replace(found, evidence=self.hide_server(found.evidence, question.where))
+        if self.caller.may("admin"):
+            return found
+        passages = hide_sources(found.context.passages)
+        return replace(
+            found,
+            context=replace(found.context, passages=passages),
+            citations=hide_sources(found.citations),
+        )
+
+    def narrow(self, question: Question) -> Question:
+        """Return a question of the documents that the caller sees, within the caller's budget."""
+        return replace(question, where=self.narrow_filter(question.where), budget=self.budget)
+
+    @contextmanager
+    def record_question(self, kind: str) -> Iterator[_MethodUsed]:
+        """Record the block as a question, in a span and for the metrics."""
+        asked, began = _MethodUsed(), time.perf_counter()
+        with tracing.open_span(kind, {"clew.index": self.name}) as span:
+            yield asked
+            span.set_attribute("clew.method", asked.method)
+        request_records.record_question(self.name, kind, asked.method, time.perf_counter() - began)
+
+    def hide_server(self, found: Evidence, where: str | Filter | None) -> Evidence:
+        """Return evidence without what is not the caller's to know.
+
+        It names the filter of the request, not the caller's own, and no paths of the server.
+        """
+        if self.is_bound:
+            found = replace(found, where=str(where or ""))
+        if not self.caller.may("admin"):
+            paths = (replace(each, steps=hide_sources(each.steps)) for each in found.paths)
+            hits = hide_sources(found.hits)
+            found = replace(found, hits=hits, paths=tuple(paths))
+        return found
+
+    def document(self, document_id: str) -> DocumentView:
+        """Return a document. Raises a refusal, 404, where there is none."""
+        found = snapshot_views.view_document(self.find_snapshot(document_id), document_id)
+        return found if self.caller.may("admin") else replace(found, source=found.id)
+
+    def hide_models(self, recipe: Mapping[str, Scalar]) -> dict[str, Scalar]:
+        """Return the recipe; addresses of models only to admins."""
+        if self.caller.may("admin"):
+            return dict(recipe)
+        return {
+            name: value.partition("@")[0]
+            if name.endswith("_spec") and isinstance(value, str)
+            else value
+            for name, value in recipe.items()
+        }
+
+
+def hide_sources(found: Iterable[Any]) -> tuple[Any, ...]:
+    """Replace the paths of hits, steps, passages or citations by document ids."""
+    return tuple(replace(each, source=each.document_id) for each in found)
