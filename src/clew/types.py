@@ -232,7 +232,7 @@ class Hit(Shown):
 
     @property
     def place(self) -> str:
-        """Where it stands, for people: its file and line, such as `fram.md:12`."""
+        """The file and line for people, joined by a colon, as editors open them."""
         return file_place(self.source or self.document_id, self.line)
 
     @property
@@ -260,7 +260,7 @@ class Step(Shown):
 
     @property
     def place(self) -> str:
-        """Where it stands, for people: its file and line, or else its page or section."""
+        """The file and line for people, or else the page or section."""
         if not self.document_id:
             return ""
         place = file_place(self.source or self.document_id, self.line)
@@ -520,7 +520,7 @@ class Citation(Shown):
 
     @property
     def place(self) -> str:
-        """Where it stands, for people: its file and line, such as `fram.md:12`."""
+        """The file and line for people, joined by a colon, as editors open them."""
         return file_place(self.source or self.document_id, self.line)
 
 
