@@ -388,10 +388,8 @@ def open_shards(  # noqa: PLR0913 -- one argument for each option
         key: For servers, of the scope "admin"; by default that of $CLEW_KEY.
         size: How much a question gathers.
 
-    Raises:
-        InputError: There are no shards.
-        MissingExtra: The package that is needed is not installed.
-        ModelError: The cluster cannot be reached.
+    Raises InputError without any shard, MissingExtra where a package that is needed is not
+    installed, and ModelError where the cluster cannot be reached.
     """
     home, places = _places(folders)
     own = [place for place in places if isinstance(place, Path)]
