@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew import types
-from clew.asking.classify import Classified
+from clew.asking.classify import Classification
 from clew.client import from_plain
 from clew.display.shown import Shown, plain
 from clew.index import extract, graph, plan
@@ -62,7 +62,7 @@ def values(hint):  # noqa: PLR0911 -- one return for each shape of type
     return known[hint] if hint in known else st.from_type(hint)
 
 
-@pytest.mark.parametrize("kind", [*KINDS, Classified, *VIEWS], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [*KINDS, Classification, *VIEWS], ids=lambda kind: kind.__name__)
 @settings(max_examples=10)
 @given(data=st.data())
 def test_a_value_comes_back(kind, data):

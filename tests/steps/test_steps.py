@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from clew import steps
 from clew.algo import sketches
-from clew.algo.knn import choose
+from clew.algo.knn import choose_neighbours
 from clew.algo.topk import top_k
 from clew.index import Settings
 from clew.steps import rankings
@@ -30,7 +30,7 @@ def test_overlapping_chunks_are_no_neighbours():
         owners, starts, ends = (chunks.columns[name] for name in ("document", "start", "end"))
         shared = (owners[1:] == owners[:-1]) & (starts[1:] < ends[:-1])
         first = np.flatnonzero(shared)
-        plain = choose(snapshot.link("chunk", "term"), chunks.vectors, 2).graph()
+        plain = choose_neighbours(snapshot.link("chunk", "term"), chunks.vectors, 2).to_graph()
         graph = steps.chunk_graph(snapshot)
         assert plain[first, first + 1].sum() > len(first) / 2
         assert graph[first, first + 1].sum() == 0

@@ -34,7 +34,7 @@ from clew.types import Answer, Evidence, Scalar, Snapshot
 
 if TYPE_CHECKING:
     from clew.asking.answer import OnCitation
-    from clew.asking.classify import Classified
+    from clew.asking.classify import Classification
     from clew.methods import Method
     from clew.models import LLM, Models
     from clew.models.prices import Price
@@ -151,7 +151,7 @@ class Index(Adding, Upkeep, Askable):
         where: str | Filter | None = None,
         budget: Budget | None = None,
         **parameters: Scalar,
-    ) -> Classified:
+    ) -> Classification:
         """Return the label of a text, one of those that documents have in their metadata.
 
             index.classify("The valve leaks.", label="topic").label
@@ -188,11 +188,11 @@ class Index(Adding, Upkeep, Askable):
                 where=where,
                 budget=budget,
             )
-        classify.labels(self.snapshot(question.where), label)  # before anything is paid for
-        found = pipeline.retrieve(question, self)
+        classify.read_labels(self.snapshot(question.where), label)  # before anything is paid for
+        found = pipeline.retrieve_evidence(question, self)
         meter = Meter()
         with meter.stage("classify"):
-            classified = classify.classify(
+            classified = classify.classify_text(
                 question.text,
                 found.evidence,
                 found.snapshot,

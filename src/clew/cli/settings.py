@@ -12,11 +12,11 @@ import click
 from clew.cli.options import (
     PAID_OPTIONS,
     Decorator,
-    gathered,
-    joined_filter,
-    listed,
-    method_parameters,
+    gather_options,
+    join_filters,
+    parse_parameters,
     reranker_option,
+    split_list,
     where_option,
 )
 from clew.errors import InputError
@@ -30,7 +30,7 @@ _REPORTED = ("dense", "bm25")  # what a written report always compares with
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class EvaluationOptions:
     """The options as they were given."""
 
     names: str
@@ -181,10 +181,10 @@ _OPTIONS: Mapping[str, Decorator] = {
     **PAID_OPTIONS,
     "reranker": reranker_option,
 }
-wish_options = gathered(_OPTIONS, "wish", Wish)
+wish_options = gather_options(_OPTIONS, "wish", EvaluationOptions)
 
 
-def check_combination(wish: Wish, *, as_json: bool) -> None:
+def check_combination(wish: EvaluationOptions, *, as_json: bool) -> None:
     """Raise UsageError for an option that needs another one."""
     answers = wish.answers or wish.answer_llm is not None
     capped = wish.answer_tokens is not None
@@ -213,34 +213,34 @@ def check_reports(files: Sequence[Path]) -> None:
             check(file)
 
 
-def protocol(wish: Wish) -> Protocol:
+def build_protocol(wish: EvaluationOptions) -> Protocol:
     """Return what the options ask for. Raises InputError, so that nothing is indexed in vain."""
     from clew.evaluate import Scoring, Setting, grid
     from clew.evaluate.measure import Protocol, check
 
-    names = _methods(wish.names)
+    names = _parse_methods(wish.names)
     names += [name for name in _REPORTED if wish.reports and name not in names]
-    varied = _varied(wish.grids)
+    varied = _parse_grids(wish.grids)
     methods = list(dict.fromkeys((*names, *varied)))
     check_given(wish.given, methods, varied)
     settings = [Setting(name) for name in names]
     settings += [each for method, values in varied.items() for each in grid(method, values)]
     asked = Protocol(
         settings=tuple(settings),
-        scoring=_scoring(wish, Scoring),
-        common={name: given_to(name, wish.given) for name in methods},
+        scoring=_build_scoring(wish, Scoring),
+        common={name: method_settings(name, wish.given) for name in methods},
         answers=wish.answers or wish.answer_llm is not None,
         answer_llm=wish.answer_llm,
         judge=wish.judge,
-        judged=("judge",) if wish.judged is None else tuple(listed(wish.judged)),
-        where=joined_filter(wish.filters),
+        judged=("judge",) if wish.judged is None else tuple(split_list(wish.judged)),
+        where=join_filters(wish.filters),
     )
     check(asked)
     return asked
 
 
-def _methods(text: str) -> list[str]:
-    names = listed(text)
+def _parse_methods(text: str) -> list[str]:
+    names = split_list(text)
     if not names:
         raise InputError("--methods names no method: see 'clew methods'")
     if len(names) < sum(bool(part.strip()) for part in text.split(",")):
@@ -248,9 +248,11 @@ def _methods(text: str) -> list[str]:
     return names
 
 
-def _scoring(wish: Wish, make: type[Scoring]) -> Scoring:
+def _build_scoring(wish: EvaluationOptions, make: type[Scoring]) -> Scoring:
     capped = {} if wish.answer_tokens is None else {"answer_tokens": wish.answer_tokens}
-    return make(ks=_numbers(wish.ks), context_tokens=wish.context_tokens, seed=wish.seed, **capped)
+    return make(
+        ks=_parse_cuts(wish.ks), context_tokens=wish.context_tokens, seed=wish.seed, **capped
+    )
 
 
 def check_given(
@@ -269,14 +271,14 @@ def check_given(
             raise InputError(f"--param and --grid both set {name}: take one of them")
 
 
-def given_to(method: str, given: Sequence[str]) -> dict[str, Scalar]:
+def method_settings(method: str, given: Sequence[str]) -> dict[str, Scalar]:
     """Return the parameters that --param sets in all rows of a method."""
     prefix = f"{method}."
     mine = [text.removeprefix(prefix) for text in given if text.startswith(prefix)]
-    return method_parameters(method, mine)
+    return parse_parameters(method, mine)
 
 
-def _varied(grids: Sequence[str]) -> dict[str, dict[str, list[Scalar]]]:
+def _parse_grids(grids: Sequence[str]) -> dict[str, dict[str, list[Scalar]]]:
     """Return the values that --grid names, by method and parameter."""
     varied: dict[str, dict[str, list[Scalar]]] = {}
     for text in grids:
@@ -285,7 +287,7 @@ def _varied(grids: Sequence[str]) -> dict[str, dict[str, list[Scalar]]]:
         texts = [value.strip() for value in values.split(",")]
         if not (method and parameter and all(texts)):
             raise InputError(f"--grid takes METHOD.NAME=V1,V2,..., not {text!r}")
-        typed = [method_parameters(method, [f"{parameter}={value}"])[parameter] for value in texts]
+        typed = [parse_parameters(method, [f"{parameter}={value}"])[parameter] for value in texts]
         if len(set(typed)) < len(typed):
             raise InputError(f"--grid takes different values, not {text!r}")
         if parameter in varied.setdefault(method, {}):
@@ -294,7 +296,7 @@ def _varied(grids: Sequence[str]) -> dict[str, dict[str, list[Scalar]]]:
     return varied
 
 
-def _numbers(ks: str) -> tuple[int, ...]:
+def _parse_cuts(ks: str) -> tuple[int, ...]:
     try:
         cuts = tuple(int(k) for k in ks.split(","))
     except ValueError:

@@ -82,7 +82,7 @@ def find(
 def _bounding(method: str | None) -> str:
     """Return the parameter of a method that says how many chunks; "" where none is known."""
     try:
-        return methods.limits(methods.load(method or methods.DEFAULT)).chunks
+        return methods.get_limits(methods.load(method or methods.DEFAULT)).chunks
     except UnknownMethod:  # it may be one of the server's
         return ""
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from clew.asking.classify import Classified
-from clew.asking.question import OPTIONS, Question, as_question, default_of, plain_options
+from clew.asking.classify import Classification
+from clew.asking.question import OPTIONS, Question, as_question, get_default, list_plain_options
 from clew.client.uploads import Upload, upload_of
 from clew.client.wire import ClientRequest, Pause, error_of, reading
 from clew.errors import InputError
@@ -222,13 +222,13 @@ def _question(
         named["parameters"] = options
         options = {}
     question = as_question(text, **named, **options)
-    plain = {name: getattr(question, name) for name in plain_options("answer")}
+    plain = {name: getattr(question, name) for name in list_plain_options("answer")}
     if question.budget is not None:
         budget_tokens, budget_usd = question.budget.tokens, question.budget.usd
     return {
         "question": question.text,
         "history": [each.to_dict() for each in question.history],
-        **{name: value for name, value in plain.items() if value != default_of(name)},
+        **{name: value for name, value in plain.items() if value != get_default(name)},
         **_asked(question.method, question.where, budget_tokens, budget_usd, question.parameters),
     }
 
@@ -245,7 +245,7 @@ def classify(
     budget_tokens: int | None = None,
     budget_usd: float | None = None,
     **parameters: Scalar,
-) -> Talk[Classified]:
+) -> Talk[Classification]:
     """Return the label of a text, and what spoke for it, as `Index.classify` does."""
     body = {
         "text": text,
@@ -253,7 +253,7 @@ def classify(
         **_given({"name_weight": name_weight}),
         **_asked(method, where, budget_tokens, budget_usd, parameters),
     }
-    return _sent("POST", f"{at}/classify", Classified, body=body)
+    return _sent("POST", f"{at}/classify", Classification, body=body)
 
 
 def plan(

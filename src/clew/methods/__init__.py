@@ -43,19 +43,19 @@ class Method(Protocol):
 
 def names() -> list[str]:
     """Return the names of all methods, their variants' among them."""
-    return sorted({*modules(), *_variants(), *plugins.registered("methods")})
+    return sorted({*list_modules(), *_read_variants(), *plugins.registered("methods")})
 
 
-def modules() -> list[str]:
+def list_modules() -> list[str]:
     """Return the names of the methods that are modules."""
     return sorted(m.name for m in iter_modules(__path__) if not m.name.startswith("_"))
 
 
-def grouped() -> dict[str, list[str]]:
+def group_names() -> dict[str, list[str]]:
     """Return the names of all methods by group: modules in order, each before its variants."""
     groups: dict[str, list[str]] = {group: [] for group in GROUPS}
-    for name in modules():
-        module = _module(name)
+    for name in list_modules():
+        module = _load_module(name)
         group, baselines = getattr(module, "GROUP", "own"), getattr(module, "BASELINES", ())
         groups[group].append(name)
         for variant in sorted(getattr(module, "VARIANTS", {})):
@@ -67,10 +67,10 @@ def grouped() -> dict[str, list[str]]:
 
 def load(name: str) -> type[Method]:
     """Return the class of a method or variant by its name."""
-    if name in modules():
-        method: type[Method] = _module(name).METHOD
+    if name in list_modules():
+        method: type[Method] = _load_module(name).METHOD
         return method
-    variants = _variants()
+    variants = _read_variants()
     if name in variants:
         return variants[name]
     brought: type[Method] | None = plugins.find("methods", name)
@@ -79,13 +79,13 @@ def load(name: str) -> type[Method]:
     raise UnknownMethod(f"there is no method {name!r}: take one of {', '.join(names())}")
 
 
-def limits(kind: type[Method]) -> Limits:
+def get_limits(kind: type[Method]) -> Limits:
     """Return which parameters of a method bound what it returns, none where it does not say."""
     found: Limits = getattr(kind, "limits", Limits())
     return found
 
 
-def needs(*wanted: str) -> list[CachedArrays]:
+def list_needed_arrays(*wanted: str) -> list[CachedArrays]:
     """Return the cached arrays that some methods ask for, all where none is named, each once.
 
     A method of another package that cannot be loaded has asked for none, unless it is named.
@@ -98,14 +98,14 @@ def needs(*wanted: str) -> list[CachedArrays]:
     return [found[name] for name in sorted(found)]
 
 
-def _variants() -> dict[str, type[Method]]:
+def _read_variants() -> dict[str, type[Method]]:
     """Return the methods that are others with other defaults: a module's VARIANTS."""
     return {
         name: kind
-        for module in modules()
-        for name, kind in getattr(_module(module), "VARIANTS", {}).items()
+        for module in list_modules()
+        for name, kind in getattr(_load_module(module), "VARIANTS", {}).items()
     }
 
 
-def _module(name: str) -> Any:  # noqa: ANN401 -- METHOD, and what else a module declares
+def _load_module(name: str) -> Any:  # noqa: ANN401 -- METHOD, and what else a module declares
     return import_module(f"{__name__}.{name}")

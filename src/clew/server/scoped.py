@@ -22,7 +22,7 @@ from clew.server import drawn, files, noted, tracing, views
 from clew.server.errors import Refusal, forbidden, not_found
 from clew.shards import wire
 from clew.shards.exchange import Request
-from clew.shards.shard import Moved, replied
+from clew.shards.shard import GenerationChanged, reply_to_request
 from clew.text.keys import name_key
 from clew.views.describe import (
     describe_aliases,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.api import Index
-    from clew.asking.classify import Classified
+    from clew.asking.classify import Classification
     from clew.asking.question import Question
     from clew.index.plan import Plan
     from clew.models.budget import Budget
@@ -205,7 +205,9 @@ class ScopedIndex:
         """Return a question of the documents that the caller sees, within the caller's budget."""
         return replace(question, where=self.where(question.where), budget=self.budget)
 
-    def classify(self, question: Question, *, label: str, name_weight: float | None) -> Classified:
+    def classify(
+        self, question: Question, *, label: str, name_weight: float | None
+    ) -> Classification:
         """Do as `Index.classify` does."""
         with self._asked("classify") as asked, self._steady():
             found = self.index.classify(
@@ -389,12 +391,12 @@ class ScopedIndex:
         """
         self.check("admin")
         self.check_whole("what a shard has is")
-        request = wire.unpacked(sent)
+        request = wire.unpack(sent)
         if not isinstance(request, Request):
             raise InputError(f"a shard is asked for a part of a question, not {request!r:.60}")
         try:
-            return wire.packed(replied(self.index, request))
-        except Moved as error:
+            return wire.pack(reply_to_request(self.index, request))
+        except GenerationChanged as error:
             raise Refusal(409, wire.MOVED, str(error)) from error
 
     def costs(self) -> list[Cost]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 from starlette.responses import StreamingResponse
 
-from clew.asking.classify import Classified
+from clew.asking.classify import Classification
 from clew.asking.pipeline import Listeners
 from clew.asking.question import LONGEST_CONTEXT, OPTIONS, Question
 from clew.errors import ClewError, InputError
@@ -159,7 +159,7 @@ async def _events(
         yield event("error", {"code": refusal.code, "message": str(refusal)})
 
 
-async def classify(call: Call) -> Classified:
+async def classify(call: Call) -> Classification:
     """Return the label of a text, and what spoke for it."""
     body = await call.body(ClassifyBody)
     index = call.index(tokens=body.budget_tokens, usd=body.budget_usd)
@@ -190,7 +190,7 @@ ENDPOINTS = (
     RestEndpoint(
         method="POST", path="/indexes/{index}/classify", call=classify, scope="read",
         group="asking", summary="Give a text one of the labels of the index", body=ClassifyBody,
-        reply=Classified, named=INDEX, paid=True,
+        reply=Classification, named=INDEX, paid=True,
     ),
     RestEndpoint(
         method="POST", path="/indexes/{index}/plan", call=plan, scope="read", group="asking",
