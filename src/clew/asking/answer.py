@@ -107,7 +107,7 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
 def _citation_listener(
     on_citation: OnCitation, question: str, context: Context, evidence: Evidence
 ) -> OnMarks:
-    """Return what is told of an LLM's marks while it writes, and tells of citations."""
+    """Return a listener to an LLM's marks that passes on the citations found so far."""
     citing = CitationFinder(question, context)
 
     def hear(claim: str, marks: str | None) -> None:

@@ -71,7 +71,7 @@ def find_citations(question: str, said: str, reply: str, context: Context) -> Fo
 
 
 class CitationFinder:
-    """Finds what an answer may cite while it is told, claim by claim."""
+    """Find the citations of an answer while it is written, claim by claim."""
 
     def __init__(self, question: str, context: Context) -> None:
         self.numbers: list[int] = []  # those that wait for what they are for
@@ -88,7 +88,7 @@ class CitationFinder:
 
     @property
     def is_empty(self) -> bool:
-        """Say whether no citation was told."""
+        """Return whether no citation was found."""
         return not (self.numbers or self._plain)
 
     def feed(self, claim: str, marks: str) -> list[CitedRange]:
@@ -157,7 +157,7 @@ def _parse_numbers(text: str) -> list[int]:
 
 
 def _describe_unheld(named: Sequence[Passage], kept: Sequence[Passage]) -> Iterator[str]:
-    """Yield which passages were named for what they do not say, and which say it."""
+    """Yield notes on passages that do not hold the claim, and on those that do."""
     wrong = [f"[{p.number}]" for p in named if p not in kept]
     right = [f"[{p.number}]" for p in kept if p not in named]
     if wrong:
@@ -237,7 +237,7 @@ class _Claim:
         return len(self._held_words(text)) >= self._least * len(self._new)
 
     def _held_words(self, text: str) -> set[str]:
-        """Return the new words that a text has; a name and a number just as they are."""
+        """Return the claim's new words that stand in a text, names and numbers verbatim."""
         have = set(terms(text))
         return {
             word

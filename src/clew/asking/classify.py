@@ -64,7 +64,7 @@ class Labels:
     of_document: NDArray[np.int64]  # (n_documents,), -1 for one without a label
 
     def find(self, said: str) -> int | None:
-        """Return the label that was said, None for what is none of them.
+        """Return the label of this name, or None.
 
         A reply may have it alone on its last line, or behind a colon there.
         """

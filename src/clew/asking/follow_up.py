@@ -99,7 +99,7 @@ class _EarlierTurn:
 def resolve_question(
     question: str, history: Sequence[Exchange], snapshot: Snapshot, models: Models
 ) -> tuple[str, tuple[str, ...]]:
-    """Return a question as one that stands by itself, and notes on how it was read.
+    """Return the question without references to earlier turns, and notes on how it was read.
 
     It is returned as it is, without a note, where it stands by itself. Of the history the last
     turns count, in eight turns and 1,000 tokens at most.

@@ -329,7 +329,7 @@ def _match_titles(
 
 @dataclass(frozen=True, slots=True)
 class _ReadSentences:
-    """What models say of n sentences and a question of m tokens."""
+    """The models' readings of n sentences and a question of m tokens."""
 
     own: NDArray[np.float64]  # (n, m) 0 to 1, how well each sentence meets each token
     matches: NDArray[np.float64]  # (n, m), with those before it that are quoted with it

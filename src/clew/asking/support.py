@@ -66,7 +66,7 @@ RELEVANCE = {
 
 
 def judge_evidence(evidence: Evidence, snapshot: Snapshot, models: Models) -> Evidence:
-    """Return the evidence with its support, and its hits with their relevance, 0 to 1.
+    """Return the evidence with its support and its hits' relevance, both from 0 to 1.
 
     Both depend on the question, the index and the hits alone, whatever method found them. Chunks of
     an imported graph are judged by nothing: their hits, and evidence of nothing else, have None.
@@ -132,7 +132,7 @@ class Signs:
         return np.array([signs])
 
     def chunk_signs(self) -> NDArray[np.float64]:
-        """Return the (n, m) signs of each chunk by itself.
+        """Return the (n, m) signs of each single chunk.
 
         How well it meets the tokens or words of the query, and how well its names in the mean;
         with token vectors, its cosine.

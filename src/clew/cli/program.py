@@ -17,7 +17,7 @@ REFUSED = 5  # where nothing that was found answers the question
 
 
 class Failure(click.ClickException):
-    """An error that is told in one line: `clew: <message>`."""
+    """An error that is printed in one line: `clew: <message>`."""
 
     def show(self, file: IO[Any] | None = None) -> None:
         click.echo(f"clew: {one_line(self.message)}", file=file, err=file is None)

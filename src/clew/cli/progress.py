@@ -30,7 +30,7 @@ _MOST = 24  # characters of a file's name
 
 @contextmanager
 def show_documents() -> Iterator[tuple[Documents | None, Chunks | None]]:
-    """Give a function that is told how many more documents are done with, and one for chunks.
+    """Give a function that counts finished documents, and one for chunks.
 
     The second is told of how many chunks something was extracted, and of how many it is to be.
     """
@@ -49,7 +49,7 @@ def show_documents() -> Iterator[tuple[Documents | None, Chunks | None]]:
 
 @contextmanager
 def show_questions() -> Iterator[Callable[[int, int], None] | None]:
-    """Give a function that is told how many questions are asked, and of how many."""
+    """Give a function that takes the number of questions asked, and of all."""
     if not sys.stderr.isatty() or is_quiet():
         yield None
         return

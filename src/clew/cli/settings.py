@@ -1,4 +1,4 @@
-"""The options of `clew eval`, and what becomes of those that say what is measured."""
+"""The options of `clew eval`, and the protocol that they describe."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def report_interruption(index: Index | Shards) -> Iterator[None]:
 
 
 def describe_kept(n_documents: int) -> str:
-    """Return what is told of an index that was stopped."""
+    """Return the message for an index run that was stopped."""
     if not n_documents:
         return "stopped before a document was whole; the same command begins anew"
     have = "is" if n_documents == 1 else "are"

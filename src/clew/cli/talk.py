@@ -49,7 +49,7 @@ def build_options() -> list[click.Option]:
 
 
 def shorten_warnings() -> None:
-    """Have warnings that no handler takes told as errors are: in a line, on stderr."""
+    """Print warnings that no handler takes in a line on stderr, as errors are."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(_OneLine("clew: %(message)s"))
 
@@ -102,7 +102,7 @@ def _log_to_file(context: click.Context, _option: click.Parameter, value: Path |
 
 
 def _add_handler(context: click.Context, handler: logging.Handler) -> None:
-    """Let a handler hear what is logged until the command has ended."""
+    """Add a handler to the log until the command ends."""
     _LOGGER.setLevel(logging.DEBUG)
     _LOGGER.addHandler(handler)
 

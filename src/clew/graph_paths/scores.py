@@ -135,7 +135,7 @@ def _date_costs(relations: Relations, wanted: str) -> NDArray[np.float64]:
 def _match_types(
     relations: Relations, asked: QuestionPhrases, embedder: Embedder
 ) -> NDArray[np.float64]:
-    """Return (2 r,) how like what is asked for the names are where each step ends."""
+    """Return the (2 r,) similarity of the names at each step's end to the kind asked for."""
     if not asked.wanted:
         return np.zeros(len(relations.ends))
     wanted = relations.embed([asked.wanted], embedder)[0]

@@ -208,7 +208,7 @@ def _build_batches(
     progress: Progress,
     stop: Stop,
 ) -> Iterator[tuple[Hashed, Batch]]:
-    """Yield batches with their rows, which are made here when they are asked for."""
+    """Yield batches with their rows, which are built when they are needed."""
     for batch in groups:
         if stop.is_asked:  # while it was read: nothing of it is paid for yet
             return
@@ -300,7 +300,7 @@ def _find_changed(
     restated: dict[str, tuple[Document, str]],
     wordless: list[str],
 ) -> Iterator[tuple[Document, str]]:
-    """Yield what is not in the index as it is, with its content hash; report the rest.
+    """Yield new and changed documents with their content hashes; report the rest.
 
     Documents whose rows are there and whose metadata changed go into `restated`, and those that
     have no words any more into `wordless`.

@@ -131,7 +131,7 @@ class Wanted:
         return any(self.llm_share(kind) not in ((), before.llm_share(kind)) for kind in KINDS)
 
     def list_kinds(self) -> list[str]:
-        """Return what is wanted of an LLM."""
+        """Return the kinds of extraction that an LLM is to do."""
         return [kind for kind in KINDS if self.llm_share(kind)]
 
     def to_plain(self) -> dict[str, Scalar]:
@@ -145,7 +145,7 @@ class Wanted:
 
 
 def merge_wanted(kept: Mapping[str, Scalar], given: EntityOptions) -> Wanted:
-    """Return what was wanted last with what is `given`, None standing for nothing given.
+    """Return the last wish, updated by the fields that are `given` and not None.
 
     Raises InputError for what cannot be wanted together.
     """
@@ -369,11 +369,11 @@ class ReplyMemory:
     terms: TermSettings | None = None  # what these are
 
     def mark_known(self, kind: str, texts: Sequence[str]) -> NDArray[np.bool_]:
-        """Say of which texts something is kept."""
+        """Return which texts have a kept reply."""
         return np.asarray([part is not None for part in self.get_parts(kind, texts)], dtype=bool)
 
     def get_parts(self, kind: str, texts: Sequence[str]) -> list[Any]:
-        """Return what is kept of each text, None where that is to be asked for."""
+        """Return the kept part for each text, or None."""
         unrelated = [self._find_unrelated(kind, text) for text in texts]
         if self.ledger is None or not texts:
             return unrelated

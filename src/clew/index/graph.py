@@ -171,7 +171,7 @@ def _find_changed(
     done: Counter[str],
     tell: OnProgress,
 ) -> Iterator[Subject]:
-    """Yield the subjects that the index does not have as they are, and count all."""
+    """Yield new and changed subjects, and count all."""
     for subject in graph.subjects(file.id, file.source):
         old = known.get(subject.document.id)
         if old == _hash_subject(subject):

@@ -128,7 +128,7 @@ def _is_missing(path: str, *, or_empty: bool = False) -> bool:
 
 
 class DocumentOwners:
-    """Which file each document of an index came from, read when it is first asked for."""
+    """The file of each document of an index, read on first use."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

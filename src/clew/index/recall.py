@@ -113,7 +113,7 @@ def _requeue_decided(
 def _decided_codes(
     corpus: ExtractionCorpus, rows: NDArray[np.intp], decided: Mapping[str, Sequence[int]]
 ) -> NDArray[np.int64]:
-    """Return what was decided of some chunks, 0 for those of documents of which nothing is noted.
+    """Return the decisions on some chunks, 0 where none is recorded.
 
     Of a document that had another number of chunks, as far as could be read, nothing is known.
     """

@@ -100,7 +100,7 @@ class Clue:
         return choose_hits(snapshot, asked, found, self.chunks) if self.as_set else found
 
     def seeks(self, query: str, snapshot: Snapshot, models: Models) -> UnitsSought:
-        """Return which units of which entities the search compares with what."""
+        """Return the entities whose units the search compares, and the directions."""
         asked = steps.read_query(models, query)
         relevance = steps.Relevance(snapshot, models, asked)
         near = steps.units_near(snapshot, asked)

@@ -71,7 +71,7 @@ def count_entities(snapshot: Snapshot) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """How often a shard has what it has."""
+    """The counts of a shard's chunks, entities and terms."""
 
     generation: int
     n_chunks: int

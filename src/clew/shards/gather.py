@@ -223,7 +223,7 @@ class _Gathering:
         return [entity for i in best for entity in entities[i]]
 
     def fetch_entities(self, places: Places) -> ChunkPool:
-        """Return chunks with their entities, of each shard's own those that it has."""
+        """Return chunks with their entities, as their shards have them."""
         requests = {
             i: Tell(asked=self._shared_question(i), chunks=rows)
             for i, rows in self._group_by_shard(places)

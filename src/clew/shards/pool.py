@@ -45,7 +45,7 @@ class ChunkPool:
     def from_replies(
         cls, found: Sequence[tuple[int, ToldChunks]], whole: CorpusTotals
     ) -> ChunkPool:
-        """Return the chunks that shards, by their numbers, told of, in that order."""
+        """Return the chunks of the shards' replies, in the order of the shards."""
         hashes = np.concatenate([each.counted.hashes for _, each in found])
         numbers = np.concatenate([whole.entities.find(e.counted) for _, e in found], axis=1)
         entities, first, place = np.unique(hashes, return_index=True, return_inverse=True)

@@ -1,4 +1,4 @@
-"""What one shard replies: an index that is asked for a part of itself."""
+"""The replies of one shard to the requests of a coordinator."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 class GenerationChanged(StoreError):
-    """A shard is in another generation than the one that it is asked for."""
+    """A shard is no longer in the generation that a request names."""
 
 
 def reply_to_request(index: Index, request: Request) -> Reply:
@@ -86,7 +86,7 @@ def reply_to_request(index: Index, request: Request) -> Reply:
 
 
 def _empty_reply(generation: int, fields: Sequence[str]) -> Counts:
-    """Return the numbers of a shard without a chunk, which is asked for no more than these."""
+    """Return the counts of a shard without chunks."""
     none = Counted(hashes=np.zeros(0, dtype=np.uint64), numbers=np.zeros((3, 0), dtype=np.int64))
     return Counts(
         generation=generation,

@@ -58,7 +58,7 @@ class AdjacentTriples:
         return {end for triple in triples for end in self.view.graph.ends_of(triple)}
 
     def explain_end(self) -> str:
-        """Say why nothing more may be looked at, if so."""
+        """Return why the search is over, or an empty text."""
         return f"{self._seconds:g} seconds are over" if time.monotonic() > self._until else ""
 
     def find_options(self, frontier: Iterable[int], held: Sequence[int]) -> list[int]:
