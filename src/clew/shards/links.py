@@ -37,7 +37,7 @@ class Shard(Protocol):
         ...
 
     def receive(self) -> Reply:
-        """Return the reply to what was sent first. Raises ClewError, as `replied`."""
+        """Return the reply to what was sent first. Raises ClewError, as `reply_to_request`."""
         ...
 
     def forget(self) -> None:

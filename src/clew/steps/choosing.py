@@ -1,6 +1,6 @@
 """Choose chunks as a set: each for what it adds to those that were chosen before it.
 
-`walk` does so with what it finds; the papers' methods can, by `as_set`. What it is worth to each:
+`walk` does so with what it finds; the papers' methods can, by `choose_hits`. What it is worth to each:
 docs/results/.
 """
 

@@ -176,7 +176,7 @@ def _compute_parts(snapshot: Snapshot) -> Arrays:
 
 
 def _update_parts(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
-    """Return what `_parts` does; only names that are new are read."""
+    """Return what `_compute_parts` does; only names that are new are read."""
     linkable = np.asarray(snapshot.layer("entity").columns["linkable"])
     before, then = earlier.rows["entity"], _open_names(earlier.arrays)
     known = linkable & (before >= 0)
