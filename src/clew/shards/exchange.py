@@ -53,7 +53,7 @@ class Counted:
     """Keys with numbers about each."""
 
     hashes: Hashes  # (n,)
-    numbers: NDArray[np.int64]  # (3, n); see `entity_numbers` and `TERM_NUMBERS`
+    numbers: NDArray[np.int64]  # (3, n); see `count_entities` and `TERM_NUMBERS`
 
 
 TERM_NUMBERS = ("chunks", "written", "lower")  # in how many; how often; how often in lower case

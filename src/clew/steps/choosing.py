@@ -1,7 +1,7 @@
 """Choose chunks as a set: each for what it adds to those that were chosen before it.
 
-`walk` does so with what it finds; the papers' methods can, by `choose_hits`. What it is worth to each:
-docs/results/.
+`walk` does so with what it finds; the papers' methods can, by `choose_hits`. What it is worth to
+each: docs/results/.
 """
 
 from __future__ import annotations
