@@ -16,7 +16,7 @@ _NARROWEST = 20  # columns
 
 
 class AnswerWriter:
-    """Prints an answer's text as it comes, in the lines that `clew.cli.plain.wrap_text` makes of it.
+    """Prints an answer's text as it comes, in the lines of `clew.cli.plain.wrap_text`.
 
     One piece is always kept back: of an answer that is quoted, or that no LLM wrote, there is but
     one, and that is shown otherwise. As a block it ends the line where an error ends the answer.
