@@ -53,7 +53,7 @@ def measured(n_triples: int, n_questions: int, keep: Path) -> dict[str, Any]:
     for stage, name in STAGES.items():
         setattr(agrag, name, _timed(getattr(agrag, name), spent[stage]))
     graphs: list[agrag.Graph] = []
-    agrag.graph_of = _noting(agrag.graph_of, graphs)
+    agrag.build_graph = _noting(agrag.build_graph, graphs)
     with opened(n_triples, keep) as index:
         index.import_graph(file)
         started = time.perf_counter()

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import clew
-from clew.cli.options import method_parameters
+from clew.cli.options import parse_parameters
 from clew.evaluate import Report, Scoring, Setting, evaluate, load
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument("--split")
     parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE")
     options = parser.parse_args()
-    auto = Setting("auto", method_parameters("auto", options.param))
+    auto = Setting("auto", parse_parameters("auto", options.param))
     worst = dict.fromkeys(MEASURES, 1.0)
     for folder in options.datasets:
         report = measured(folder, options.indexes, options.split, auto)

@@ -94,7 +94,7 @@ def _ranked(
     """
     snapshot = index.snapshot()
     given = index.models
-    known = classify.labels(snapshot, "label")
+    known = classify.read_labels(snapshot, "label")
     of_chunk = known.of_document[snapshot.layer("chunk").columns["document"]]
     names = given.embedder.embed(known.names, kind="document")
     hybrid = methods.load("hybrid")()
@@ -130,14 +130,16 @@ def _ranked(
             ranked.setdefault(rule, []).append([known.names[row] for row in rows])
         started = time.perf_counter()
         evidence = hybrid.retrieve(text, snapshot, index.models)
-        found = classify.classify(text, evidence, snapshot, index.models)
+        found = classify.classify_text(text, evidence, snapshot, index.models)
         seconds, weight = seconds + time.perf_counter() - started, found.name_weight
         rules = {
             "first label of the hits (--name-weight 0)": 0.0,
             "nearest name, tokens (--name-weight 1)": 1.0,
         }
         for rule, fixed in rules.items():
-            fixed_found = classify.classify(text, evidence, snapshot, models, name_weight=fixed)
+            fixed_found = classify.classify_text(
+                text, evidence, snapshot, models, name_weight=fixed
+            )
             ranked.setdefault(rule, []).append([label for label, _ in fixed_found.candidates])
         last = [label for label, _ in found.candidates]
         ranked.setdefault("hits and names, reciprocal ranks (default)", []).append(last)

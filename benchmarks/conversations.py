@@ -66,7 +66,7 @@ def main() -> None:
 def read(index: clew.Index, models: clew.Models, talk: Mapping[str, Any]) -> str:
     """Return the last question of a conversation as it is read with these models."""
     history = [clew.Exchange(each["question"], each["answer"]) for each in talk["history"]]
-    return follow_up.read(talk["question"], history, index.snapshot(), models)[0]
+    return follow_up.resolve_question(talk["question"], history, index.snapshot(), models)[0]
 
 
 def scores(index: clew.Index, query: str, needed: Sequence[str]) -> tuple[float, float]:

@@ -29,7 +29,7 @@ from benchmarks import tables
 from benchmarks.ablations import ABLATIONS, SENSITIVITY
 from benchmarks.figures import draw_ablations, draw_sensitivity
 from benchmarks.marks import Compared, Table, fill
-from clew.cli.progress import questions_asked
+from clew.cli.progress import show_questions
 from clew.evaluate import Dataset, Report, Scoring, Setting, load
 from clew.evaluate.measure import Protocol, measure
 from clew.evaluate.peers import load_peers
@@ -126,7 +126,7 @@ def measured(folder: Path, wish: Wish) -> dict[str, Report]:
             for part, asked, protocol in asks(folder, dataset, triples, wish):
                 name = f"{dataset.name}, {triples}, {part}"
                 click.echo(f"{name}: {len(asked.questions)} questions", err=True)
-                with questions_asked() as progress:
+                with show_questions() as progress:
                     reports[name] = measure(
                         index,
                         asked,

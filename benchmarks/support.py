@@ -138,8 +138,8 @@ def made(name: str, kind: str, question: str, found: Read, needed: Sequence[str]
         dataset=name,
         kind=kind,
         question=question,
-        of_set={each: signs[each].of_set() for each in KINDS},
-        of_each={each: signs[each].of_each() for each in KINDS},
+        of_set={each: signs[each].set_signs() for each in KINDS},
+        of_each={each: signs[each].chunk_signs() for each in KINDS},
         needed=np.isin(documents, list(needed)).astype(float),
     )
 
@@ -167,7 +167,7 @@ def sample(seen: Sequence[Seen], kind: str, *, hits: bool) -> Sample:
     drawn = np.random.default_rng(0).permutation(len(names)) % FOLDS
     fold = dict(zip(names, drawn.tolist(), strict=True))
     used = [each for each in seen if each.kind in SHARES]
-    signs = [(each.of_each if hits else each.of_set)[kind] for each in used]
+    signs = [(each.chunk_signs if hits else each.set_signs)[kind] for each in used]
     truth = [each.needed if hits else np.array([each.kind == "answerable"]) for each in used]
     sizes = [len(each) for each in truth]
     return Sample(
@@ -178,7 +178,7 @@ def sample(seen: Sequence[Seen], kind: str, *, hits: bool) -> Sample:
     )
 
 
-def fitted(given: Sample, signs: tuple[str, ...]) -> support.Fitted:
+def fitted(given: Sample, signs: tuple[str, ...]) -> support.LogisticModel:
     """Return the logistic model of most penalised likelihood, its signs standardised for that."""
     mean, scale = given.signs.mean(axis=0), given.signs.std(axis=0) + 1e-9
     standard = (given.signs - mean) / scale
@@ -192,7 +192,7 @@ def fitted(given: Sample, signs: tuple[str, ...]) -> support.Fitted:
 
     b = minimize(loss, np.zeros(len(mean) + 1), jac=True, method="L-BFGS-B").x
     weights = b[1:] / scale
-    return support.Fitted(
+    return support.LogisticModel(
         signs=signs,
         weights=tuple(round(float(each), 3) for each in weights),
         constant=round(float(b[0] - weights @ mean), 3),
@@ -205,7 +205,7 @@ def crossed(given: Sample, signs: tuple[str, ...]) -> NDArray[np.float64]:
     for fold in range(FOLDS):
         mine = given.folds == fold
         model = fitted(given.part(~mine), signs)
-        found[mine] = model.probabilities(given.signs[mine])
+        found[mine] = model.compute_probabilities(given.signs[mine])
     return found
 
 
@@ -256,13 +256,13 @@ def measured(
     if fit:
         model = fitted(given, model.signs)
         print(f"{'relevance' if hits else 'support'}, {kind}: {model}")
-    found = crossed(given, model.signs) if fit else model.probabilities(given.signs)
+    found = crossed(given, model.signs) if fit else model.compute_probabilities(given.signs)
     yes, no = found[given.truth > 0], found[given.truth == 0]
     error = calibration(found, given.truth, given.weights)
     lowest = np.quantile(yes, 0.03)
     print(f"train: AUROC {auroc(yes, no):.3f}, ECE {error:.3f}, 3 % of the true below {lowest:.3f}")
     if not hits:
-        scores = np.array([model.probabilities(each.of_set[kind])[0] for each in seen])
+        scores = np.array([model.compute_probabilities(each.set_signs[kind])[0] for each in seen])
         fitted_on = [i for i, each in enumerate(train) if each.kind in SHARES]
         scores[fitted_on] = found  # `seen` begins with `train`
         report(seen, kind, scores, support.THRESHOLD)

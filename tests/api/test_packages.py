@@ -85,7 +85,7 @@ def package(tmp_path, monkeypatch):
 def test_a_method_of_another_package(package, tmp_path):
     """It is listed, takes parameters, and is asked by its name; ours keep their names."""
     assert "in_order" in methods.names()
-    assert methods.grouped()["package"] == ["broken", "in_order"]
+    assert methods.group_names()["package"] == ["broken", "in_order"]
     assert methods.load("walk").__module__ == "clew.methods.walk"
     with clew.open(tmp_path / "my.clew", models=models()) as index:
         index.add(small_documents())

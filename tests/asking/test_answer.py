@@ -92,10 +92,10 @@ def test_the_thread_of_the_first_quote_is_printed():
     paths = (replace(oslo, score=9.0), fram)
     first = answer(QUESTION, evidence(FRAM, OSLO, paths=paths), models())
     assert first.citations[0].document_id == "fram"
-    assert FRAM.text in plain(render.answer(first))
-    assert " oslo" not in plain(render.answer(first)).partition("The thread")[2]
+    assert FRAM.text in plain(render.render_answer(first))
+    assert " oslo" not in plain(render.render_answer(first)).partition("The thread")[2]
     without = answer(QUESTION, evidence(FRAM, paths=paths[:1]), models())
-    assert " oslo" in plain(render.answer(without)).partition("The thread")[2]
+    assert " oslo" in plain(render.render_answer(without)).partition("The thread")[2]
 
 
 def test_tables_are_not_quoted():

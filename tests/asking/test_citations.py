@@ -44,7 +44,9 @@ def test_what_no_passage_holds_is_told():
     found = asked("ANSWER: Jane Doe, in 1892 [2]")
     assert numbers(found) == []
     assert found.unsupported == ("Jane Doe, in 1892",)
-    assert "Not in what was found\n  Jane Doe, in 1892" in click.unstyle(render.answer(found))
+    assert "Not in what was found\n  Jane Doe, in 1892" in click.unstyle(
+        render.render_answer(found)
+    )
     assert found.to_dict()["unsupported"] == ["Jane Doe, in 1892"]
 
 

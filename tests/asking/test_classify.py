@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew import methods
-from clew.asking.classify import CANDIDATES, EXAMPLE_TOKENS, classify, labels
+from clew.asking.classify import CANDIDATES, EXAMPLE_TOKENS, classify_text, read_labels
 from clew.errors import BudgetSpent, InputError
 from clew.models import Reply
 from clew.testing import HashEmbedder, ScriptedLLM, built, models
@@ -51,22 +51,22 @@ NOTHING = Evidence(query=ABOUT_DOGS, method="none")
 
 def test_labels_that_differ_by_their_spelling_are_one(snapshot):
     """The first document decides how a label is written; numbers are labels, None is none."""
-    known = labels(snapshot, "label")
+    known = read_labels(snapshot, "label")
     assert known.names == ("sea ice", "ship crews", "sled dogs", "7")
     assert known.of_document.tolist() == [0, 0, 1, 2, 3, -1]
-    assert labels(snapshot, "label") is known
+    assert read_labels(snapshot, "label") is known
 
 
 def test_an_index_without_labels_says_what_to_do(snapshot):
     """The column that was looked in is named."""
     with pytest.raises(InputError, match="has a label in 'topic'"):
-        labels(snapshot, "topic")
+        read_labels(snapshot, "topic")
 
 
 def test_hits_alone_give_their_labels_in_order(snapshot):
     """With no weight on names a label has the reciprocal rank of its first hit, as in the paper."""
     evidence = found(snapshot, ABOUT_DOGS, "crew", "fog", "anchor", "berg", "dogs")
-    given = classify(ABOUT_DOGS, evidence, snapshot, models(), name_weight=0)
+    given = classify_text(ABOUT_DOGS, evidence, snapshot, models(), name_weight=0)
     assert given.candidates == (("ship crews", 1), ("sea ice", 1 / 2), ("sled dogs", 1 / 3))
     assert (given.label, given.out_of_set, given.name_weight) == ("ship crews", False, 0)
     assert (given.said, given.notes) == ("", ())
@@ -77,7 +77,7 @@ def test_a_text_that_is_gone_has_no_label():
     texts = {"a": TEXTS["crew"], "b": TEXTS["dogs"]}
     with built(documents(TEXTS)) as before, built(documents(texts)) as snapshot:
         evidence = found(before, ABOUT_DOGS, "anchor")
-        given = classify(ABOUT_DOGS, evidence, snapshot, models(), name_weight=0)
+        given = classify_text(ABOUT_DOGS, evidence, snapshot, models(), name_weight=0)
         assert given.candidates == ()
         _, llm = ask(snapshot, "ship crews", evidence=evidence)
     assert TEXTS["anchor"][1] not in llm.prompts[0].user
@@ -86,7 +86,7 @@ def test_a_text_that_is_gone_has_no_label():
 def test_names_alone_give_the_label_that_the_text_names(snapshot):
     """What a method found does not matter then."""
     evidence = found(snapshot, ABOUT_DOGS, "crew")
-    given = classify(ABOUT_DOGS, evidence, snapshot, models(), name_weight=1)
+    given = classify_text(ABOUT_DOGS, evidence, snapshot, models(), name_weight=1)
     assert given.candidates[0] == ("sled dogs", 1)
     assert len(given.candidates) == 4
 
@@ -94,11 +94,11 @@ def test_names_alone_give_the_label_that_the_text_names(snapshot):
 def test_both_are_added_by_their_weight(snapshot):
     """The sum of the two reciprocal ranks; what was found first wins a tie."""
     evidence = found(snapshot, ABOUT_DOGS, "crew", "dogs")
-    given = classify(ABOUT_DOGS, evidence, snapshot, models(), name_weight=0.25)
+    given = classify_text(ABOUT_DOGS, evidence, snapshot, models(), name_weight=0.25)
     scores = dict(given.candidates)
     assert scores["sled dogs"] == pytest.approx(0.25 + 0.75 / 2)
     assert given.label == "ship crews"
-    named = classify(ABOUT_DOGS, evidence, snapshot, models(), name_weight=0.8)
+    named = classify_text(ABOUT_DOGS, evidence, snapshot, models(), name_weight=0.8)
     assert named.label == "sled dogs"
 
 
@@ -110,9 +110,9 @@ def test_the_weight_of_names_is_how_often_they_are_right():
         "c": ("ship crews", "The sled dogs sleep."),
     }
     with built(documents(texts)) as snapshot:
-        given = classify(ABOUT_DOGS, NOTHING, snapshot, models())
+        given = classify_text(ABOUT_DOGS, NOTHING, snapshot, models())
         assert given.name_weight == pytest.approx((2 / 3 - 1 / 3) / (1 - 1 / 3))
-        assert classify(ABOUT_DOGS, NOTHING, snapshot, models()) == given
+        assert classify_text(ABOUT_DOGS, NOTHING, snapshot, models()) == given
 
 
 def test_names_that_say_nothing_have_no_weight():
@@ -122,7 +122,7 @@ def test_names_that_say_nothing_have_no_weight():
     }
     with built(documents(opaque)) as snapshot:
         evidence = found(snapshot, ABOUT_DOGS)
-        given = classify(ABOUT_DOGS, evidence, snapshot, models())
+        given = classify_text(ABOUT_DOGS, evidence, snapshot, models())
         order = [opaque[hit.document_id][0] for hit in evidence.hits][:CANDIDATES]
     assert given.name_weight < 0.1
     assert [label for label, _ in given.candidates] == order
@@ -131,14 +131,14 @@ def test_names_that_say_nothing_have_no_weight():
 def test_one_label_is_the_label():
     """There is nothing to measure, and nothing else to say."""
     with built(documents({"a": ("only", "The only text.")})) as snapshot:
-        given = classify("Anything", NOTHING, snapshot, models())
+        given = classify_text("Anything", NOTHING, snapshot, models())
     assert (given.label, given.name_weight, given.candidates) == ("only", 0, ())
 
 
 def test_without_candidates_the_nearest_labelled_text_decides(snapshot):
     """A text without a label is never nearest."""
     text = "The fog hides the headland. Sled dogs pull loads over snow and eat dried fish."
-    given = classify(text, NOTHING, snapshot, models(), name_weight=0)
+    given = classify_text(text, NOTHING, snapshot, models(), name_weight=0)
     assert (given.label, given.candidates) == ("sled dogs", ())
 
 
@@ -146,7 +146,7 @@ def test_an_embedder_without_tokens_reads_names_whole():
     """The names are compared by one vector each."""
     given = models(HashEmbedder())
     with built(documents(), given) as snapshot:
-        classified = classify("sled dogs", NOTHING, snapshot, given, name_weight=1)
+        classified = classify_text("sled dogs", NOTHING, snapshot, given, name_weight=1)
     assert classified.label == "sled dogs"
 
 
@@ -158,7 +158,7 @@ def test_a_long_text_keeps_its_label_in_every_chunk():
         assert np.bincount(chunks)[-1] > 1
         text = "Sled dogs number 199 pull well."
         evidence = found(snapshot, text)
-        given = classify(text, evidence, snapshot, models(), name_weight=0)
+        given = classify_text(text, evidence, snapshot, models(), name_weight=0)
     assert evidence.hits[0].document_id == "zlong"
     assert given.label == "long dogs"
 
@@ -170,7 +170,7 @@ def ask(snapshot, *replies, evidence=None, **options):
     llm = ScriptedLLM(*replies)
     given = evidence or found(snapshot, ABOUT_DOGS, "crew", "dogs")
     options = {"name_weight": 0, **options}
-    return classify(ABOUT_DOGS, given, snapshot, models(llm=llm), **options), llm
+    return classify_text(ABOUT_DOGS, given, snapshot, models(llm=llm), **options), llm
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_a_spent_budget_leaves_the_best_candidate(snapshot):
             raise BudgetSpent("there are 3 tokens left")
 
     evidence = found(snapshot, ABOUT_DOGS, "crew")
-    given = classify(ABOUT_DOGS, evidence, snapshot, models(llm=Poor()), name_weight=0)
+    given = classify_text(ABOUT_DOGS, evidence, snapshot, models(llm=Poor()), name_weight=0)
     assert given.label == "ship crews"
     assert "there are 3 tokens left" in given.notes[0]
 
@@ -261,7 +261,7 @@ def test_without_tables_labels_take_what_the_text_leaves(snapshot):
     """Half of it would not hold the four labels here; with tables it is all that they get."""
     room = 20
     budget = tokens.count(ABOUT_DOGS) + room
-    lines = sum(tokens.count(f"- {name}\n") for name in labels(snapshot, "label").names)
+    lines = sum(tokens.count(f"- {name}\n") for name in read_labels(snapshot, "label").names)
     assert room // 2 < lines <= room
     alone, _ = ask(snapshot, "7", evidence=NOTHING, budget_tokens=budget)
     assert alone.notes == ()
@@ -277,7 +277,9 @@ def test_what_the_llm_is_shown_fits_the_budget(snapshot, budget):
     table = Table(name="Facts", columns=("fact",), rows=(("dogs eat fish",),) * 50)
     evidence = replace(found(snapshot, text), tables=(table,))
     llm = ScriptedLLM("sled dogs")
-    given = classify(text, evidence, snapshot, models(llm=llm), name_weight=0, budget_tokens=budget)
+    given = classify_text(
+        text, evidence, snapshot, models(llm=llm), name_weight=0, budget_tokens=budget
+    )
     cut = ("the LLM was given the beginning of the text only",)
     assert given.notes[:1] == cut[: budget < 2 * tokens.count(text)]
     if not llm.prompts:
@@ -302,4 +304,4 @@ def test_what_the_llm_is_shown_fits_the_budget(snapshot, budget):
 def test_numbers_that_make_no_sense(snapshot, options, message):
     """They are refused before anything is computed."""
     with pytest.raises(InputError, match=message):
-        classify(ABOUT_DOGS, NOTHING, snapshot, models(), **options)
+        classify_text(ABOUT_DOGS, NOTHING, snapshot, models(), **options)

@@ -32,7 +32,9 @@ def index(tmp_path_factory):
 
 
 def read(index, question, *history, llm=None):
-    return follow_up.read(question, history, index.snapshot(), replace(index.models, llm=llm))
+    return follow_up.resolve_question(
+        question, history, index.snapshot(), replace(index.models, llm=llm)
+    )
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.asking.quotes import quotes
+from clew.asking.quotes import choose_quotes
 from clew.testing import HashTokenEmbedder, built
 from clew.testing import models as real_models
 from clew.text.questions import (
@@ -36,7 +36,7 @@ def passage(number, text, title="", start=0):
 def quoted(question, *texts, most=3, titles=()):
     titled = [*titles, *[""] * len(texts)]
     passages = [passage(n, text, titled[n - 1]) for n, text in enumerate(texts, 1)]
-    found = quotes(question, passages, models(), most=most)
+    found = choose_quotes(question, passages, models(), most=most)
     return [each.passage.text[each.start : each.end] for each in found]
 
 
@@ -273,9 +273,9 @@ def test_what_the_index_stores_is_not_embedded_again():
             end=len(text), text=text,
         )  # fmt: skip
         question = "Who built the Hesper?"
-        stored = quotes(question, [here], real_models(embedder), snapshot)
+        stored = choose_quotes(question, [here], real_models(embedder), snapshot)
         assert asked == [question]
-        again = quotes(question, [here], real_models(embedder))
+        again = choose_quotes(question, [here], real_models(embedder))
     assert asked[1:] == [question, "Ada Lund built the Hesper.", "She was a brig."]
     # Of the stored tokens stop words are left out, so the rest need not be the same.
     assert stored[0].start == again[0].start
@@ -289,8 +289,8 @@ TEXTS = st.lists(st.lists(WORDS, max_size=25).map(" ".join), max_size=4)
 def test_quotes_are_ranges_of_their_passages(texts, question, most):
     """They are as many as asked for at most, each once, in its passage, the same again."""
     passages = [passage(n, text, start=7) for n, text in enumerate(texts, 1)]
-    found = quotes(question, passages, models(), most=most)
-    assert found == quotes(question, passages, models(), most=most)
+    found = choose_quotes(question, passages, models(), most=most)
+    assert found == choose_quotes(question, passages, models(), most=most)
     assert len(found) <= most
     assert len({(q.passage.number, q.start, q.end) for q in found}) == len(found)
     for each in found:

@@ -80,8 +80,8 @@ def test_a_chunk_is_as_relevant_by_every_method(index, method):
 def test_more_passages_cover_no_less(index):
     """A second chunk takes nothing from how the first covers the question."""
     one, two = signs(index, KNOWN, "mill"), signs(index, KNOWN, "mill", "fram")
-    assert (two.of_set()[0, :2] >= one.of_set()[0, :2] - 1e-6).all()
-    assert two.of_set()[0, 0] > one.of_set()[0, 0]
+    assert (two.set_signs()[0, :2] >= one.set_signs()[0, :2] - 1e-6).all()
+    assert two.set_signs()[0, 0] > one.set_signs()[0, 0]
 
 
 def test_names_that_the_index_lacks_count_against(index):
@@ -89,7 +89,7 @@ def test_names_that_the_index_lacks_count_against(index):
     unknown = support.SUPPORT["words"].signs.index("unknown names")
     asked = {"Who was Nansen?": 0, "Was Fram near Zanzibar?": 0.5, "Zanzibar was seen when?": 0}
     for question, share in asked.items():
-        assert signs(index, question, "fram").of_set()[0, unknown] == share
+        assert signs(index, question, "fram").set_signs()[0, unknown] == share
 
 
 def test_a_query_without_words_is_no_error(index):
@@ -168,6 +168,6 @@ def test_each_sign_counts_one_way(values, place, more):
     model = support.SUPPORT["late"]
     lower, higher = np.array(values), np.array(values)
     higher[place] = max(values[place], more)
-    a, b = model.probabilities(np.stack([lower, higher]))
+    a, b = model.compute_probabilities(np.stack([lower, higher]))
     assert 0 <= a <= 1
     assert (b >= a) if model.weights[place] > 0 else (b <= a)

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from clew.api import open_index
 from clew.cli import render
-from clew.cli.options import method_parameters
+from clew.cli.options import parse_parameters
 from clew.models import Reply
 from clew.snapshot import Snapshot
 from clew.testing import ScriptedLLM, models
@@ -238,8 +238,8 @@ def test_a_budget_without_an_llm_is_noted(clew, command, budget):
 def test_truth_has_several_words(said):
     """On the command line, in any case; another word stays as it is, to be refused."""
     given = [f"{name}={word}" for name, word in zip(("fill", "seed_units"), said, strict=True)]
-    assert method_parameters("clue", given) == {"fill": True, "seed_units": False}
-    assert method_parameters("clue", ["fill=maybe"]) == {"fill": "maybe"}
+    assert parse_parameters("clue", given) == {"fill": True, "seed_units": False}
+    assert parse_parameters("clue", ["fill=maybe"]) == {"fill": "maybe"}
 
 
 def test_exact_reaches_the_search(clew, shared_index, monkeypatch):
@@ -299,7 +299,7 @@ def test_narrow_columns_leave_their_room_to_wide_ones(monkeypatch):
         ("Colin Archer", "shipbuilder " * 9, "9", "of Larvik " * 9),
         ("科林", "造船师" * 9, "9", "of Larvik"),
     )
-    shown = render.table(Table(name="All", columns=("entity", "a", "n", "b"), rows=rows))
+    shown = render.render_table(Table(name="All", columns=("entity", "a", "n", "b"), rows=rows))
     [_, *lines] = click.unstyle(shown).splitlines()
     assert max(map(cell_len, lines)) <= 50
     [_, line, chinese] = lines
@@ -366,7 +366,7 @@ def test_as_many_names_as_fit_are_shown(monkeypatch):
         candidates=(candidate(1, triples=tuple(each.id for each in facts)),),
         facts=facts,
     )
-    groups, candidates = map(click.unstyle, render.graph(found))
+    groups, candidates = map(click.unstyle, render.render_graph(found))
     assert groups.splitlines()[1:] == [
         "  1   Archer (1.00): Colin Archer of Larvik and 2 more",
         "  2   home home home home home home home home (0.50): Colin",
@@ -404,7 +404,7 @@ def test_threads_through_keywords_and_triples():
         Step(layer="triple", id="2", text=long, reason="its subject is the same"),
         Step(layer="subchunk", id="3", text=TEXT, reason="has it", document_id="archer", end=32),
     )
-    assert click.unstyle(render.thread(Thread(steps))).splitlines() == [
+    assert click.unstyle(render.render_thread(Thread(steps))).splitlines() == [
         "  ┌ question  Where was Colin Archer born?",
         "  ├ term      archer  (a keyword near the question)",
         "  ├ triple    Archer born in Larvik  (has both)",

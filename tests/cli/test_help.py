@@ -11,7 +11,7 @@ import pytest
 
 from clew.cli import main
 from clew.cli.headings import HEADING_OF, HEADINGS
-from clew.cli.helping import guides
+from clew.cli.helping import list_guides
 
 FILES = "--limit --exclude --no-gitignore --text-column --title-column --id-column --suffix --web"
 BUILD = (
@@ -124,7 +124,7 @@ def test_the_first_help_shows_two_commands(clew):
 def test_the_package_has_every_guide():
     """The guides in the package are those of the documentation, under the same names."""
     assert {path.name: path.read_text(encoding="utf-8") for path in GUIDES} == {
-        file.name: file.read_text(encoding="utf-8") for file in guides().values()
+        file.name: file.read_text(encoding="utf-8") for file in list_guides().values()
     }
 
 

@@ -164,9 +164,9 @@ def test_methods_are_in_groups(clew):
 def test_a_module_that_says_no_group_is_clews_own(monkeypatch):
     """So a new method is one new file and appears in the list."""
     monkeypatch.delattr("clew.methods.bm25.GROUP")
-    assert "bm25" in methods.grouped()["own"]
+    assert "bm25" in methods.group_names()["own"]
     monkeypatch.undo()
-    assert "bm25" in methods.grouped()["baseline"]
+    assert "bm25" in methods.group_names()["baseline"]
 
 
 def test_one_method_says_that_it_is_the_default(clew):

@@ -6,8 +6,8 @@ import click
 import pytest
 from rich.cells import cell_len
 
-from clew.cli.plain import columns
-from clew.cli.preview import preview, rarities
+from clew.cli.plain import terminal_width
+from clew.cli.preview import cut_preview, weigh_terms
 
 INDENT = "    "
 FILLER = "Nothing of note was seen by anybody on the long way over the ice that day. " * 4
@@ -21,13 +21,13 @@ def _width(monkeypatch):
 
 def seen(text, query, others=()):
     """Return the preview of a text, as it is without marks, and the words that are marked."""
-    drawn = preview(text, rarities(query, [text, *others]), indent=INDENT)
+    drawn = cut_preview(text, weigh_terms(query, [text, *others]), indent=INDENT)
     return click.unstyle(drawn), re.findall(r"\x1b\[1m(.*?)\x1b\[0m", drawn)
 
 
 def test_rarer_terms_weigh_more():
     """A term that no text has is left out, and so is a stop word."""
-    weights = rarities("Who built the Fram, xyzzy?", [SHIP, "She was built in Oslo.", "Ice."])
+    weights = weigh_terms("Who built the Fram, xyzzy?", [SHIP, "She was built in Oslo.", "Ice."])
     assert list(weights) == ["built", "fram"]
     assert 0 < weights["built"] < weights["fram"]
 
@@ -110,13 +110,13 @@ def test_lines_keep_their_width(monkeypatch):
     for width in (20, 30, 60, 80, 100):
         monkeypatch.setenv("COLUMNS", str(width))
         shown, marked = seen(text, "Colin Archer built the Fram in Larvik nothing note ice")
-        assert max(map(len, shown.splitlines())) <= max(columns(), 24)
+        assert max(map(len, shown.splitlines())) <= max(terminal_width(), 24)
         assert marked
 
 
 def test_what_a_terminal_would_obey_is_gone():
     """A document's escape sequences are replaced before anything is marked."""
-    drawn = preview("\x1b[31mFram\x1b[0m and \u202eback", {"fram": 1.0}, indent="")
+    drawn = cut_preview("\x1b[31mFram\x1b[0m and \u202eback", {"fram": 1.0}, indent="")
     assert "\x1b[31m" not in drawn
     assert "\u202e" not in drawn
     assert click.unstyle(drawn).count("<U+") == 3

@@ -9,13 +9,13 @@ import pytest
 
 from clew.cli import progress as shown
 from clew.cli.progress import (
-    clock,
-    documents_done,
-    documents_read,
-    questions_asked,
-    rounded,
-    time_left,
-    told,
+    describe_progress,
+    estimate_time_left,
+    format_clock,
+    round_seconds,
+    show_documents,
+    show_progress,
+    show_questions,
 )
 from clew.progress import Progress
 
@@ -28,7 +28,7 @@ class Terminal(io.StringIO):
 def test_no_terminal_no_bar(monkeypatch):
     """Where stderr is a file nobody is told of single steps."""
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    with documents_done() as tell_documents, questions_asked() as tell_questions:
+    with show_documents() as tell_documents, show_questions() as tell_questions:
         assert tell_documents == (None, None)
         assert tell_questions is None
     assert not sys.stderr.getvalue()
@@ -38,12 +38,12 @@ def test_progress_counts_on_a_terminal(monkeypatch):
     """On a terminal the numbers so far are shown, on stderr."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", Terminal())
-    with documents_done() as (tell_documents, _):
+    with show_documents() as (tell_documents, _):
         tell_documents(1_000)
         tell_documents(234)
-    with documents_done() as (_, tell_chunks):
+    with show_documents() as (_, tell_chunks):
         tell_chunks(7, 2_345)
-    with questions_asked() as tell_questions:
+    with show_questions() as tell_questions:
         tell_questions(3, 40)
     printed = sys.stderr.getvalue()
     assert "1,234 documents" in printed
@@ -64,7 +64,7 @@ def test_a_bar_looks_at_the_progress(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setattr(sys, "stderr", Terminal())
-    with documents_read() as progress:
+    with show_progress() as progress:
         progress.stage, progress.total = "indexing", 4_000_000
         progress.open("notes/a.md", 1_000_000)
         progress.read("a", 2_000_000)
@@ -76,7 +76,7 @@ def test_lines_where_there_is_no_terminal(monkeypatch):
     """One now and then, and none behind the end."""
     monkeypatch.setattr(shown, "_LINE_S", 0.02)
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    with documents_read() as progress:
+    with show_progress() as progress:
         vars_of = a_run()
         for name in Progress.__dataclass_fields__:
             setattr(progress, name, getattr(vars_of, name))
@@ -90,17 +90,17 @@ def test_lines_where_there_is_no_terminal(monkeypatch):
 def test_what_is_told():
     """Share, time left, what it cost, the file at hand; of what is known."""
     progress = a_run()
-    assert told(progress, 180) == "25%, 1.0 of 4.0 MB, 3:00 left, notes/a.md"
+    assert describe_progress(progress, 180) == "25%, 1.0 of 4.0 MB, 3:00 left, notes/a.md"
     progress.meter = SimpleNamespace(
         llm_calls=2, prompt_tokens=1_000, completion_tokens=234, cost_usd=0.0123
     )
     progress.source = "a/very/long/way/to/some\nnote.md"
-    *words, name = told(progress).split(", ")
+    *words, name = describe_progress(progress).split(", ")
     assert words == ["25%", "1.0 of 4.0 MB", "1,234 tokens", "$0.0123"]
     assert name == "…ong/way/to/some note.md"
     progress.stage, progress.chunks = "extracting", (3, 12)
-    assert told(progress, 180) == "3 of 12 chunks, 3:00 left, 1,234 tokens, $0.0123"
-    assert told(Progress(documents=3)) == "3 documents"
+    assert describe_progress(progress, 180) == "3 of 12 chunks, 3:00 left, 1,234 tokens, $0.0123"
+    assert describe_progress(Progress(documents=3)) == "3 documents"
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_what_is_told():
 )
 def test_times(seconds, words):
     """As clocks have them."""
-    assert clock(seconds) == words
+    assert format_clock(seconds) == words
 
 
 @pytest.mark.parametrize(
@@ -117,13 +117,13 @@ def test_times(seconds, words):
 )
 def test_an_estimate_is_no_exact_time(seconds, words):
     """The longer it takes, the less exactly it is known."""
-    assert clock(rounded(seconds)) == words
+    assert format_clock(round_seconds(seconds)) == words
 
 
 def test_each_stage_has_its_own_time():
     """What was embedded says nothing of how long an LLM takes."""
     progress = Progress(stage="indexing", total=1_000)
-    left = time_left(progress)
+    left = estimate_time_left(progress)
     for second in range(30):
         progress.open("a.md", 10)
         found = left(float(second))

@@ -13,7 +13,7 @@ import pytest
 
 from clew import testing
 from clew.api import open_index
-from clew.cli.stopping import kept
+from clew.cli.stopping import describe_kept
 from clew.stopping import Stop
 
 # A program that is `clew` with models that take their time, and says where it is.
@@ -165,4 +165,4 @@ def test_another_thread_may_stop(texts, tmp_path, monkeypatch):
 )
 def test_what_is_told(n, message):
     """How much there is, and what to do."""
-    assert kept(n) == message
+    assert describe_kept(n) == message

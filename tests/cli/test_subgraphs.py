@@ -39,7 +39,7 @@ Reasoning subgraph (9 nodes, 9 edges, 2 components)
 
 def shown(found, facts=()):
     """Return the lines that show a subgraph."""
-    [block] = render.graph(EvidenceGraph(subgraph=found, facts=facts))
+    [block] = render.render_graph(EvidenceGraph(subgraph=found, facts=facts))
     return click.unstyle(block).splitlines()
 
 
@@ -156,7 +156,7 @@ def test_the_end_of_a_long_id_is_shown(name, said):
 def test_threads_through_statistical_entities_and_chunks():
     """A statistical entity is an n-gram; a chunk on the way is its place."""
     steps = (Step(layer="query", id="", text=QUESTION), NODES[1], NODES[2], NODES[7], NODES[8])
-    assert click.unstyle(render.thread(Path(steps))).splitlines() == [
+    assert click.unstyle(render.render_thread(Path(steps))).splitlines() == [
         "  ┌ question  Where was the builder of the Fram born?",
         "  ├ entity    Fram  (holds 0.25)",
         "  ├ chunk     polar/archer.md (on the tree)",

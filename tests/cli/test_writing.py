@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from clew.api import open_index
 from clew.cli import main
-from clew.cli.plain import wrapped
-from clew.cli.writing import Writing
+from clew.cli.plain import wrap_text
+from clew.cli.writing import AnswerWriter
 from clew.models import Turn
 from clew.testing import ScriptedChat, models
 from clew.types import Answer, Context, Evidence
@@ -41,10 +41,10 @@ def written(pieces, answer):
     out = io.StringIO()
     with click.Context(click.Command("ask")).scope(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdout", out)
-        writing = Writing()
+        writing = AnswerWriter()
         for piece in pieces:
             writing(piece)
-        is_written = writing.end(answer)
+        is_written = writing.finish(answer)
     return out.getvalue(), is_written
 
 
@@ -62,7 +62,7 @@ def test_what_is_written_is_what_would_be_printed(words, data):
     pieces = [text[a:b] for a, b in pairwise(edges) if a < b]
     out, is_written = written(pieces, answered(text))
     assert is_written == bool(text)
-    assert out == (f"{wrapped(text)}\n\n" if text else "")
+    assert out == (f"{wrap_text(text)}\n\n" if text else "")
 
 
 def test_quotes_are_not_written():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from clew import index, testing
 from clew.generation import compact, open_snapshot
 from clew.index import choose
-from clew.index.extract import extract
+from clew.index.extract import extract_wanted
 from clew.models.extractors.cooccurrence import Cooccurrence
 from clew.store.embedded import EmbeddedStore
 from clew.types import Document
@@ -23,9 +23,11 @@ SUBSETS = st.sets(st.sampled_from(ALL), min_size=1)
 
 
 def build(store, names):
-    index.add(store, [version(name, i % 2) for i, name in enumerate(ALL) if name in names], MODELS)
+    index.add_documents(
+        store, [version(name, i % 2) for i, name in enumerate(ALL) if name in names], MODELS
+    )
     rules = Cooccurrence(MODELS.tagger)
-    extract(store, MODELS, choose.Wanted(triples="cooccurrence"), rules=rules)
+    extract_wanted(store, MODELS, choose.Wanted(triples="cooccurrence"), rules=rules)
     store.set_aliases({"bo dahl": "dahl", "amber lane": "amber"})
 
 
@@ -103,7 +105,7 @@ def test_an_alias_that_is_left_out_is_not_known():
         Document(id="b", text="Robert Quill built the Fram. Robert Quill sailed."),
     ]
     with scratch() as folder, EmbeddedStore.create(folder, recipe(True, 0)) as store:
-        index.add(store, documents, MODELS)
+        index.add_documents(store, documents, MODELS)
         store.set_aliases({"robert quill": "bo dahl"})
         whole = open_snapshot(store)
         [row] = whole.layer("entity").rows(["robert quill"])

@@ -70,7 +70,7 @@ def falsify(store, what, name, value):
 def extract(store, *chunks):
     """Give chunks a triple."""
     with closing(generation.open_snapshot(store)) as snapshot:
-        stored = choose.stored_chunks(snapshot)[list(chunks)].tolist()
+        stored = choose.stored_chunk_numbers(snapshot)[list(chunks)].tolist()
     found = Extraction(triples=(Triple(subject="Mira Toll", relation="met", object="Bo Dahl"),))
     extracted = [ChunkExtraction(chunk, "recorded", found) for chunk in stored]
     store.commit(build_graph_batch(extracted, MODELS, store.unnamed), ())
@@ -179,11 +179,11 @@ def test_finish_renews_what_it_is_told(store, computed):
     """And nothing else: what nobody has asked for is computed for nobody."""
     add(store, DOCUMENTS)
     used, unused = (counting(each, computed) for each in (steps.NEIGHBOURS, steps.KEYWORDS))
-    index.finish(store, cached=[used])
+    index.finish_index(store, cached=[used])
     assert computed == ["chunk-neighbours"]
     assert unused.name not in store.cache.names()
     add(store, [document("new", "Quinces ripen late in Orrin.")])
-    index.finish(store, cached=[used])
+    index.finish_index(store, cached=[used])
     assert store.cache.load("chunk-neighbours", store.generation) is not None
     assert computed == ["chunk-neighbours"] * 2
 
@@ -191,11 +191,11 @@ def test_finish_renews_what_it_is_told(store, computed):
 def test_a_write_computes_nothing_that_is_not_worth_it(store, monkeypatch):
     """Sketches of small layers are never read, and without triples nobody asks for entities."""
     add(store, DOCUMENTS)
-    index.finish(store, no_embedder, cached=[*ALL, STATISTICAL])
+    index.finish_index(store, no_embedder, cached=[*ALL, STATISTICAL])
     assert store.cache.names() == ["assembly", "chunk-neighbours", "keywords"]
     extract(store, 0, 1)
     monkeypatch.setattr(sketches, "EXACT_UP_TO", 1)
-    index.finish(store, lambda: MODELS.embedder, cached=[*ALL, STATISTICAL])
+    index.finish_index(store, lambda: MODELS.embedder, cached=[*ALL, STATISTICAL])
     more = ["sketches-chunk", "sketches-entity", "statistical-entities"]
     assert store.cache.names() == ["assembly", "chunk-neighbours", "keywords", *more]
 
@@ -213,11 +213,11 @@ def test_a_graph_that_chooses_chunks_is_computed_once(store, monkeypatch):
     for each in DOCUMENTS:
         add(store, [each])
     llm = testing.ScriptedLLM(*["no graph at all"] * len(DOCUMENTS))
-    extraction.extract(store, replace(MODELS, llm=llm), Wanted(triples="llm", core=0.5))
+    extraction.extract_wanted(store, replace(MODELS, llm=llm), Wanted(triples="llm", core=0.5))
     with closing(store.view()) as view:
         numbering = view.numbering
     assert numbering > 0
-    index.finish(store, cached=[steps.NEIGHBOURS])
+    index.finish_index(store, cached=[steps.NEIGHBOURS])
     assert llm.prompts
     assert len(graphs) == 1
     with closing(store.view()) as view:
@@ -226,13 +226,13 @@ def test_a_graph_that_chooses_chunks_is_computed_once(store, monkeypatch):
 
 def test_an_empty_index_has_nothing_to_cache(store):
     """Nothing is computed where there are no chunks, nor where the last one went."""
-    index.finish(store, cached=ALL)
+    index.finish_index(store, cached=ALL)
     assert store.cache.names() == ["assembly"]
     add(store, DOCUMENTS[:1])
-    index.finish(store, cached=ALL)
+    index.finish_index(store, cached=ALL)
     assert "keywords" in store.cache.names()
     store.remove([DOCUMENTS[0].id])
-    index.finish(store, cached=ALL)
+    index.finish_index(store, cached=ALL)
     assert store.cache.names() == ["assembly"]
 
 
@@ -242,7 +242,7 @@ def test_compacting_erases_what_is_cached_of_dead_text(store):
     arrays_of(store, steps.KEYWORDS)
     arrays_of(store, steps.NEIGHBOURS)
     store.remove([DOCUMENTS[0].id])
-    index.finish(store, cached=[steps.KEYWORDS], compact=True)
+    index.finish_index(store, cached=[steps.KEYWORDS], compact=True)
     assert store.cache.names() == ["assembly", "keywords"]
     assert arrays_of(store, steps.KEYWORDS) == fresh(store, steps.KEYWORDS)
 
@@ -364,7 +364,7 @@ def test_of_cached_synonyms_those_above_a_cosine_count(store):
     add(store, DOCUMENTS)
     near = Triple(subject="Old Bo Dahl of Bakken", relation="is", object="old bo dahl bakken")
     with closing(generation.open_snapshot(store)) as snapshot:
-        stored = int(choose.stored_chunks(snapshot)[0])
+        stored = int(choose.stored_chunk_numbers(snapshot)[0])
     extracted = [ChunkExtraction(stored, "recorded", Extraction(triples=(near,)))]
     store.commit(build_graph_batch(extracted, MODELS, store.unnamed), ())
     cosines = statistical_of(store)["cosines"]
@@ -411,7 +411,7 @@ def test_only_new_names_are_embedded(store):
     statistical_of(store, Remembering)
     names = set(asked)
     assert names
-    index.finish(store, no_embedder, cached=[STATISTICAL], compact=True)
+    index.finish_index(store, no_embedder, cached=[STATISTICAL], compact=True)
     asked.clear()
     add(store, [document("new", "The quinces ripen late. Yellow quinces!")])
     statistical_of(store, Remembering)
@@ -441,12 +441,12 @@ def test_a_write_leaves_them_to_the_next_question(store):
     """Once they are there; the first write for a method computes them, and one that compacts."""
     add(store, DOCUMENTS)
     extract(store, 0, 1)
-    index.finish(store, lambda: MODELS.embedder, cached=[STATISTICAL])
+    index.finish_index(store, lambda: MODELS.embedder, cached=[STATISTICAL])
     assert store.cache.generations("statistical-entities") == [store.generation]
     add(store, [document("new", "The quinces ripen late. Yellow quinces!")])
-    index.finish(store, no_embedder, cached=[STATISTICAL], compact=False)
+    index.finish_index(store, no_embedder, cached=[STATISTICAL], compact=False)
     assert store.generation not in store.cache.generations("statistical-entities")
-    index.finish(store, lambda: MODELS.embedder, cached=[STATISTICAL], compact=True)
+    index.finish_index(store, lambda: MODELS.embedder, cached=[STATISTICAL], compact=True)
     assert store.cache.generations("statistical-entities") == [store.generation]
     assert statistical_of(store, no_embedder)["rates"]
 
@@ -459,7 +459,7 @@ def test_without_a_model_questions_compute_them(store):
 
     add(store, DOCUMENTS)
     extract(store, 0, 1)
-    index.finish(store, gone, cached=[steps.KEYWORDS, STATISTICAL])
+    index.finish_index(store, gone, cached=[steps.KEYWORDS, STATISTICAL])
     assert "keywords" in store.cache.names()
     assert "statistical-entities" not in store.cache.names()
     assert statistical_of(store)["rates"]

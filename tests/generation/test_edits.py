@@ -16,7 +16,7 @@ from clew.errors import UnreadableSource
 from clew.generation import open_snapshot
 from clew.generation.edits import source
 from clew.index import graph
-from clew.index.choose import stored_chunks
+from clew.index.choose import stored_chunk_numbers
 from clew.layers import statistical
 from clew.layers.extractions import ChunkExtraction, build_graph_batch, build_statement_batch
 from clew.snapshot import TRANSPOSED_LINKS
@@ -152,13 +152,13 @@ def derived(snapshot):
     names = name_links(snapshot)
     held = (names.names.hashes, names.parts.hashes, names.shares)
     found["names"] = [each.whole.tolist() for each in held] + [names.begins.tolist()]
-    every = names.of(np.arange(len(snapshot.layer("entity"))))
+    every = names.find_linked(np.arange(len(snapshot.layer("entity"))))
     found["name-links"] = sorted(zip(*(each.tolist() for each in every), strict=True))
     scores = steps.lexical_scores(snapshot, "amber ice may red harbour dahl")
     near = {name: array.tolist() for name, array in snapshot.get(steps.NEIGHBOURS).items()}
     lengths = steps.keyword_lengths(snapshot)
     nodes = entity_graph(snapshot, Links(title_weight=2.0, unit_nodes=True, names=True))
-    found["graph"] = nodes.edges(np.arange(len(nodes.degrees))).toarray().tolist()
+    found["graph"] = nodes.get_edges(np.arange(len(nodes.degrees))).toarray().tolist()
     for pair in (("entity", "chunk"), ("triple", "chunk"), ("sentence", "term")):
         found["-".join(pair)] = snapshot.linked(*pair).counts.tolist()
     triples = snapshot.layer("triple")
@@ -169,7 +169,7 @@ def derived(snapshot):
 
 def sketches_of(snapshot, layer):
     """Return the sketches by the rows that they are of."""
-    known = sketched.sketches_of(snapshot, layer)
+    known = sketched.read_sketches(snapshot, layer)
     codes = known.codes if known.came is None else np.append(known.codes, known.came, axis=1)
     rows = known.rows(np.arange(codes.shape[1]))
     by_row = sorted(zip(rows.tolist(), codes.T.tolist(), strict=True))
@@ -192,7 +192,9 @@ def change(store, what, made=None):
     made = {} if made is None else made
     if isinstance(what, dict):
         made |= {name: each for name, each in what.items() if name not in made}
-        index.add(store, [document(name, made) for name, made in sorted(what.items())], MODELS)
+        index.add_documents(
+            store, [document(name, made) for name, made in sorted(what.items())], MODELS
+        )
     elif isinstance(what, Made):
         extract(store, what)
     elif isinstance(what, Stated):
@@ -201,7 +203,7 @@ def change(store, what, made=None):
     elif isinstance(what, tuple):
         rename(store, *what)
     elif isinstance(what, str):  # as it was at first: perhaps what was removed comes back
-        index.add(store, [document(what, made[what])] if what in made else [], MODELS)
+        index.add_documents(store, [document(what, made[what])] if what in made else [], MODELS)
     else:
         store.remove(what)
 
@@ -209,7 +211,7 @@ def change(store, what, made=None):
 def extract(store, made):
     """Commit what is made of chunks, those of units before those of triples."""
     with closing(open_snapshot(store)) as snapshot:
-        stored = stored_chunks(snapshot)
+        stored = stored_chunk_numbers(snapshot)
         owners = snapshot.layer("chunk").columns["document"]
         found = {True: [], False: []}
         for name, place, source, what in made:
@@ -228,7 +230,7 @@ def extract(store, made):
 
 def state(store, path):
     with suppress(UnreadableSource):  # nothing but what something says of itself
-        graph.import_graph(store, graph.read(path), MODELS)
+        graph.import_graph(store, graph.read_statements(path), MODELS)
 
 
 def rename(store, old, new):
@@ -288,7 +290,7 @@ def test_many_edits(base, more, changes, late):
 def check_edits(base, changes, *, late, depth):
     cut = Chunking(size=12, overlap=4, subchunk_depth=depth)
     vectors = index.LATE if late else index.SEPARATE
-    recipe = index.Settings(chunking=cut, vectors=vectors).recipe(MODELS)
+    recipe = index.Settings(chunking=cut, vectors=vectors).build_recipe(MODELS)
     with scratch() as folder, EmbeddedStore.create(folder / "index", recipe) as store:
         made = {}
         for what in base:
@@ -318,7 +320,7 @@ def check_edits(base, changes, *, late, depth):
 def test_what_methods_prepare_equals_what_is_computed(base, changes, first, last, most):
     """Neighbours and statistical entities too, also where a file is renamed or a name merged."""
     cut = Chunking(size=12, overlap=4)
-    recipe = index.Settings(chunking=cut, vectors=index.SEPARATE).recipe(MODELS)
+    recipe = index.Settings(chunking=cut, vectors=index.SEPARATE).build_recipe(MODELS)
     with (
         scratch() as folder,
         EmbeddedStore.create(folder / "index", recipe) as store,
@@ -363,7 +365,7 @@ def test_what_is_edited(store):
     for what in ({"k.md": (2, [3, 4])}, ["a.md"], {"b.md": (0, [7])}):
         change(store, what)
         assert everything(store)[0]
-    assert store.revive({"a.md": index.content_hash(document("a.md", (0, [0, 1])))}) == ["a.md"]
+    assert store.revive({"a.md": index.hash_content(document("a.md", (0, [0, 1])))}) == ["a.md"]
     assert everything(store)[0]
     for what in (("a.md", "z.md"), ["c.md"], SAID, MADE):
         change(store, what)
@@ -390,7 +392,7 @@ def test_what_questions_need_is_kept_of_the_base(store):
     needs = [each for each in methods.find_arrays(cached) if each.edited]
     assert needs
     change(store, ["a.md"])
-    index.finish(store, cached=needs, compact=False)
+    index.finish_index(store, cached=needs, compact=False)
     assert all(store.cache.generations(each.name) == [base] for each in needs)
 
 

@@ -12,7 +12,7 @@ from clew.types import Document
 from tests import snapshots
 
 MODELS = testing.models()
-RECIPE = index.Settings().recipe(MODELS)
+RECIPE = index.Settings().build_recipe(MODELS)
 
 
 @contextmanager
@@ -28,7 +28,7 @@ def create(folder):
 
 
 def add(store, documents, models=MODELS):
-    return index.add(store, documents, models)
+    return index.add_documents(store, documents, models)
 
 
 def document(name, text, **fields):
@@ -39,9 +39,9 @@ def document(name, text, **fields):
 def indexed(*documents, models=MODELS, settings=None):
     """Give the snapshot of a new index of `documents`, and the report."""
     with scratch() as folder:
-        recipe = (settings or index.Settings()).recipe(models)
+        recipe = (settings or index.Settings()).build_recipe(models)
         with EmbeddedStore.create(folder / "index", recipe) as store:
-            report = index.add(store, documents, models)
+            report = index.add_documents(store, documents, models)
             snapshot = open_snapshot(store)
             yield snapshot, report
             snapshot.close()

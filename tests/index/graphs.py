@@ -24,6 +24,6 @@ def write(path, *lines):
 
 def take(store, path, models=MODELS):
     """Import the graph in a file, as `Index.import_graph` does, and return the report."""
-    found = graph.import_graph(store, graph.read(path), models)
-    index.finish(store)
+    found = graph.import_graph(store, graph.read_statements(path), models)
+    index.finish_index(store)
     return found

@@ -58,14 +58,14 @@ def test_same_documents_again(folder):
     """Documents that are there already cost nothing, change nothing and need no lock."""
     with create(folder) as store:
         add(store, DOCUMENTS)
-        index.finish(store)
+        index.finish_index(store)
     before = files(folder)
     with EmbeddedStore.open(folder) as writer, EmbeddedStore.open(folder) as store:
         writer.remove([])  # takes the lock
         generation = store.generation
         told = []
-        report = index.add(store, DOCUMENTS, MODELS, on_progress=told.append)
-        index.finish(store)
+        report = index.add_documents(store, DOCUMENTS, MODELS, on_progress=told.append)
+        index.finish_index(store)
         assert report == index.AddReport(n_unchanged=len(DOCUMENTS))
         assert store.generation == generation
         assert sum(told) == len(DOCUMENTS)
@@ -83,7 +83,7 @@ def test_report(folder):
     with create(folder) as store:
         assert add(store, [a, b, skipped]) == index.AddReport(added=["a", "b"], skipped=[skipped])
         store.remove(["a"])
-        report = index.add(
+        report = index.add_documents(
             store, [a, changed, c, document("e", "—")], MODELS, on_progress=told.append
         )
         wordless = Skipped(source="e.txt", reason="has no words to index")
@@ -101,7 +101,7 @@ def test_restored_costs_no_model(folder):
         before = contents(store)
         store.remove([DOCUMENTS[0].id])
         meter = Meter()
-        index.add(store, DOCUMENTS, MODELS, meter=meter)
+        index.add_documents(store, DOCUMENTS, MODELS, meter=meter)
         assert meter.seconds == {}
         assert contents(store) == before
 
@@ -174,12 +174,12 @@ def test_removal_erases(folder):
     words = (b"qvortrup", b"xylobalsamum", b"zwingmann")
     with create(folder) as store:
         add(store, [secret, *DOCUMENTS])
-        index.finish(store)
+        index.finish_index(store)
         held = b"".join(files(folder).values()).lower()
         assert all(word in held for word in words)
     with EmbeddedStore.open(folder) as store:
         store.remove(["a"])
-        index.finish(store, compact=True)
+        index.finish_index(store, compact=True)
         # While the store is open: reading the files would let go of SQLite's locks on them, but
         # nothing else uses this index.
         held = b"".join(files(folder).values()).lower()
@@ -373,7 +373,7 @@ def test_batches_do_not_show(folder, monkeypatch):
         add(store, DOCUMENTS)
         assert store.generation == len(DOCUMENTS)
         assert contents(store) == built
-        index.finish(store)
+        index.finish_index(store)
         assert contents(store) == built
         assert wasted_share(store) == 0
 
@@ -394,14 +394,14 @@ def test_recipe_names_what_decides_rows():
         "vectors": "late",
     }
     plain = testing.models(testing.HashEmbedder())
-    assert index.Settings().recipe(plain)["vectors"] == index.SEPARATE
+    assert index.Settings().build_recipe(plain)["vectors"] == index.SEPARATE
     cut = Chunking(size=40, overlap=4, subchunk_depth=2)
-    assert building.chunking(index.Settings(chunking=cut).recipe(MODELS)) == cut
+    assert building.read_chunking(index.Settings(chunking=cut).build_recipe(MODELS)) == cut
 
 
 def test_other_halvings_are_refused():
     """How often chunks are halved is settled when an index is made."""
-    wanted = index.Settings(chunking=Chunking(subchunk_depth=1)).recipe(MODELS)
+    wanted = index.Settings(chunking=Chunking(subchunk_depth=1)).build_recipe(MODELS)
     with pytest.raises(RecipeMismatch, match="the subchunk_depth 0, not 1"):
         index.check_recipe(RECIPE, wanted)
 
@@ -417,5 +417,5 @@ def test_records_that_are_skipped_are_looked_up_by_their_file(monkeypatch, tmp_p
     roots = Roots({tmp_path.name: tmp_path})
     mailbox.write_text("From a")
     read = (f"{tmp_path.name}/a.mbox:5",)
-    assert origins.gone(ids, roots, [tmp_path], Selection(), read, skipped) == ids[1:]
+    assert origins.find_gone(ids, roots, [tmp_path], Selection(), read, skipped) == ids[1:]
     assert asked == [tmp_path, mailbox]

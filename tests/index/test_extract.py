@@ -45,7 +45,7 @@ def store():
 
 
 def run(store, wanted=BOTH, llm=None, **given):
-    return extract.extract(store, models(llm), wanted, **given)
+    return extract.extract_wanted(store, models(llm), wanted, **given)
 
 
 def made_by(store, kind):
@@ -242,7 +242,7 @@ def test_what_waits_survives_a_run_without_an_llm(store):
     run(store, llm=StopsAfter(2, BudgetSpent("no room")))
     waiting = {kind: dict(store.work(kind)) for kind in (UNITS, GRAPH)}
     assert any(pack >= 0 for pack in waiting[UNITS].values())
-    done = extract.extract(store, MODELS, BOTH)
+    done = extract.extract_wanted(store, MODELS, BOTH)
     assert {kind: dict(store.work(kind)) for kind in (UNITS, GRAPH)} == waiting
     assert sum(done.waiting.values()) > 0
     run(store, Wanted(triples="llm"), llm=Reads())
@@ -253,7 +253,7 @@ def test_what_waits_survives_a_run_without_an_llm(store):
 def test_a_wish_that_ends_leaves_nothing_waiting(store, having):
     """What waits is wanted no more, with an LLM or without one."""
     run(store, llm=StopsAfter(2, BudgetSpent("no room")))
-    done = extract.extract(store, having, Wanted())
+    done = extract.extract_wanted(store, having, Wanted())
     assert not sum(done.waiting.values())
     assert not store.work(UNITS)
     assert not store.work(GRAPH)
@@ -330,7 +330,7 @@ def test_a_wish_that_cannot_be_met_is_not_kept(store):
 def test_needs_an_llm(store):
     """Without an LLM an extraction that needs one is an input error."""
     with pytest.raises(InputError, match="needs an LLM"):
-        extract.extract(store, MODELS, BOTH)
+        extract.extract_wanted(store, MODELS, BOTH)
     for wrong in (
         {"units": 1.5},
         {"units": -0.1},
@@ -382,7 +382,7 @@ def test_a_core_is_its_share_of_the_chunks(fresh, share, by, seed):
     store, snapshot = fresh
     wanted = Wanted(triples="llm", core=float(share), core_by=by, seed=seed)
     store.set_work(GRAPH, {}, anew=True)
-    choose.consider(store, snapshot, wanted, _nothing_known, with_llm=True)
+    choose.choose_chunks(store, snapshot, wanted, _nothing_known, with_llm=True)
     work = store.work(GRAPH)
     n = len(snapshot.layer("chunk"))
     assert sum(pack >= 0 for pack in work.values()) == math.ceil(Fraction(share) * n)
@@ -650,9 +650,9 @@ def test_a_core_waits_for_an_llm(store):
     """Without one, a new core is refused, and of new documents those wait that may be chosen."""
     run(store, HALF)
     with pytest.raises(InputError, match="needs an LLM"):
-        extract.extract(store, MODELS, replace(HALF, core=0.8))
+        extract.extract_wanted(store, MODELS, replace(HALF, core=0.8))
     add(store, later(9))
-    done = extract.extract(store, MODELS, HALF)
+    done = extract.extract_wanted(store, MODELS, HALF)
     assert done.waiting == {UNITS: 0, GRAPH: 9}
     done = run(store, HALF)
     assert (done.llm[GRAPH], done.waiting[GRAPH]) == (4, 0)
@@ -677,11 +677,13 @@ def test_all_chunks_are_no_choice(store):
     run(store, wanted, llm=StopsAfter(2, BudgetSpent("no room")))
     waiting = dict(store.work(GRAPH))
     assert waiting
-    done = extract.extract(store, MODELS, other)
+    done = extract.extract_wanted(store, MODELS, other)
     assert store.work(GRAPH) == waiting
     assert done.waiting[GRAPH] == len(waiting)
-    assert replace(HALF, core_by="random").of_llm(GRAPH) != HALF.of_llm(GRAPH)
-    assert replace(other, core=0.5).of_llm(GRAPH) != replace(other, core=0.5, seed=0).of_llm(GRAPH)
+    assert replace(HALF, core_by="random").llm_share(GRAPH) != HALF.llm_share(GRAPH)
+    assert replace(other, core=0.5).llm_share(GRAPH) != replace(other, core=0.5, seed=0).llm_share(
+        GRAPH
+    )
 
 
 def test_triples_of_a_chunk_beside_the_core(store):
@@ -809,7 +811,7 @@ def test_rules_need_no_llm_where_units_were_wanted(store):
     """A new wish for triples by rules is no wish for an LLM."""
     run(store, Wanted(units=1.0))
     wanted = Wanted(units=1.0, triples="cooccurrence")
-    done = extract.extract(store, MODELS, wanted, rules=Cooccurrence(MODELS.tagger))
+    done = extract.extract_wanted(store, MODELS, wanted, rules=Cooccurrence(MODELS.tagger))
     assert done.rules == len(made_by(store, GRAPH))
 
 
@@ -823,7 +825,9 @@ def test_equal_texts_are_read_once(tmp_path):
             add(store, corpus)
             ledger, chat = Ledger(folder / "calls.sqlite"), ReadsChat()
             llm = recorded(chat, ledger)
-            planned = plan.plan(plan.corpus(corpus, Chunking()), llm, choose.Memory(None, "reads"))
+            planned = plan.plan_extraction(
+                plan.build_corpus(corpus, Chunking()), llm, choose.ReplyMemory(None, "reads")
+            )
             run(store, BOTH, llm=llm, ledger=ledger)
             calls.append((chat.n_asked, planned.estimates[-1].calls))
             assert (made_by(store, GRAPH) == LLM_MADE).all()
@@ -834,8 +838,8 @@ def test_a_plan_ranks_chunks_in_its_own_order(fresh):
     """Each chunk has its own rank, in whatever order a plan is given the documents."""
     _, snapshot = fresh
     given = [d for d in documents(n=24) if d.id != "d07"][::-1]  # d07 has no words
-    ranked = plan.ranked(plan.corpus(given, Chunking()), snapshot)
-    ranks = dict(zip(choose.titled_texts(snapshot), steps.chunk_ranks(snapshot), strict=True))
+    ranked = plan.rank_corpus(plan.build_corpus(given, Chunking()), snapshot)
+    ranks = dict(zip(choose.read_titled_texts(snapshot), steps.chunk_ranks(snapshot), strict=True))
     assert len(set(ranks.values())) > 1
     assert ranked.ranks.tolist() == [ranks[each] for each in ranked.texts]
 

@@ -9,7 +9,7 @@ import pytest
 
 from clew.generation import compact
 from clew.index import extract
-from clew.index.choose import Wanted, prompt_version
+from clew.index.choose import Wanted, get_prompt_version
 from clew.models import Prompt, Turn
 from clew.models.conversation import recorded
 from clew.models.ledger import Ledger, Request
@@ -50,13 +50,13 @@ def run(url, folder):
     ledger = Ledger(Path(folder) / "calls.sqlite")
     with EmbeddedStore.create(Path(folder), RECIPE) as store:
         add(store, documents(n=N_DOCUMENTS))
-        return extract.extract(store, models(recorded(chat, ledger)), WANTED, ledger=ledger)
+        return extract.extract_wanted(store, models(recorded(chat, ledger)), WANTED, ledger=ledger)
 
 
 def request_of(body):
     """Return the request that a body asks, as the ledger knows it."""
     system, user, *rest = [message["content"] for message in body["messages"]]
-    version = prompt_version(GRAPH if "knowledge graph" in system else UNITS)
+    version = get_prompt_version(GRAPH if "knowledge graph" in system else UNITS)
     schema = body["response_format"]["json_schema"]["schema"]
     prompt = Prompt(
         user=user, system=system, schema=schema, max_tokens=body["max_tokens"], version=version

@@ -15,7 +15,7 @@ from clew.errors import IndexLocked, InputError, RecipeMismatch, UnreadableSourc
 from clew.generation import compact, open_snapshot
 from clew.index import choose, graph
 from clew.index.choose import Wanted
-from clew.index.extract import extract
+from clew.index.extract import extract_wanted
 from clew.layers.subjects import line_windows
 from clew.store import schema, segments
 from clew.store.embedded import EmbeddedStore
@@ -186,9 +186,9 @@ def test_nothing_to_import(store, folder):
     with pytest.raises(
         UnreadableSource, match="holds no triple that can be used: .*a.jsonl, line 1: "
     ):
-        graph.read(write(folder / "a.jsonl", ["Fram", "is", "Fram"]))
+        graph.read_statements(write(folder / "a.jsonl", ["Fram", "is", "Fram"]))
     with pytest.raises(InputError, match="no file"):
-        graph.read(folder / "none.jsonl")
+        graph.read_statements(folder / "none.jsonl")
     assert contents(store) == before
 
 
@@ -197,7 +197,7 @@ def test_nothing_to_import(store, folder):
 
 def test_chunks_are_whole_lines(folder):
     """A long subject has several chunks, each with the triples of its lines."""
-    recipe = index.Settings(chunking=Chunking(size=24, overlap=0)).recipe(MODELS)
+    recipe = index.Settings(chunking=Chunking(size=24, overlap=0)).build_recipe(MODELS)
     lines = [["Fram", "visited", f"Harbour {i}"] for i in range(12)]
     lines.append(["Fram", "carried " + "ever more " * 12, "dogs"])
     with EmbeddedStore.create(folder / "index", recipe) as store:
@@ -236,7 +236,7 @@ def test_a_chunk_is_the_mean_of_its_triples(store, folder):
 
 def test_chunks_are_not_halved(folder):
     """Where other chunks are halved, one of a graph is its own only part."""
-    recipe = index.Settings(chunking=Chunking(size=64, subchunk_depth=1)).recipe(MODELS)
+    recipe = index.Settings(chunking=Chunking(size=64, subchunk_depth=1)).build_recipe(MODELS)
     with EmbeddedStore.create(folder / "index", recipe) as store:
         add(store, [Document(id="oslo", text="Oslo lies on a fjord. " * 12)])
         take(store, write(folder / "ships.jsonl", *SHIPS))
@@ -365,7 +365,7 @@ def test_batches_leave_no_trace(store, folder, monkeypatch):
     monkeypatch.setattr(graph, "BATCH_TRIPLES", 1)
     with create(folder / "other") as other:
         told = []
-        graph.import_graph(other, graph.read(path), MODELS, on_progress=told.append)
+        graph.import_graph(other, graph.read_statements(path), MODELS, on_progress=told.append)
         assert sum(told) == other.generation == 3
         assert contents(other) == contents(store)
 
@@ -389,7 +389,7 @@ def test_vectors_are_in_their_order(store, folder, monkeypatch):
 
 def test_other_models_are_refused(store, folder):
     """An index that another embedder made takes no graph by this one."""
-    read = graph.read(write(folder / "ships.jsonl", *SHIPS))
+    read = graph.read_statements(write(folder / "ships.jsonl", *SHIPS))
     with pytest.raises(RecipeMismatch):
         graph.import_graph(store, read, testing.models(testing.HashEmbedder(8)))
 
@@ -471,7 +471,7 @@ def test_a_graph_beside_texts_changes_nothing_among_these(store, folder):
     texts = testing.small_documents()
     with create(folder / "alone") as alone:
         add(alone, texts)
-        index.finish(alone)
+        index.finish_index(alone)
         expected = open_snapshot(alone)
     add(store, texts)
     take(store, write(folder / "a.jsonl", *SHIPS))
@@ -491,10 +491,10 @@ def test_a_graph_alone_has_nothing_to_wait_for(store, folder):
     """Nothing is extracted where there is no text, whatever is wanted."""
     take(store, write(folder / "a.jsonl", *SHIPS))
     wanted = Wanted(units=1.0, triples="llm", core=0.5)
-    done = extract(store, testing.models(llm=testing.ScriptedLLM()), wanted)
+    done = extract_wanted(store, testing.models(llm=testing.ScriptedLLM()), wanted)
     assert (done.n_chunks, done.waiting) == (0, {UNITS: 0, GRAPH: 0})
     snapshot = open_snapshot(store)
-    assert choose.waiting(store, snapshot) == {UNITS: 0, GRAPH: 0}
+    assert choose.count_waiting(store, snapshot) == {UNITS: 0, GRAPH: 0}
     assert steps.chunk_graph(snapshot).nnz == 0
     snapshot.close()
 

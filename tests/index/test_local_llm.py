@@ -6,7 +6,7 @@ import pytest
 
 from clew.generation import open_snapshot
 from clew.index import extract, plan
-from clew.index.choose import Memory, Wanted, prompt_version
+from clew.index.choose import ReplyMemory, Wanted, get_prompt_version
 from clew.models.conversation import recorded
 from clew.models.ledger import Ledger
 from clew.models.local import LocalChat
@@ -38,14 +38,14 @@ def test_the_real_bill_is_the_planned_one(tmp_path, llm):
     documents = [Document(id=name, title=name.title(), text=text) for name, text in TEXTS.items()]
     ledger, meter = Ledger(tmp_path / "calls.sqlite"), Meter()
     conversation = recorded(llm, ledger)
-    corpus = plan.corpus(documents, Chunking())
-    planned = plan.plan(corpus, conversation, Memory(None, llm.name)).estimates[-1]
+    corpus = plan.build_corpus(documents, Chunking())
+    planned = plan.plan_extraction(corpus, conversation, ReplyMemory(None, llm.name)).estimates[-1]
     with create(tmp_path / "index") as store:
         add(store, documents)
         wanted = Wanted(units=1.0, triples="llm")
         models = metered(replace(MODELS, llm=conversation), meter)
-        done = extract.extract(store, models, wanted, ledger=ledger)
-        again = extract.extract(store, models, wanted, ledger=ledger)
+        done = extract.extract_wanted(store, models, wanted, ledger=ledger)
+        again = extract.extract_wanted(store, models, wanted, ledger=ledger)
         snapshot = open_snapshot(store)
         snapshots.check_consistent(snapshot)
         columns = snapshot.layer("chunk").columns
@@ -57,7 +57,7 @@ def test_the_real_bill_is_the_planned_one(tmp_path, llm):
         snapshot.close()
     assert not again.n_chunks
     sizes = [
-        size for kind in (UNITS, GRAPH) for size in ledger.sizes(llm.name, prompt_version(kind))
+        size for kind in (UNITS, GRAPH) for size in ledger.sizes(llm.name, get_prompt_version(kind))
     ]
     assert meter.prompt_tokens == sum(size.prompt_tokens for size in sizes)
     first = [size.prompt_tokens for size in sizes if not size.repair]

@@ -10,7 +10,7 @@ import clew
 from clew.errors import InputError, RecipeMismatch
 from clew.generation import open_snapshot
 from clew.index.choose import Wanted
-from clew.index.extract import extract, extract_triples
+from clew.index.extract import extract_triples, extract_wanted
 from clew.layers.relations import TermSettings, statistical_terms
 from clew.layers.statistical import STATISTICAL, statistical_entities
 from clew.methods.agrag import Agrag
@@ -43,7 +43,7 @@ def store():
 
 
 def run(store, llm, wanted=WANTED, **given):
-    return extract(store, replace(MODELS, llm=llm), wanted, **given)
+    return extract_wanted(store, replace(MODELS, llm=llm), wanted, **given)
 
 
 def triples_of(store):

@@ -64,7 +64,7 @@ def version(name, number, document_id=None):
 def fresh(wanted, late, depth):
     """Return a fresh build's contents, and its segments' arrays when it is compacted."""
     with scratch() as folder, EmbeddedStore.create(folder, recipe(late, depth)) as store:
-        index.add(store, [version(*what, id_) for id_, what in wanted], MODELS)
+        index.add_documents(store, [version(*what, id_) for id_, what in wanted], MODELS)
         built = contents(store)
         compact(store)
         return built, arrays_of(folder)
@@ -73,7 +73,7 @@ def fresh(wanted, late, depth):
 def recipe(late, depth=0):
     cut = Chunking(size=12, overlap=4, subchunk_depth=depth)
     vectors = index.LATE if late else index.SEPARATE
-    return index.Settings(chunking=cut, vectors=vectors).recipe(MODELS)
+    return index.Settings(chunking=cut, vectors=vectors).build_recipe(MODELS)
 
 
 RUNS = {
@@ -131,7 +131,7 @@ def check_run(actions, late, depth):
         wanted = {}
         for action, value in actions:
             if action == "add":
-                index.add(store, [version(name, n) for name, n in value.items()], MODELS)
+                index.add_documents(store, [version(name, n) for name, n in value.items()], MODELS)
                 wanted.update({name: (name, n) for name, n in value.items()})
             elif action == "remove":
                 there = [name for name in dict.fromkeys(value) if name in store.hashes()]
@@ -143,7 +143,7 @@ def check_run(actions, late, depth):
                 if old in store.hashes() and new not in store.hashes():
                     wanted[new] = wanted.pop(old)
                     moved = version(*wanted[new], new)
-                    report = index.add(store, [moved], UNUSED, gone=[old])
+                    report = index.add_documents(store, [moved], UNUSED, gone=[old])
                     assert report.renamed == {old: new}
             elif action == "reopen":
                 store.close()
@@ -171,9 +171,9 @@ def test_order_of_documents_leaves_no_trace():
         for name, order in (("a", documents), ("b", documents[::-1])):
             with EmbeddedStore.create(folder / name, recipe(late=True)) as store:
                 if name == "a":
-                    index.add(store, order, MODELS)
+                    index.add_documents(store, order, MODELS)
                 else:
                     for document in order:
-                        index.add(store, [document], MODELS)
+                        index.add_documents(store, [document], MODELS)
                 found.append(contents(store))
         assert found[0] == found[1]

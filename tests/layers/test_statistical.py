@@ -35,7 +35,7 @@ def store():
 def extract(store, *triples, chunk=0, source="recorded", entities=()):
     """Give a chunk triples, and entities."""
     with closing(open_snapshot(store)) as snapshot:
-        stored = int(choose.stored_chunks(snapshot)[chunk])
+        stored = int(choose.stored_chunk_numbers(snapshot)[chunk])
     said = tuple(Triple(subject=s, relation=r, object=o) for s, r, o in triples)
     found = Extraction(triples=said, entities=tuple(Described(name=name) for name in entities))
     store.commit(

@@ -5,7 +5,7 @@ import pytest
 
 import clew
 from clew import methods
-from clew.methods.auto import Auto, Signals, choose
+from clew.methods.auto import Auto, Signals, choose_methods
 from clew.testing import QUESTIONS, ScriptedLLM, built, models, small_documents
 from tests.methods.test_ket import robots, searched
 
@@ -52,13 +52,13 @@ def alone(snapshot, name, question=QUESTION, **parameters):
 )
 def test_signs_choose(given, names, reason):
     """What the index holds decides."""
-    assert choose(given, NAMES) == (names, reason)
+    assert choose_methods(given, NAMES) == (names, reason)
 
 
 def test_paths_is_named_once():
     """An imported graph adds no method twice."""
     given = Signals(texts=True, imported=True)
-    assert choose(given, ("paths", "clue"))[0] == ("paths", "clue")
+    assert choose_methods(given, ("paths", "clue"))[0] == ("paths", "clue")
 
 
 def test_one_method_alone_keeps_its_order(snapshot):

@@ -13,12 +13,12 @@ from clew.algo.links import neighbours
 from clew.algo.topk import top_k
 from clew.asking.context import build_context
 from clew.generation import open_snapshot
-from clew.index import Settings, add
+from clew.index import Settings, add_documents
 from clew.index.choose import Wanted
-from clew.index.extract import extract
+from clew.index.extract import extract_wanted
 from clew.layers.extractions import ChunkExtraction, build_graph_batch
 from clew.methods.ket import VARIANTS, Ket, text_walk
-from clew.methods.ket.skeleton import skeleton
+from clew.methods.ket.skeleton import read_skeleton
 from clew.methods.ket.texts import Texts
 from clew.models import Reply
 from clew.models.extractors.cooccurrence import Cooccurrence
@@ -51,12 +51,12 @@ def searched(documents, *, triples=True, size=256, subchunk_depth=0):
     given_models = models()
     with scratch() as folder:
         chunking = Chunking(size=size, overlap=0, subchunk_depth=subchunk_depth)
-        recipe = Settings(chunking=chunking).recipe(given_models)
+        recipe = Settings(chunking=chunking).build_recipe(given_models)
         with EmbeddedStore.create(folder / "index", recipe) as store:
-            add(store, documents, given_models)
+            add_documents(store, documents, given_models)
             if triples:
                 rules = Cooccurrence(given_models.tagger)
-                extract(store, given_models, Wanted(triples="cooccurrence"), rules=rules)
+                extract_wanted(store, given_models, Wanted(triples="cooccurrence"), rules=rules)
             snapshot = open_snapshot(store)
             yield snapshot
             snapshot.close()
@@ -114,7 +114,7 @@ def test_hits_come_by_influence(index):
     scores = [hit.score for hit in found.hits]
     assert scores == sorted(scores, reverse=True)
     query = steps.read_query(models(), QUESTION)
-    influence = text_walk.spread(index, query).texts
+    influence = text_walk.spread_weight(index, query).texts
     rows = index.layer("chunk").rows([hit.chunk_id for hit in found.hits])
     assert np.exp(scores) == pytest.approx(influence[rows])
 
@@ -309,14 +309,14 @@ def test_keywords_are_ranked_and_bounded(index):
 
 
 def spread_of(index, question):
-    return text_walk.spread(index, steps.read_query(models(), question))
+    return text_walk.spread_weight(index, steps.read_query(models(), question))
 
 
 def test_the_walk_is_personalised_pagerank(index):
     """Networkx gives the same weights from the same seeds."""
     networkx = pytest.importorskip("networkx")
     found = spread_of(index, "Who went over the ice?")
-    links = text_walk.text_graph(index).links.tocoo()
+    links = text_walk.read_text_graph(index).links.tocoo()
     n, m = links.shape
     graph = networkx.Graph()
     graph.add_nodes_from(range(n + m))
@@ -324,7 +324,9 @@ def test_the_walk_is_personalised_pagerank(index):
         (int(a), n + int(b), float(w))
         for a, b, w in zip(links.row, links.col, links.data, strict=True)
     )
-    restart = text_walk.restart_of(index, steps.read_query(models(), "Who went over the ice?"))[0]
+    restart = text_walk.build_restart(index, steps.read_query(models(), "Who went over the ice?"))[
+        0
+    ]
     own = networkx.pagerank(
         graph, alpha=text_walk.DAMPING, personalization=dict(enumerate(restart)), tol=1e-10
     )
@@ -356,10 +358,10 @@ def test_the_pool_ends_where_a_text_does_not_fit(index):
     """By influence, as many tokens as are asked for; the first text whatever its size."""
     query = steps.read_query(models(), QUESTION)
     texts = Texts(index, steps.dense_scores(index, "subchunk", query))
-    found = text_walk.spread(index, query)
+    found = text_walk.spread_weight(index, query)
     best = top_k(found.texts, len(found.texts)).tolist()
     for pool in (1, 30, 60, 10_000):
-        rows = list(text_walk.by_walk(index, found, texts, pool).rows)
+        rows = list(text_walk.find_by_walk(index, found, texts, pool).rows)
         assert rows == best[: len(rows)]
         assert len(rows) == 1 or sum(int(texts.n_tokens[row]) for row in rows) <= pool
 
@@ -388,8 +390,8 @@ LONG = " ".join(f"It built machine number {n} for a harbour." for n in range(60)
 
 def described(given_models, folder):
     """Return the snapshot of an index whose two chunks describe Acme at length, and differently."""
-    store = EmbeddedStore.create(folder / "index", Settings().recipe(given_models))
-    add(store, robots()[:2], given_models)
+    store = EmbeddedStore.create(folder / "index", Settings().build_recipe(given_models))
+    add_documents(store, robots()[:2], given_models)
     snapshot = open_snapshot(store)
     extracted = [
         ChunkExtraction(
@@ -521,11 +523,11 @@ def test_why_there_is_no_graph(acme, index):
 def four_of_six(tmp_path):
     """Six chunks, of which the first four in the order of adding have triples."""
     given_models = models()
-    with EmbeddedStore.create(tmp_path / "index", Settings().recipe(given_models)) as store:
-        add(store, robots()[:4], given_models)
+    with EmbeddedStore.create(tmp_path / "index", Settings().build_recipe(given_models)) as store:
+        add_documents(store, robots()[:4], given_models)
         rules = Cooccurrence(given_models.tagger)
-        extract(store, given_models, Wanted(triples="cooccurrence"), rules=rules)
-        add(store, robots()[4:], given_models)
+        extract_wanted(store, given_models, Wanted(triples="cooccurrence"), rules=rules)
+        add_documents(store, robots()[4:], given_models)
         snapshot = open_snapshot(store)
         yield snapshot
         snapshot.close()
@@ -558,18 +560,18 @@ def test_the_core_is_the_best_of_what_was_extracted(four_of_six):
     ranks = steps.chunk_ranks(four_of_six)
     extracted = np.flatnonzero(four_of_six.layer("chunk").columns["graph"])
     for share, size in ((0.2, 2), (0.5, 3), (0.6, 4)):
-        view = skeleton(four_of_six, share, "pagerank", 0, 2)
+        view = read_skeleton(four_of_six, share, "pagerank", 0, 2)
         order = extracted[np.argsort(-np.round(ranks[extracted], 6), kind="stable")]
         assert set(view.entity_chunks.indices) <= set(order[:size].tolist())
-        sampled = skeleton(four_of_six, share, "random", 3, 2)
+        sampled = read_skeleton(four_of_six, share, "random", 3, 2)
         assert len(set(sampled.entity_chunks.indices)) <= size
 
 
 def test_a_core_says_nothing_of_other_chunks(tmp_path):
     """A triple of a core chunk and of another one has only what the core chunk says of it."""
     given_models = models()
-    with EmbeddedStore.create(tmp_path / "index", Settings().recipe(given_models)) as store:
-        add(store, robots(), given_models)
+    with EmbeddedStore.create(tmp_path / "index", Settings().build_recipe(given_models)) as store:
+        add_documents(store, robots(), given_models)
         snapshot = open_snapshot(store)
         stored = snapshot.layer("chunk").columns["number"].tolist()
         snapshot.close()
@@ -599,7 +601,7 @@ def test_a_core_says_nothing_of_other_chunks(tmp_path):
         )
         snapshot = open_snapshot(store)
     for share in (0.3, 0.5, 1.0):
-        core = skeleton(snapshot, share, "pagerank", 0, 2).relations.chunks.indices.tolist()
+        core = read_skeleton(snapshot, share, "pagerank", 0, 2).relations.chunks.indices.tolist()
         found = ask(snapshot, replace(SKELETON, core_share=share))
         said = cells(found, "Relations", "description")["Acme Robotics"]
         assert said == " ".join(f"So says chunk {row}." for row in core)
@@ -609,10 +611,10 @@ def test_a_core_says_nothing_of_other_chunks(tmp_path):
 def test_triples_of_a_useless_reply_are_no_llms(tmp_path):
     """What stands in for an LLM's triples is said to be no LLM's."""
     given_models = models()
-    with EmbeddedStore.create(tmp_path / "index", Settings().recipe(given_models)) as store:
-        add(store, robots(), given_models)
+    with EmbeddedStore.create(tmp_path / "index", Settings().build_recipe(given_models)) as store:
+        add_documents(store, robots(), given_models)
         llm = ScriptedLLM(*[Reply(text="", error="no reply") for _ in ROBOTS])
-        extract(store, replace(given_models, llm=llm), Wanted(triples="llm"))
+        extract_wanted(store, replace(given_models, llm=llm), Wanted(triples="llm"))
         snapshot = open_snapshot(store)
     assert any("the LLM's reply was of no use" in note for note in ask(snapshot).notes)
     snapshot.close()

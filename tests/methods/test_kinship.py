@@ -3,7 +3,7 @@
 import pytest
 
 import clew
-from clew.graph_paths.kinship import kin_steps
+from clew.graph_paths.kinship import expand_kinship
 from tests.methods.test_paths import asked
 
 FAMILY = [
@@ -40,13 +40,13 @@ FAMILY = [
 )
 def test_what_words_stand_for(phrase, steps):
     """Each by its definition, on the side that is said; other words stay as they are."""
-    found = kin_steps(phrase.split(), ())
+    found = expand_kinship(phrase.split(), ())
     assert ",".join(" ".join(each) for each in found) == steps
 
 
 def test_a_relation_of_the_graph_stays():
     """Where the graph has the relation, the word means it."""
-    assert kin_steps(("paternal", "uncle"), {"uncle"}) == []
+    assert expand_kinship(("paternal", "uncle"), {"uncle"}) == []
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import clew
-from clew.graph_paths import starts, step_graph
-from clew.graph_paths.asked import read_question
-from clew.graph_paths.relations import relations_of
+from clew.graph_paths import build_step_graph, find_starts
+from clew.graph_paths.asked import parse_question
+from clew.graph_paths.relations import read_relations
 from clew.graph_paths.steps_graph import Walks
 from clew.testing import models
 
@@ -73,7 +73,7 @@ def asked(index, question, method="paths", **parameters):
 def test_names_of_the_graph(index, question, names):
     """Names with capitals or digits come before others, the longest before parts of it."""
     snapshot = index.snapshot()
-    rows = [each.entity for each in starts(snapshot, index.models, question)]
+    rows = [each.entity for each in find_starts(snapshot, index.models, question)]
     assert snapshot.layer("entity").texts(rows) == names
 
 
@@ -112,7 +112,7 @@ def test_names_of_the_graph(index, question, names):
 def test_a_question_is_read_from_its_name_on(question, name, phrases, wanted):
     """What stands far from the interrogative is said of the name, what is near of the answer."""
     start = question.index(name)
-    found = read_question(question, [(start, start + len(name))])
+    found = parse_question(question, [(start, start + len(name))])
     assert (list(found.phrases), found.wanted) == (phrases, wanted)
     assert name not in found.rest
 
@@ -123,8 +123,8 @@ def test_a_question_is_read_from_its_name_on(question, name, phrases, wanted):
 def test_walks_are_all_ways_and_never_come_back(index):
     """Beside a plain search over the triples: what each walk reaches, and one way to it."""
     snapshot = index.snapshot()
-    relations = relations_of(snapshot, index.models.embedder)
-    graph = step_graph(snapshot, relations)
+    relations = read_relations(snapshot, index.models.embedder)
+    graph = build_step_graph(snapshot, relations)
     layer = snapshot.layer("entity")
     [start] = layer.rows(["fram"])
     seen = Walks(graph, start, 3, np.ones(graph.n_steps, dtype=bool), 1_000)
@@ -140,12 +140,12 @@ def test_walks_are_all_ways_and_never_come_back(index):
                         go((*walk, step), b)
 
     go((), "Fram")
-    found = {walk: set(layer.texts(seen.reached(walk).tolist())) for walk in seen.all}
+    found = {walk: set(layer.texts(seen.get_reached(walk).tolist())) for walk in seen.all}
     assert {walk: ends for walk, ends in found.items() if ends} == expected
     for walk in expected:
-        assert seen.shares(walk).sum() == pytest.approx(1) or len(walk) > 1
-        for end in seen.reached(walk).tolist():
-            assert len(seen.way(walk, end)) == len(walk)
+        assert seen.compute_shares(walk).sum() == pytest.approx(1) or len(walk) > 1
+        for end in seen.get_reached(walk).tolist():
+            assert len(seen.trace_way(walk, end)) == len(walk)
 
 
 # -- answers --------------------------------------------------------------------------------------

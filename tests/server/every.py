@@ -90,7 +90,7 @@ def writes(index):
         Asked("POST", f"{at}/jobs", f"{to}/jobs", {"kind": "compact"}),
         Asked("POST", f"{at}/evaluations", f"{to}/evaluations", {"questions": [KNOWN]}),
         Asked("POST", f"{at}/backup", f"{to}/backup"),
-        Asked("POST", f"{at}/shard", f"{to}/shard", content=wire.packed(Describe())),
+        Asked("POST", f"{at}/shard", f"{to}/shard", content=wire.pack(Describe())),
         Asked("DELETE", "/jobs/{id}", f"/jobs/{JOB}"),
         Asked("POST", "/indexes", "/indexes", {"name": "made"}),
         Asked("DELETE", at, "/indexes/made"),

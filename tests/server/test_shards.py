@@ -22,7 +22,7 @@ from tests.shards.test_shards import told
 
 ALL_OF_IT = Neighbourhood(chunks=1_000, units=1_000, triples=1_000)
 # Variants of a method exchange what it does: tests/shards asks all of them.
-WITHOUT_LLM = [n for n in methods.modules() if n != "chain_of_thought"]
+WITHOUT_LLM = [n for n in methods.list_modules() if n != "chain_of_thought"]
 
 
 @pytest.fixture(scope="module")
@@ -145,11 +145,11 @@ def test_an_address_that_names_no_index_is_refused(address):
     [
         b"",
         b"{}",
-        wire.packed({"a": 1}),
-        wire.packed(Take(generation=0, where="", chunks=np.zeros(1, dtype=np.int64))),
-        wire.packed(Describe()).replace(b"Describe", b"Exchange"),
-        wire.packed(np.zeros(2)).replace(b"<f8", b"|O8"),
-        wire.packed(np.zeros(2)).replace(b"[2]", b"[9]"),
+        wire.pack({"a": 1}),
+        wire.pack(Take(generation=0, where="", chunks=np.zeros(1, dtype=np.int64))),
+        wire.pack(Describe()).replace(b"Describe", b"Exchange"),
+        wire.pack(np.zeros(2)).replace(b"<f8", b"|O8"),
+        wire.pack(np.zeros(2)).replace(b"[2]", b"[9]"),
         b"\xff" * 40,
     ],
 )
@@ -185,7 +185,7 @@ def test_values_come_as_they_went(text, metadata, numbers):
     )
     arrays = {"x": np.array(numbers, dtype=np.uint64), "y": np.zeros((2, 0, 3), dtype=np.float32)}
     for value in (document, metadata, [document, text], arrays):
-        assert same(wire.unpacked(wire.packed(value)), value)
+        assert same(wire.unpack(wire.pack(value)), value)
 
 
 def same(one, other):

@@ -77,7 +77,7 @@ def counted(question):
     with scratch() as folder:
         texts = testing.small_documents()
         with EmbeddedStore.create(folder / "whole", recipe(True, 0)) as store:
-            index.add(store, texts, MODELS)
+            index.add_documents(store, texts, MODELS)
             whole = open_snapshot(store)
         split(folder / "whole", folder / "parts", 3)
         size = Neighbourhood(chunks=2, units=1, triples=1, around=2)

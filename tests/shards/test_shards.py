@@ -11,8 +11,8 @@ from clew import errors, index, methods, steps, testing
 from clew.asking.method import build_method
 from clew.models.extractors.cooccurrence import Cooccurrence  # noqa: F401 -- as an index needs it
 from clew.shards import Neighbourhood, open_shards, shard_of, split
-from clew.shards.exchange import SharedQuestion, Towards, hashes_of
-from clew.shards.shard import replied
+from clew.shards.exchange import SharedQuestion, Towards, hash_keys
+from clew.shards.shard import reply_to_request
 from clew.testing.small import QUESTIONS
 from tests.index.build import MODELS, scratch
 from tests.shards.small import whole_and_parts
@@ -20,7 +20,7 @@ from tests.shards.small import whole_and_parts
 ALL_OF_IT = Neighbourhood(chunks=1_000, units=1_000, triples=1_000)
 FEW = Neighbourhood(chunks=3, units=2, triples=2, around=4)
 WITHOUT_LLM = [n for n in methods.names() if n != "chain_of_thought"]
-OWN = [n for n in methods.modules() if n != "chain_of_thought"]  # without variants
+OWN = [n for n in methods.list_modules() if n != "chain_of_thought"]  # without variants
 
 
 @pytest.fixture(scope="module")
@@ -229,8 +229,8 @@ def test_the_chunks_that_a_method_looks_for_come(folder):
         snapshot = whole.snapshot()
         layer, n = snapshot.layer("unit"), len(snapshot.layer("entity"))
         ids = snapshot.layer("entity").ids(range(n))
-        keys = {hash_: row for row, hash_ in enumerate(hashes_of(ids))}
-        wanted = np.sort(hashes_of([*ids, *ids[:2], "nobody"]))
+        keys = {hash_: row for row, hash_ in enumerate(hash_keys(ids))}
+        wanted = np.sort(hash_keys([*ids, *ids[:2], "nobody"]))
         directions = rng.standard_normal((len(wanted), layer.vectors.shape[1])).astype(np.float32)
         asked = SharedQuestion(
             generation=snapshot.generation,
@@ -245,7 +245,7 @@ def test_the_chunks_that_a_method_looks_for_come(folder):
             request = Towards(
                 asked=asked, entities=wanted, directions=directions, most=2, titles=titles
             )
-            reply = replied(whole, request)
+            reply = reply_to_request(whole, request)
             chunk_of = snapshot.layer("unit").columns["chunk"]
             vectors = np.stack([layer.vectors[i] for i in range(len(layer))])
             assert set(reply.owners.tolist()) < set(range(len(wanted)))

@@ -6,7 +6,7 @@ import pytest
 
 from clew import methods, steps
 from clew.methods.hybrid import Hybrid
-from clew.steps.choosing import as_set, in_order
+from clew.steps.choosing import choose_hits, order_as_set
 from clew.testing import QUESTIONS, HashTokenEmbedder, built, models, small_documents
 from clew.types import Document, Evidence
 
@@ -32,7 +32,7 @@ def test_what_repeats_another_goes_behind(twice):
     )
     ids = [twice.layer("document").ids([row])[0] for row in rows]
     assert ids == ["one", "two", "other"]
-    places, chosen = in_order(twice, asked, rows, [0.9, 0.9, 0.1])
+    places, chosen = order_as_set(twice, asked, rows, [0.9, 0.9, 0.1])
     assert [ids[place] for place in places] == ["one", "other", "two"]
     assert chosen.also == {rows[0]: (rows[1],)}
 
@@ -44,7 +44,7 @@ def test_parts_of_a_chunk_stay_together(twice):
         row for row, text in enumerate(twice.layer("chunk").texts([0, 1, 2])) if text == OTHER
     ]
     [brig, *_] = [row for row in range(3) if row != bees]
-    places, _ = in_order(twice, asked, [brig, bees, brig, bees], [0.4, 0.3, 0.2, 0.1])
+    places, _ = order_as_set(twice, asked, [brig, bees, brig, bees], [0.4, 0.3, 0.2, 0.1])
     assert places in ([1, 3, 0, 2], [0, 2, 1, 3])
 
 
@@ -52,7 +52,7 @@ def test_nothing_found_stays_nothing(twice):
     """Evidence without a hit has none afterwards."""
     asked = steps.read_query(models(LATE), "Who?")
     nothing = Evidence(query="Who?", method="any")
-    assert as_set(twice, asked, nothing, 5) == nothing
+    assert choose_hits(twice, asked, nothing, 5) == nothing
 
 
 @pytest.mark.parametrize("name", ["clue", "ket", "bubble", "agrag"])

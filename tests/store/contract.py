@@ -39,14 +39,14 @@ class StoreContract:
     another session on that same store, made with the recipe `StoreContract.recipe`.
     """
 
-    recipe: Mapping[str, Scalar] = index.Settings().recipe(models())
+    recipe: Mapping[str, Scalar] = index.Settings().build_recipe(models())
 
     @staticmethod
     def _batch(store: Store, *documents: Document) -> Batch:
-        return building.build(documents, store, models(), Meter())
+        return building.build_batch(documents, store, models(), Meter())
 
     def _commit(self, store: Store, *documents: Document) -> int:
-        hashes = [index.content_hash(document) for document in documents]
+        hashes = [index.hash_content(document) for document in documents]
         return store.commit(self._batch(store, *documents), hashes)
 
     def test_new_store_is_empty(self, open_store: OpenStore) -> None:
@@ -66,7 +66,7 @@ class StoreContract:
         before = store.generation
         a, b = small_documents()[:2]
         assert self._commit(store, a, b) == store.generation > before
-        assert store.hashes() == {d.id: index.content_hash(d) for d in (a, b)}
+        assert store.hashes() == {d.id: index.hash_content(d) for d in (a, b)}
         with _open(store) as snapshot:
             assert snapshot.generation == store.generation
             assert snapshot.documents([0, 1]) == [a, b]
@@ -80,7 +80,7 @@ class StoreContract:
         self._commit(store, a, b)
         new = replace(a, text="Something else about Cape Lund.")
         self._commit(store, new)
-        assert store.hashes()[a.id] == index.content_hash(new)
+        assert store.hashes()[a.id] == index.hash_content(new)
         with _open(store) as snapshot:
             assert snapshot.documents([0, 1]) == [new, b]
             check_consistent(snapshot)
@@ -129,7 +129,7 @@ class StoreContract:
     def test_restate(self, open_store: OpenStore) -> None:
         """What documents say of themselves changes; their rows, texts and numbers do not."""
         store, documents = open_store(), small_documents()
-        index.add(store, documents, models())
+        index.add_documents(store, documents, models())
         with _open(store) as snapshot:
             before = contents(snapshot)
         new = replace(documents[1], text="", source="elsewhere", metadata={"kind": "x"}, pages=(0,))
@@ -163,7 +163,7 @@ class StoreContract:
             assert store.generation > generation
             assert contents(snapshot) == before
         assert store.rename(moved) == []
-        renamed = {document.id: index.content_hash(document) for document in moved.values()}
+        renamed = {document.id: index.hash_content(document) for document in moved.values()}
         assert store.hashes().items() >= renamed.items()
         assert not moved.keys() & store.hashes().keys()
         assert wasted_share(store) == 0
@@ -262,7 +262,7 @@ class StoreContract:
         batch = build_imported_batch(
             graph,
             subjects,
-            building.chunking(store.recipe),
+            building.read_chunking(store.recipe),
             models().embedder,
             store.unnamed,
             late=store.recipe["vectors"] == index.LATE,
@@ -293,13 +293,13 @@ class StoreContract:
         self._commit(store, *small_documents()[4:])
         self._commit(store, *small_documents()[:4])
         with _open(store) as snapshot:
-            stored = choose.stored_chunks(snapshot).tolist()
+            stored = choose.stored_chunk_numbers(snapshot).tolist()
         store.set_work(GRAPH, {stored[0]: 0, stored[1]: 0, stored[2]: 1, stored[3]: -1})
         store.set_note("wanted", {"triples": "llm"})
         store.set_note("another", {"names": ["a", "b"]})
         compact(store)
         with _open(store) as snapshot:
-            stored = choose.stored_chunks(snapshot).tolist()
+            stored = choose.stored_chunk_numbers(snapshot).tolist()
         assert store.work(GRAPH) == {stored[0]: 0, stored[1]: 0, stored[2]: 1, stored[3]: -1}
         assert store.work(UNITS) == {}
         self._extract(store, "met")
@@ -354,7 +354,7 @@ class StoreContract:
         """Give the first two chunks the triple that Mira Toll and Bo Dahl are in that relation."""
         triple = Triple(subject="Mira Toll", relation=relation, object="Bo Dahl")
         with _open(store) as snapshot:
-            chunks = choose.stored_chunks(snapshot)[:2].tolist()
+            chunks = choose.stored_chunk_numbers(snapshot)[:2].tolist()
         extraction = Extraction(triples=(triple,))
         extracted = [ChunkExtraction(chunk, "recorded", extraction) for chunk in chunks]
         store.commit(build_graph_batch(extracted, models(), store.unnamed), ())

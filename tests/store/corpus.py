@@ -42,5 +42,5 @@ def build(folder, state):
         gone = sorted(set(store.hashes()) - {document.id for document in wanted})
         if gone:
             store.remove(gone)
-        index.add(store, wanted, MODELS)
-        index.finish(store)
+        index.add_documents(store, wanted, MODELS)
+        index.finish_index(store)

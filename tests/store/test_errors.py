@@ -62,7 +62,7 @@ def test_other_models_are_refused(folder):
         generation = store.generation
         other = testing.models(testing.HashEmbedder(32))
         with pytest.raises(RecipeMismatch, match="'hash-tokens-64', not 'hash-32'|64, not 32") as e:
-            index.add(store, DOCUMENTS, other)
+            index.add_documents(store, DOCUMENTS, other)
         assert is_one_sentence(e.value)
         assert store.generation == generation
 
@@ -272,7 +272,7 @@ def test_second_writer(folder):
             assert time.perf_counter() - began < 1
             assert is_one_sentence(e.value)
             with pytest.raises(IndexLocked):
-                index.add(store, [*DOCUMENTS, testing.small_documents()[0]][:1], MODELS)
+                index.add_documents(store, [*DOCUMENTS, testing.small_documents()[0]][:1], MODELS)
             assert len(contents(store)["documents"]) == len(DOCUMENTS) - 1
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)

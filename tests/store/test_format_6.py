@@ -110,7 +110,7 @@ def test_it_is_added_to(old, tmp_path):
     ]
     with EmbeddedStore.open(old) as store:
         for document in more:
-            index.add(store, [document], MODELS)
+            index.add_documents(store, [document], MODELS)
             with closing(open_snapshot(store)) as snapshot:
                 check_consistent(snapshot)
     assert types(old) == {"uint8", "float32", "int8"}
@@ -120,7 +120,7 @@ def test_it_is_added_to(old, tmp_path):
         opened.compact()
         found = contents(opened.snapshot())
     with EmbeddedStore.open(built(tmp_path / "new.clew")) as store:
-        index.add(store, more, MODELS)
+        index.add_documents(store, more, MODELS)
     with open_index(tmp_path / "new.clew", models=MODELS) as opened:
         opened.compact()
         assert contents(opened.snapshot()) == found
@@ -132,10 +132,14 @@ def test_merges_convert_it(old):
         patched.setattr(schema, "encode_array", lambda _name, array, recipe: array)  # noqa: ARG005
         with EmbeddedStore.open(old) as store:
             for i in range(4):
-                index.add(store, [Document(id=f"old {i}", title="", text="Fram sank.")], MODELS)
+                index.add_documents(
+                    store, [Document(id=f"old {i}", title="", text="Fram sank.")], MODELS
+                )
     with EmbeddedStore.open(old) as store:
         for i in range(5):
-            index.add(store, [Document(id=f"new {i}", title="", text="Fram sank.")], MODELS)
+            index.add_documents(
+                store, [Document(id=f"new {i}", title="", text="Fram sank.")], MODELS
+            )
         with closing(open_snapshot(store)) as snapshot:
             check_consistent(snapshot)
     parts = [segments.open_segment(path) for path in (old / "segments").iterdir()]

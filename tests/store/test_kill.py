@@ -73,8 +73,8 @@ def check_and_resume(target, state, expected):
             held = contents(store)  # checks every reference
             hashes = store.hashes()
             assert [d.id for d in held["documents"]] == sorted(hashes)
-            assert all(index.content_hash(d) == hashes[d.id] for d in held["documents"])
-            known = {index.content_hash(d) for s in (0, 1) for d in documents(s)}
+            assert all(index.hash_content(d) == hashes[d.id] for d in held["documents"])
+            known = {index.hash_content(d) for s in (0, 1) for d in documents(s)}
             assert set(hashes.values()) <= known
     build(target, state)
     with EmbeddedStore.open(target) as store:

@@ -74,7 +74,7 @@ def give_graph(store, chunk_id, *entities, triples=()):
 def store(request):
     """Give a store with both documents."""
     chosen = HALVED if request.param == "halved" else index.Settings()
-    with scratch() as folder, EmbeddedStore.create(folder, chosen.recipe(MODELS)) as opened:
+    with scratch() as folder, EmbeddedStore.create(folder, chosen.build_recipe(MODELS)) as opened:
         add(opened, [BOATS, ICE])
         yield opened
 
@@ -171,7 +171,7 @@ def test_subchunks_and_their_terms():
 
 def test_subchunks_without_chunks():
     """A halved index without documents, new or emptied, has a layer of parts without rows."""
-    with scratch() as folder, EmbeddedStore.create(folder, HALVED.recipe(MODELS)) as opened:
+    with scratch() as folder, EmbeddedStore.create(folder, HALVED.build_recipe(MODELS)) as opened:
         empty = contents(opened)
         assert empty["subchunk"]["ids"] == []
         add(opened, [ICE])
@@ -289,7 +289,7 @@ def test_a_newer_extraction_has_its_own_profiles(store):
 def test_an_updated_index_has_the_rows_of_a_fresh_one(vectors, subchunk_depth):
     """With units and descriptions, after removals, replacements and many commits."""
     cut = Chunking(size=16, overlap=8, subchunk_depth=subchunk_depth)
-    recipe = index.Settings(chunking=cut, vectors=vectors).recipe(MODELS)
+    recipe = index.Settings(chunking=cut, vectors=vectors).build_recipe(MODELS)
     documents = [document(f"d{i}", f"Bo Dahl saw {i} ships. Then ice came. He left Bakken in {i}.")
                  for i in range(6)]  # fmt: skip
     old = document("d3", "Nothing is known of it. Ice came.", title="Old")
@@ -346,6 +346,6 @@ def test_nothing_of_parts_is_stored_without_halvings():
         with create(folder / "whole") as store:
             add(store, [ICE])
         assert b"subchunk." not in b"".join(files(folder / "whole", "segments").values())
-        with EmbeddedStore.create(folder / "halved", HALVED.recipe(MODELS)) as store:
+        with EmbeddedStore.create(folder / "halved", HALVED.build_recipe(MODELS)) as store:
             add(store, [ICE])
         assert b"subchunk.n_tokens" in b"".join(files(folder / "halved", "segments").values())

@@ -111,7 +111,7 @@ def test_readers_beside_a_writer(seconds):
                     lambda: add(store, rng.sample(new, 10)),
                     lambda: store.remove([d.id for d in rng.sample(old[20:], 5)]),
                     lambda: compact(store),
-                    lambda: index.finish(store, cached=[N_CHUNKS]),
+                    lambda: index.finish_index(store, cached=[N_CHUNKS]),
                 ]
                 rng.choice(changes)()
                 n_changes += 1

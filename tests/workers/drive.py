@@ -8,7 +8,7 @@ import sys
 
 import clew
 from clew import index
-from clew.cli.stopping import stoppable
+from clew.cli.stopping import handle_stop
 from clew.testing import small_documents
 from clew.workers import ray
 
@@ -41,7 +41,7 @@ def main(folder, workers, specs, n=0, batch=800, refused=(), twice=None, patienc
     def tell(done):
         print(done, flush=True)  # noqa: T201 -- the test reads it
 
-    with clew.open(folder, specs=clew.loading.Specs(**specs)) as opened, stoppable() as stop:
+    with clew.open(folder, specs=clew.loading.Specs(**specs)) as opened, handle_stop() as stop:
         try:
             added = opened.add(given, workers=workers, on_progress=tell, stop=stop, **options)
         except clew.errors.ClewError as error:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew import errors, index, testing
-from clew.index.building import rows_of
+from clew.index.building import build_rows
 from clew.layers.vectors import embed_names
 from clew.models.metered import Meter
 from clew.stopping import Stop
@@ -35,7 +35,7 @@ class Shuffled:
     def do(self, task, given):
         if task == "names":
             return embed_names(*given, MODELS.embedder)
-        return rows_of(*given, REFUSING, Meter())
+        return build_rows(*given, REFUSING, Meter())
 
 
 class _Later:
@@ -91,7 +91,7 @@ def test_the_index_is_the_same_to_the_byte(first, then, seed):
             with create(folder / "index") as store:
                 for texts in (first, then, ["..."], first):
                     documents = [document(f"d{i}", text) for i, text in enumerate(texts)]
-                    index.add(store, documents, MODELS, workers=workers)
+                    index.add_documents(store, documents, MODELS, workers=workers)
             found.append(files(folder / "index"))
     assert found[0] == found[1]
 
@@ -112,7 +112,9 @@ def test_an_error_comes_behind_the_batches_before_it(texts, data, seed):
                 create(folder / "index") as store,
                 pytest.raises((errors.InputError, errors.ModelError)) as error,
             ):
-                index.add(store, documents, REFUSING, workers=workers, on_progress=told.append)
+                index.add_documents(
+                    store, documents, REFUSING, workers=workers, on_progress=told.append
+                )
             found.append((files(folder / "index"), told, str(error.value)))
     assert found[0] == found[1]
 
@@ -136,7 +138,7 @@ def test_what_is_at_hand_is_bounded(monkeypatch):
             return commit(rows, hashes)
 
         monkeypatch.setattr(store, "commit", counted)
-        index.add(store, documents(), MODELS, workers=workers)
+        index.add_documents(store, documents(), MODELS, workers=workers)
         assert len(store.hashes()) == 40
     assert workers.most <= 10
 
@@ -154,12 +156,12 @@ def test_a_stop_ends_with_the_batch_at_hand(monkeypatch):
 
     with scratch() as folder:
         with create(folder / "index") as store:
-            report = index.add(
+            report = index.add_documents(
                 store, documents, MODELS, workers=Shuffled(1), stop=stop, on_progress=tell
             )
             assert report.stopped
             assert len(report.added) == 3
-            index.add(store, documents, MODELS, workers=Shuffled(2))
+            index.add_documents(store, documents, MODELS, workers=Shuffled(2))
         with create(folder / "whole") as store:
-            index.add(store, documents, MODELS)
+            index.add_documents(store, documents, MODELS)
         assert files(folder / "index") == files(folder / "whole")

@@ -70,7 +70,7 @@ def test_work_that_ends_every_worker_is_given_up(two):
 
 def test_errors_come_as_they_are(two):
     """As if the work had been done here."""
-    recipe = index.model_recipe(load_models(Specs()))
+    recipe = index.build_model_recipe(load_models(Specs()))
     with pytest.raises(errors.RecipeMismatch, match="the embedder 'other', not"):
         two.submit("rows", [], {**recipe, "embedder": "other"}).result()
     with ProcessCase() as case, pytest.raises(errors.InputError, match="there is no embedder"):

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
     from clew.index.building import Workers
     from clew.index.choose import EntityOptions, ExtractionOptions, Wanted
-    from clew.index.extract import Done, OnChunks
-    from clew.index.graph import Imported
+    from clew.index.extract import ExtractionReport, OnChunks
+    from clew.index.graph import GraphImport
     from clew.readers.walk import Columns
     from clew.store import Store
     from clew.text.chunking import Chunking
@@ -57,7 +57,7 @@ class Added(Shown):
     """What `Index.add` did, and what it cost."""
 
     report: AddReport
-    extracted: Done
+    extracted: ExtractionReport
     usage: Usage
     n_documents: int  # in the index now
     n_chunks: int
@@ -175,17 +175,17 @@ class Adding(OpenIndex):
             raise no_file(describe_source(source), selection.counts())
         items = chain(first, items)
         note = self._open_store().note(choose.NOTE) if self._exists() else {}
-        wanted = choose.wished(note, extraction)
+        wanted = choose.merge_wanted(note, extraction)
         self._check_workers(workers)
         self._reach_llm(wanted)
         store = self._open_to_write(meter)
         if methods is not None:
             store.set_note(MADE_FOR, {"methods": list(methods)})
-        origins.remember(store, self.folder, roots.places, own)
+        origins.store_roots(store, self.folder, roots.places, own)
         with self._bill("add", store, meter), self._open_workers(workers, store) as opened:
             with meter.stage("read"):
-                gone = origins.gone(store.hashes(), roots, paths) if paths else []
-                report = index.add(
+                gone = origins.find_gone(store.hashes(), roots, paths) if paths else []
+                report = index.add_documents(
                     store,
                     items,
                     self.models,
@@ -199,7 +199,7 @@ class Adding(OpenIndex):
                 )
                 report.left_out = selection.counts()
                 if paths and not report.stopped:
-                    report.gone = origins.gone(
+                    report.gone = origins.find_gone(
                         store.hashes(), roots, paths, selection, read, report.skipped
                     )
                 if prune and report.gone:
@@ -209,7 +209,7 @@ class Adding(OpenIndex):
             if paths and is_whole and report.is_empty:
                 raise no_file(describe_source(source), report.left_out)  # before an LLM is paid
             try:
-                extracted = extract.Done()
+                extracted = extract.ExtractionReport()
                 with meter.stage("extract"):
                     if not report.stopped:
                         extracted = self._extract(
@@ -233,7 +233,7 @@ class Adding(OpenIndex):
         Raises InputError where another one is given, or it has documents of others.
         """
         store = self._open_store() if self._exists() else None
-        known = None if store is None else origins.part_of(store)
+        known = None if store is None else origins.get_part(store)
         if known is not None and given not in (None, known):
             raise InputError(f"{self.shown} is the part {known} of its shards, not {given}")
         if known is None and given is not None and store is not None:
@@ -273,12 +273,12 @@ class Adding(OpenIndex):
         """
         llm = self.models.llm
         has_replies = self._ledger.exists() and self._ledger.totals()
-        if wanted.kinds() and isinstance(llm, Conversation) and not has_replies:
+        if wanted.list_kinds() and isinstance(llm, Conversation) and not has_replies:
             llm.reach()
 
     def _name_roots(self, source: Source, name: str) -> Roots:
         """Return what the folders and files of this index are called, with a new name for one."""
-        roots = Roots(origins.places(self._open_store(), self.folder) if self._exists() else {})
+        roots = Roots(origins.get_roots(self._open_store(), self.folder) if self._exists() else {})
         if name:
             if not isinstance(source, str | Path):
                 raise InputError(f"one folder or file can be called {name!r}, not several: name it")
@@ -302,8 +302,8 @@ class Adding(OpenIndex):
         *,
         again: bool,
         workers: Workers | None,
-    ) -> Done:
-        from clew.index.extract import extract
+    ) -> ExtractionReport:
+        from clew.index.extract import extract_wanted
 
         progress.stage = "extracting"
 
@@ -319,7 +319,7 @@ class Adding(OpenIndex):
 
             models = replace(models, embedder=spread_embedder(models.embedder, workers))
             rules = rules and spread_extractor(rules, wanted.triples, workers)
-        return extract(
+        return extract_wanted(
             store,
             metered(models, progress.meter),
             wanted,
@@ -336,7 +336,7 @@ class Adding(OpenIndex):
         chunk_ids: Sequence[str],
         *,
         budget: Budget | None = None,
-    ) -> Done:
+    ) -> ExtractionReport:
         """Extract entities and triples by the LLM from some chunks, and from others later.
 
         Chunks that have theirs cost nothing. Raises InputError without an LLM, and for an id that
@@ -354,7 +354,9 @@ class Adding(OpenIndex):
 
     @checked
     @one_at_a_time
-    def import_triples(self, path: str | Path, *, on_chunks: OnChunks | None = None) -> Done:
+    def import_triples(
+        self, path: str | Path, *, on_chunks: OnChunks | None = None
+    ) -> ExtractionReport:
         """Take the entities and triples of documents in the index from a file of JSON lines.
 
         They replace what was extracted from these documents before. What cannot be used is in
@@ -377,7 +379,7 @@ class Adding(OpenIndex):
         *,
         limits: ReadingLimits = LIMITS,
         on_progress: OnProgress | None = None,
-    ) -> Imported:
+    ) -> GraphImport:
         """Take a knowledge graph from a file: a document for each subject, and triples of texts.
 
         What the index has of that file becomes what the file states now; subjects that are gone
@@ -391,7 +393,7 @@ class Adding(OpenIndex):
 
         meter = Meter()
         with meter.stage("read"):
-            read = graph.read(Path(path), limits)
+            read = graph.read_statements(Path(path), limits)
         store = self._open_to_write(meter)
         with self._bill("import", store, meter):
             try:
@@ -446,7 +448,7 @@ class Adding(OpenIndex):
             InputError: There is nothing to plan for.
         """
         from clew.index import building, plan
-        from clew.index.choose import NOTE, Memory, wished
+        from clew.index.choose import NOTE, ReplyMemory, merge_wanted
 
         read_files = partial(
             readers.read,
@@ -460,9 +462,9 @@ class Adding(OpenIndex):
         documents = [item for item in items if isinstance(item, Document)]
         chunking = (self._settings or Settings()).chunking
         kept = self._open_store().note(NOTE) if self._exists() else {}
-        wanted = wished({**kept, "triples": "llm"}, entities)
+        wanted = merge_wanted({**kept, "triples": "llm"}, entities)
         if self._exists():
-            given, stored = chunking, building.chunking(self._open_store().recipe)
+            given, stored = chunking, building.read_chunking(self._open_store().recipe)
             differ = (given.size, given.overlap) != (stored.size, stored.overlap)
             if self._settings is not None and differ:
                 raise RecipeMismatch(
@@ -471,19 +473,19 @@ class Adding(OpenIndex):
                     f" a new folder, or without these options"
                 )
             chunking = stored
-        corpus = plan.corpus(documents, chunking, wanted.terms)
+        corpus = plan.build_corpus(documents, chunking, wanted.terms)
         if not len(corpus.texts):
             raise InputError(f"there is nothing to plan for in {describe_source(source)}")
         if self._exists():
-            corpus = plan.ranked(corpus, self.snapshot())
+            corpus = plan.rank_corpus(corpus, self.snapshot())
         llm = self._load_llm(budget)
         ledger = self._ledger if probe or self._ledger.exists() else None
-        memory = Memory(ledger, llm.name if llm else "")
+        memory = ReplyMemory(ledger, llm.name if llm else "")
         if probe:
             if sharded.is_home(self.folder):  # whose ledgers are those of the shards
                 raise NotAnIndex(sharded.explain_home(self.folder))
             self._make_folder()  # of the ledger
-        found = plan.plan(corpus, llm, memory, core=core, n_probes=probe)
+        found = plan.plan_extraction(corpus, llm, memory, core=core, n_probes=probe)
         return replace(found, embedding=self._estimate_vectors(documents, chunking))
 
     def _estimate_vectors(
@@ -495,7 +497,7 @@ class Adding(OpenIndex):
         store = self._open_store() if self._exists() else None
         known = store.hashes([document.id for document in documents]) if store else {}
         new = [each for each in documents if index.has_new_rows(each, known.get(each.id))]
-        return plan.embedding(new, chunking, self.models, store)
+        return plan.estimate_embedding(new, chunking, self.models, store)
 
     @checked
     def documents(self, *patterns: str, where: str | Filter | None = None) -> list[str]:

@@ -189,11 +189,11 @@ class Index(Adding, Upkeep, Askable):
                 where=where,
                 budget=budget,
             )
-        classify.labels(self.snapshot(question.where), label)  # before anything is paid for
-        found = pipeline.retrieve(question, self)
+        classify.read_labels(self.snapshot(question.where), label)  # before anything is paid for
+        found = pipeline.retrieve_evidence(question, self)
         meter = Meter()
         with meter.stage("classify"):
-            classified = classify.classify(
+            classified = classify.classify_text(
                 question.text,
                 found.evidence,
                 found.snapshot,

@@ -314,14 +314,14 @@ class OpenIndex(Closing):
         if self._store is None and not self._exists():
             settings = self._settings or Settings()
             self._make_folder()  # the embedder's cache is in it
-            recipe = settings.recipe(models)
+            recipe = settings.build_recipe(models)
             if self._given is None:
                 recipe["embedder_spec"] = self._specs.embedder or "minilm"
                 recipe["tagger_spec"] = self._specs.tagger or "rules"
             self._store = opening.create(self.folder, recipe)
         store = self._open_store()
         if self._settings is not None:
-            index.check_recipe(store.recipe, self._settings.recipe(models))
+            index.check_recipe(store.recipe, self._settings.build_recipe(models))
         return store
 
     @contextmanager
@@ -357,9 +357,9 @@ class OpenIndex(Closing):
         """Finish a write: renew the arrays that a question has needed, or a method for `add`."""
         made_for = store.note(MADE_FOR).get("methods", ())
         used = retrieval.find_arrays(set(store.cache.names()) - GENERATION_ARRAYS)
-        found = {each.name: each for each in (*retrieval.needs(*made_for), *used)}
+        found = {each.name: each for each in (*retrieval.list_needed_arrays(*made_for), *used)}
         cached = [found[name] for name in sorted(found)]
-        index.finish(store, embedder or self._embedder, cached=cached, compact=compact)
+        index.finish_index(store, embedder or self._embedder, cached=cached, compact=compact)
 
     def close(self) -> None:
         """Let go of files and locks; what still reads has its generation until it ends."""

@@ -103,7 +103,7 @@ class Upkeep(OpenIndex):
         Files that can be computed again are dropped if they are damaged. Of an index in PostgreSQL
         every object is downloaded. Raises NotAnIndex where there is no index.
         """
-        return opening.damages(self.folder, index.content_hash)
+        return opening.damages(self.folder, index.hash_content)
 
     @checked
     @one_at_a_time
@@ -137,12 +137,12 @@ class Upkeep(OpenIndex):
         if files:
             self._check_embedder()
         if FILE in files:
-            done = repair.rebuild(self.folder, store, self.models, meter)
+            done = repair.rebuild_index(self.folder, store, self.models, meter)
             self.close()
             store = self._open_store()
         with self._bill("add", store, meter):
             if files and isinstance(store, EmbeddedStore) and FILE not in files:
-                done = repair.repair(store, self.models, meter)
+                done = repair.repair_index(store, self.models, meter)
             if mended:
                 paid.forget_missing(store, self.folder)
             if files or store.note(recall.NOTE):
@@ -150,7 +150,7 @@ class Upkeep(OpenIndex):
                 rules = loading.load_extractor(wanted.triples, self.models.tagger)
                 with meter.stage("extract"):
                     models = metered(limit_models(self.models, budget), meter)
-                    recall.recall(store, models, ledger=self._ledger, rules=rules)
+                    recall.recall_extractions(store, models, ledger=self._ledger, rules=rules)
                 self._finish_write(store, meter)
         return replace(done, paid=mended)
 
@@ -194,7 +194,7 @@ class Upkeep(OpenIndex):
     def digest(self) -> str:
         """Return the SHA-256, in hex, of the ids and contents of all documents."""
         hashes = sorted(self._open_store().hashes().items())
-        rows = (f"{id_} {index.rows_hash(found)}" for id_, found in hashes)
+        rows = (f"{id_} {index.get_rows_hash(found)}" for id_, found in hashes)
         return sha256("\n".join(rows).encode()).hexdigest()
 
 
@@ -208,7 +208,7 @@ def restore(source: str | Path, folder: str | Path) -> Backup:
     from clew.store.check import find_damages
 
     with unpack(Path(source), Path(folder)) as (place, found):
-        for each in find_damages(place, index.content_hash):
+        for each in find_damages(place, index.hash_content):
             if each.is_paid and not (place / each.file).exists():
                 continue  # as it was when the backup was made
             raise InputError(

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-from clew.asking.citations import CitedRange, Citing, cited
-from clew.asking.context import quoted
+from clew.asking.citations import CitationFinder, CitedRange, find_citations
+from clew.asking.context import format_context
 from clew.asking.question import MAX_QUOTES
 from clew.asking.quotes import Quote
-from clew.asking.quotes import quotes as chosen_quotes
+from clew.asking.quotes import choose_quotes as chosen_quotes
 from clew.models import Models, Prompt, Reply
 from clew.prompts import fill_prompt
 from clew.snapshot import Snapshot
@@ -62,65 +62,75 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
     either. The answer has all of them, first those that were told.
     """
     support = evidence.support if min_support > 0 else None  # as an LLM is told
-    on_marks = None if on_citation is None else _marks_to(on_citation, question, context, evidence)
+    on_marks = (
+        None
+        if on_citation is None
+        else _citation_listener(on_citation, question, context, evidence)
+    )
     told = None
     if on_text is not None:
         told = AnswerText(on_text, "" if support is None else _UNKNOWN, on_marks)
     if evidence.hits and not context.passages:
-        evidence = _noted(evidence, f"no passage fits a context of {context.budget_tokens} tokens")
-    found = _brought_along(question, context, evidence)
+        evidence = _add_note(
+            evidence, f"no passage fits a context of {context.budget_tokens} tokens"
+        )
+    found = _take_own_answer(question, context, evidence)
     if found is None and models.llm is not None:
-        asked = _prompt(question, context, evidence.prompt, max_tokens, support)
+        asked = _build_prompt(question, context, evidence.prompt, max_tokens, support)
         hear = None if told is None else told.feed
         reply = reply_to(models.llm, asked, part="answer", on_text=hear)
-        found = _by_llm(question, reply, context, evidence, may_refuse=support is not None)
+        found = _build_llm_answer(
+            question, reply, context, evidence, may_refuse=support is not None
+        )
         instead = ": quoted sentences instead" if context.passages else ""
         note = f"the LLM gave no answer ({reply.error or 'an empty reply'}){instead}"
-        evidence = evidence if found else _noted(evidence, note)
+        evidence = evidence if found else _add_note(evidence, note)
     if found is None and evidence.support is not None and evidence.support < min_support:
-        found = _refused(question, context, evidence)
-    found = found or _named(question, context, evidence)
+        found = _build_refusal(question, context, evidence)
+    found = found or _build_named(question, context, evidence)
     if found is None:
         chosen = chosen_quotes(question, context.passages, models, snapshot, most=quotes)
-        found = _quoted(question, chosen, context, evidence)
+        found = _build_quoted(question, chosen, context, evidence)
     if told is not None:
         told.end(found.text)
     return found
 
 
-def _marks_to(
+def _citation_listener(
     on_citation: OnCitation, question: str, context: Context, evidence: Evidence
 ) -> OnMarks:
-    """Return what is told of an LLM's marks while it writes, and tells of citations."""
-    citing = Citing(question, context)
+    """Return a listener to an LLM's marks that passes on the citations found so far."""
+    citing = CitationFinder(question, context)
 
     def hear(claim: str, marks: str | None) -> None:
         nonlocal citing
         if marks is None:
-            citing = Citing(question, context)
+            citing = CitationFinder(question, context)
             return
-        for each in citing.hear(claim, marks):
-            on_citation(_cited(each, evidence))
+        for each in citing.feed(claim, marks):
+            on_citation(_cite_range(each, evidence))
 
     return hear
 
 
-def _brought_along(question: str, context: Context, evidence: Evidence) -> Answer | None:
+def _take_own_answer(question: str, context: Context, evidence: Evidence) -> Answer | None:
     """Return the answer that the evidence has, None where the context does not prove it."""
     given = evidence.answer
-    if given is not None and (proof := _proof(given, context, evidence)):
+    if given is not None and (proof := _find_proof(given, context, evidence)):
         cited = replace(proof, at=(len(given.text),))
-        return _generated(question, given.text, (cited,), context, evidence)
+        return _build_generated(question, given.text, (cited,), context, evidence)
     return None
 
 
-def _quoted(question: str, chosen: Sequence[Quote], context: Context, evidence: Evidence) -> Answer:
-    citations = [_citation(each.passage, each.start, each.end, evidence) for each in chosen]
+def _build_quoted(
+    question: str, chosen: Sequence[Quote], context: Context, evidence: Evidence
+) -> Answer:
+    citations = [_build_citation(each.passage, each.start, each.end, evidence) for each in chosen]
     said = [" ".join(each.quote.split()) for each in citations]
     ends = accumulate(map(len, said), lambda end, size: end + 1 + size)  # a blank between two
     citations = [replace(each, at=(end,)) for each, end in zip(citations, ends, strict=True)]
     if not citations and not evidence.notes:
-        evidence = _noted(evidence, "nothing was found to quote")
+        evidence = _add_note(evidence, "nothing was found to quote")
     return Answer(
         question=question,
         text=" ".join(said),
@@ -131,7 +141,7 @@ def _quoted(question: str, chosen: Sequence[Quote], context: Context, evidence: 
     )
 
 
-def _named(question: str, context: Context, evidence: Evidence) -> Answer | None:
+def _build_named(question: str, context: Context, evidence: Evidence) -> Answer | None:
     """Return the first answers of a graph by name, with the facts on the way to them as citations.
 
     Those are as many as have the highest score. None where no passage has the words of a fact, as
@@ -147,7 +157,7 @@ def _named(question: str, context: Context, evidence: Evidence) -> Answer | None
         for wanted_id in wanted
     }
     citations = [
-        _citation(
+        _build_citation(
             passage,
             passage.start + place,
             passage.start + place + len(fact.text),
@@ -170,7 +180,7 @@ def _named(question: str, context: Context, evidence: Evidence) -> Answer | None
     )
 
 
-def _generated(
+def _build_generated(
     question: str,
     text: str,
     citations: tuple[Citation, ...],
@@ -187,7 +197,7 @@ def _generated(
     )
 
 
-def _refused(question: str, context: Context, evidence: Evidence) -> Answer:
+def _build_refusal(question: str, context: Context, evidence: Evidence) -> Answer:
     return Answer(
         question=question,
         text="",
@@ -198,21 +208,21 @@ def _refused(question: str, context: Context, evidence: Evidence) -> Answer:
     )
 
 
-def _proof(given: DirectAnswer, context: Context, evidence: Evidence) -> Citation | None:
+def _find_proof(given: DirectAnswer, context: Context, evidence: Evidence) -> Citation | None:
     """Return the range that proves an answer, None where no passage of the context has it."""
     for passage in context.passages:
         place = passage.text.find(given.quote) if passage.chunk_id == given.chunk_id else -1
         if place >= 0:
             start = passage.start + place
-            return _citation(passage, start, start + len(given.quote), evidence)
+            return _build_citation(passage, start, start + len(given.quote), evidence)
     return None
 
 
-def _noted(evidence: Evidence, note: str) -> Evidence:
+def _add_note(evidence: Evidence, note: str) -> Evidence:
     return replace(evidence, notes=(*evidence.notes, note))
 
 
-def _prompt(
+def _build_prompt(
     question: str, context: Context, name: str, max_tokens: int, support: float | None
 ) -> Prompt:
     """Return the one prompt that every retrieval method shares: the question after the context.
@@ -222,7 +232,7 @@ def _prompt(
     """
     if name != _READING:
         return fill_prompt(name, question=question, max_tokens=max_tokens)
-    found = quoted(context, context.text.strip() or "(no passage was found)")
+    found = format_context(context, context.text.strip() or "(no passage was found)")
     estimate = "" if support is None else _ESTIMATE.format(support)
     return fill_prompt(
         _READING,
@@ -233,7 +243,7 @@ def _prompt(
     )
 
 
-def _by_llm(
+def _build_llm_answer(
     question: str, reply: Reply, context: Context, evidence: Evidence, *, may_refuse: bool
 ) -> Answer | None:
     """Return an LLM's answer with the passages that hold it, and the sentences that none holds.
@@ -244,14 +254,14 @@ def _by_llm(
     if not text or reply.error:
         return None
     if may_refuse and is_word(text, _UNKNOWN):
-        return _refused(question, context, evidence)
+        return _build_refusal(question, context, evidence)
     if evidence.prompt != _READING:
-        return _generated(question, text, (), context, evidence)
-    found = cited(question, find_answer_line(reply.text), reply.text, context)
+        return _build_generated(question, text, (), context, evidence)
+    found = find_citations(question, find_answer_line(reply.text), reply.text, context)
     for note in found.notes:
-        evidence = _noted(evidence, note)
-    citations = tuple(_cited(each, evidence) for each in found.ranges)
-    answered = _generated(question, text, citations, context, evidence)
+        evidence = _add_note(evidence, note)
+    citations = tuple(_cite_range(each, evidence) for each in found.ranges)
+    answered = _build_generated(question, text, citations, context, evidence)
     return replace(answered, unsupported=found.unsupported)
 
 
@@ -277,13 +287,13 @@ def locate_citation(document: Document, citation: Citation) -> Citation:
     return replace(citation, section=section, page=page, last_page=last_page, line=line)
 
 
-def _cited(found: CitedRange, evidence: Evidence) -> Citation:
+def _cite_range(found: CitedRange, evidence: Evidence) -> Citation:
     passage = found.passage
     start, end = passage.start + found.start, passage.start + found.end
-    return _citation(passage, start, end, evidence, found.at)
+    return _build_citation(passage, start, end, evidence, found.at)
 
 
-def _citation(
+def _build_citation(
     passage: Passage, start: int, end: int, evidence: Evidence, at: tuple[int, ...] = ()
 ) -> Citation:
     return Citation(
@@ -294,7 +304,7 @@ def _citation(
         start=start,
         end=end,
         quote=passage.text[start - passage.start : end - passage.start],
-        path=_path_to(passage, evidence),
+        path=_find_path(passage, evidence),
         section=passage.section,
         page=passage.page,
         last_page=passage.last_page,
@@ -303,7 +313,7 @@ def _citation(
     )
 
 
-def _path_to(passage: Passage, evidence: Evidence) -> int | None:
+def _find_path(passage: Passage, evidence: Evidence) -> int | None:
     """Return the place of the first path that ends in a passage, None where no path does."""
     for place, path in enumerate(evidence.paths):
         last = path.steps[-1]

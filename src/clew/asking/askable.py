@@ -105,7 +105,7 @@ class Askable:
             budget=budget,
             exact=exact,
         )
-        return pipeline.retrieve(question, self).evidence
+        return pipeline.retrieve_evidence(question, self).evidence
 
     @_checked
     @asking()
@@ -173,7 +173,7 @@ class Askable:
             exact=exact,
         )
         listeners = Listeners(on_evidence=on_evidence, on_text=on_text, on_citation=on_citation)
-        return pipeline.ask(asked, self, listeners)
+        return pipeline.answer_question(asked, self, listeners)
 
     asearch = awaitable(search)
     aask = awaitable(ask)

@@ -47,7 +47,7 @@ class CitedRange:
 
 
 @dataclass(frozen=True, slots=True)
-class Cited:
+class FoundCitations:
     """What holds an answer, and what was wrong with the passages that it names."""
 
     ranges: tuple[CitedRange, ...]
@@ -55,23 +55,23 @@ class Cited:
     notes: tuple[str, ...]
 
 
-def cited(question: str, said: str, reply: str, context: Context) -> Cited:
+def find_citations(question: str, said: str, reply: str, context: Context) -> FoundCitations:
     """Return what the answer `said` may cite of a context; `reply` is all that the LLM wrote.
 
     Where the answer itself names no passage, the numbers of the whole reply are taken for its own.
     """
-    citing, start = Citing(question, context), 0
+    citing, start = CitationFinder(question, context), 0
     for found in MARKS.finditer(said):
-        citing.hear(said[start : found.start()], found[0])
+        citing.feed(said[start : found.start()], found[0])
         start = found.end()
     if citing.is_empty:
-        citing.numbers = _numbers(reply)
+        citing.numbers = _parse_numbers(reply)
     citing.end(said[start:])
-    return citing.found(said)
+    return citing.collect(said)
 
 
-class Citing:
-    """Finds what an answer may cite while it is told, claim by claim."""
+class CitationFinder:
+    """Find the citations of an answer while it is written, claim by claim."""
 
     def __init__(self, question: str, context: Context) -> None:
         self.numbers: list[int] = []  # those that wait for what they are for
@@ -88,39 +88,41 @@ class Citing:
 
     @property
     def is_empty(self) -> bool:
-        """Say whether no citation was told."""
+        """Return whether no citation was found."""
         return not (self.numbers or self._plain)
 
-    def hear(self, claim: str, marks: str) -> list[CitedRange]:
+    def feed(self, claim: str, marks: str) -> list[CitedRange]:
         """Return what is cited by citations for what was said since those before them."""
-        numbers = _numbers(marks)
+        numbers = _parse_numbers(marks)
         if not terms(claim):  # they stand before what they are for
             self._plain += claim
             self.numbers += numbers
             return []
         numbers, self.numbers = [*self.numbers, *numbers], []
-        return self._held(claim, numbers, is_marked=True)
+        return self._find_holding(claim, numbers, is_marked=True)
 
     def end(self, rest: str) -> None:
         """Hear what stands behind the last citations."""
         if terms(rest) or self.numbers:
-            self._held(rest, self.numbers, is_marked=False)
+            self._find_holding(rest, self.numbers, is_marked=False)
 
-    def _held(self, claim: str, numbers: list[int], *, is_marked: bool) -> list[CitedRange]:
+    def _find_holding(self, claim: str, numbers: list[int], *, is_marked: bool) -> list[CitedRange]:
         """Return the ranges that hold a claim: of passages with its numbers, or of another one."""
         named = [self._by_number[n] for n in numbers if n in self._by_number]
         kept: list[Passage] = []
         holding: list[tuple[Passage, int, int, int]] = []
         for start, end in sentence_spans(claim):
-            wanted = _Said(claim[start:end], self._question)
-            found = wanted.kept(named) or wanted.instead(self._context.passages if named else ())
+            wanted = _Claim(claim[start:end], self._question)
+            found = wanted.keep_holding(named) or wanted.find_other(
+                self._context.passages if named else ()
+            )
             kept += found
             if not (found or wanted.is_held(self._context.passages, self._rows)):
                 self._unsupported.append(collapse(claim[start:end]))
             place = len(self._plain) + (len(claim) if is_marked else end)
-            holding += [(p, a, b, place) for p in found for a, b in wanted.ranges(p.text)]
+            holding += [(p, a, b, place) for p in found for a, b in wanted.find_ranges(p.text)]
         self._plain += claim
-        self._notes += _told(named, kept)
+        self._notes += _describe_unheld(named, kept)
         ordered = [p for p in named if p in kept] + [p for p in kept if p not in named]
         told: dict[tuple[int, int, int], list[int]] = {}
         for passage in dict.fromkeys(ordered):
@@ -131,13 +133,13 @@ class Citing:
             self._ranges.setdefault(key, []).extend(places)
         return [CitedRange(self._by_number[n], a, b, tuple(at)) for (n, a, b), at in told.items()]
 
-    def found(self, said: str) -> Cited:
+    def collect(self, said: str) -> FoundCitations:
         """Return all that is cited of the whole answer, `said` with its citations."""
         plain, answer = MARKS.sub("", said), strip_marks(said)
         left_off = len(plain) - len(plain.lstrip(AROUND))
-        return Cited(
+        return FoundCitations(
             tuple(
-                CitedRange(self._by_number[number], a, b, _places(at, left_off, len(answer)))
+                CitedRange(self._by_number[number], a, b, _shift_places(at, left_off, len(answer)))
                 for (number, a, b), at in self._ranges.items()
             ),
             tuple(self._unsupported),
@@ -145,17 +147,17 @@ class Citing:
         )
 
 
-def _places(at: Sequence[int], left_off: int, most: int) -> tuple[int, ...]:
+def _shift_places(at: Sequence[int], left_off: int, most: int) -> tuple[int, ...]:
     return tuple(dict.fromkeys(max(0, min(place - left_off, most)) for place in at))
 
 
-def _numbers(text: str) -> list[int]:
+def _parse_numbers(text: str) -> list[int]:
     found = (int(n) for group in NUMBERS.findall(text) for n in re.findall(r"\d+", str(group)))
     return list(dict.fromkeys(found))
 
 
-def _told(named: Sequence[Passage], kept: Sequence[Passage]) -> Iterator[str]:
-    """Yield which passages were named for what they do not say, and which say it."""
+def _describe_unheld(named: Sequence[Passage], kept: Sequence[Passage]) -> Iterator[str]:
+    """Yield notes on passages that do not hold the claim, and on those that do."""
     wrong = [f"[{p.number}]" for p in named if p not in kept]
     right = [f"[{p.number}]" for p in kept if p not in named]
     if wrong:
@@ -163,7 +165,7 @@ def _told(named: Sequence[Passage], kept: Sequence[Passage]) -> Iterator[str]:
         yield f"the LLM named {', '.join(wrong)} for what is not said there{instead}"
 
 
-class _Said:
+class _Claim:
     """A sentence of an answer: what it says that the question does not."""
 
     def __init__(self, sentence: str, question: str) -> None:
@@ -173,24 +175,24 @@ class _Said:
         self._new = {term: spans[term].islower() for term in new}  # whether a form will do
         self._numbers = set(_DIGITS.findall(sentence)) - set(_DIGITS.findall(question))
         self._least = _HELD_PAIRS if is_uncased(sentence) else _HELD
-        self._quotes = [_folded(quote) for quote in _QUOTES.findall(sentence)]
+        self._quotes = [_fold_text(quote) for quote in _QUOTES.findall(sentence)]
 
-    def kept(self, named: Sequence[Passage]) -> list[Passage]:
+    def keep_holding(self, named: Sequence[Passage]) -> list[Passage]:
         """Return those of some passages that hold the sentence together, and that lead there."""
-        texts = {passage.number: _text(passage) for passage in named}
+        texts = {passage.number: _passage_text(passage) for passage in named}
         held: set[str] = set()
         holding: list[Passage] = []
-        for passage in sorted(named, key=lambda p: -len(self._held(texts[p.number]))):
-            if self._held(texts[passage.number]) - held:
+        for passage in sorted(named, key=lambda p: -len(self._held_words(texts[p.number]))):
+            if self._held_words(texts[passage.number]) - held:
                 holding.append(passage)
-                held |= self._held(texts[passage.number])
-        if self._new and not self._is_in(" ".join(texts[p.number] for p in holding)):
+                held |= self._held_words(texts[passage.number])
+        if self._new and not self._stands_in(" ".join(texts[p.number] for p in holding)):
             return []
         known = set(terms(" ".join(texts[p.number] for p in holding)))
         leading = [p for p in named if self._asked & set(terms(texts[p.number])) - known]
         return [p for p in named if p in holding or p in leading]
 
-    def ranges(self, text: str) -> list[tuple[int, int]]:
+    def find_ranges(self, text: str) -> list[tuple[int, int]]:
         """Return the sentences of a passage by which it holds the sentence, or leads there.
 
         They are as few as have what the passage has of it, in their order; neighbours are one
@@ -198,11 +200,11 @@ class _Said:
         """
         spans = sentence_spans(text)
         own = [
-            self._held(text[a:b]) | self._numbers.intersection(_DIGITS.findall(text[a:b]))
+            self._held_words(text[a:b]) | self._numbers.intersection(_DIGITS.findall(text[a:b]))
             for a, b in spans
         ]
         asked = [len(self._asked.intersection(terms(text[a:b]))) for a, b in spans]
-        quoted = [sum(quote in _folded(text[a:b]) for quote in self._quotes) for a, b in spans]
+        quoted = [sum(quote in _fold_text(text[a:b]) for quote in self._quotes) for a, b in spans]
         wanted = set().union(*own)
         chosen: list[int] = []
         have: set[str] = set()
@@ -217,25 +219,25 @@ class _Said:
             is_enough = len(have) >= self._least * len(wanted)
             if is_enough and not (wanted & self._numbers) - have:
                 break
-        return _joined([spans[i] for i in sorted(chosen)], text) or [(0, len(text))]
+        return _merge_spans([spans[i] for i in sorted(chosen)], text) or [(0, len(text))]
 
-    def instead(self, passages: Sequence[Passage]) -> list[Passage]:
+    def find_other(self, passages: Sequence[Passage]) -> list[Passage]:
         """Return the first passage that holds the sentence alone, if one does."""
-        return [p for p in passages if self._new and self._is_in(_text(p))][:1]
+        return [p for p in passages if self._new and self._stands_in(_passage_text(p))][:1]
 
     def is_held(self, passages: Sequence[Passage], rows: str) -> bool:
         """Say whether a passage, or the rows of tables, hold the sentence, or it says nothing."""
-        return not self._new or any(map(self._is_in, [*map(_text, passages), rows]))
+        return not self._new or any(map(self._stands_in, [*map(_passage_text, passages), rows]))
 
-    def _is_in(self, text: str) -> bool:
+    def _stands_in(self, text: str) -> bool:
         if not self._numbers <= set(_DIGITS.findall(text)):
             return False
-        if not all(quote in _folded(text) for quote in self._quotes):
+        if not all(quote in _fold_text(text) for quote in self._quotes):
             return False
-        return len(self._held(text)) >= self._least * len(self._new)
+        return len(self._held_words(text)) >= self._least * len(self._new)
 
-    def _held(self, text: str) -> set[str]:
-        """Return the new words that a text has; a name and a number just as they are."""
+    def _held_words(self, text: str) -> set[str]:
+        """Return the claim's new words that stand in a text, names and numbers verbatim."""
         have = set(terms(text))
         return {
             word
@@ -244,7 +246,7 @@ class _Said:
         }
 
 
-def _joined(spans: Sequence[tuple[int, int]], text: str) -> list[tuple[int, int]]:
+def _merge_spans(spans: Sequence[tuple[int, int]], text: str) -> list[tuple[int, int]]:
     """Return ranges of a text, those as one between which nothing stands."""
     found: list[tuple[int, int]] = []
     for start, end in spans:
@@ -263,9 +265,9 @@ def _is_form(one: str, other: str) -> bool:
     return shared >= max(_STEM, max(len(one), len(other)) - _ENDING)
 
 
-def _text(passage: Passage) -> str:
+def _passage_text(passage: Passage) -> str:
     return f"{passage.head}\n{passage.text}"
 
 
-def _folded(text: str) -> str:
+def _fold_text(text: str) -> str:
     return collapse(fold(text))

@@ -16,7 +16,7 @@ import numpy as np
 from clew.algo.maxsim import best_matches
 from clew.algo.pool import take_fitting
 from clew.algo.topk import DECIMALS, top_k
-from clew.asking.context import build_context, quoted
+from clew.asking.context import build_context, format_context
 from clew.derived import Derived
 from clew.errors import InputError
 from clew.models import Embedder, Kind, Models, Prompt, Reply, gives_tokens
@@ -49,7 +49,7 @@ class Labels:
     of_document: NDArray[np.int64]  # (n_documents,), -1 for one without a label
 
     def find(self, said: str) -> int | None:
-        """Return the label that was said, None for what is none of them.
+        """Return the label of this name, or None.
 
         A reply may have it alone on its last line, or behind a colon there.
         """
@@ -58,7 +58,7 @@ class Labels:
         return next((self.rows[key] for key in tried if key in self.rows), None)
 
 
-def labels(snapshot: Snapshot, column: str) -> Labels:
+def read_labels(snapshot: Snapshot, column: str) -> Labels:
     """Return the labels that documents have in a column of their metadata, read once.
 
     Raises InputError where no document has one.
@@ -66,7 +66,7 @@ def labels(snapshot: Snapshot, column: str) -> Labels:
     return snapshot.get(_LABELS, column)
 
 
-def label_of(document: Document, column: str) -> str:
+def document_label(document: Document, column: str) -> str:
     """Return the label that a document has in a column of its metadata, "" for none."""
     value = document.metadata.get(column)
     if isinstance(value, bool):
@@ -78,7 +78,7 @@ def label_of(document: Document, column: str) -> str:
     return "" if value is None else collapse(str(value))
 
 
-def classify(
+def classify_text(
     text: str,
     evidence: Evidence,
     snapshot: Snapshot,
@@ -95,18 +95,18 @@ def classify(
     `name_weight` is measured on the labelled texts of the index where none is given. Raises
     InputError where no document of the index has a label.
     """
-    _check(name_weight, budget_tokens)
-    known = labels(snapshot, column)
-    found = [row for row in dict.fromkeys(_of_hits(known, snapshot, evidence)) if row >= 0]
+    _check_parameters(name_weight, budget_tokens)
+    known = read_labels(snapshot, column)
+    found = [row for row in dict.fromkeys(_hit_labels(known, snapshot, evidence)) if row >= 0]
     names = snapshot.get(_LABEL_NAMES, column, models=models)
     weight = name_weight
     if weight is None:
         weight = snapshot.get(_NAME_WEIGHT, column, models=models)
-    fit = names.fit(_read(models.embedder, [text], "document")[0])
-    candidates = _candidates(found, fit, weight)
+    fit = names.score_fit(_embed_texts(models.embedder, [text], "document")[0])
+    candidates = _rank_labels(found, fit, weight)
     classified = Classified(
         text=text,
-        label=known.names[_first(candidates, known, snapshot, models, text)],
+        label=known.names[_choose_first(candidates, known, snapshot, models, text)],
         out_of_set=False,
         candidates=tuple((known.names[row], score) for row, score in candidates),
         name_weight=weight,
@@ -115,36 +115,38 @@ def classify(
     if models.llm is None:
         return classified
     rows = [row for row, _ in candidates] or list(range(len(known.names)))
-    request, notes = _request(text, rows, known, snapshot, evidence, budget_tokens)
+    request, notes = _build_prompt(text, rows, known, snapshot, evidence, budget_tokens)
     classified = replace(classified, notes=notes)
     if request is None:
         return classified
-    return _chosen(classified, reply_to(models.llm, request, part="answer"), rows, known)
+    return _ask_llm(classified, reply_to(models.llm, request, part="answer"), rows, known)
 
 
-def _chosen(classified: Classified, reply: Reply, rows: Sequence[int], known: Labels) -> Classified:
+def _ask_llm(
+    classified: Classified, reply: Reply, rows: Sequence[int], known: Labels
+) -> Classified:
     """Return what was classified with the label that an LLM chose among `rows`, or with a note."""
     said = reply.text.strip()
     if reply.error or not said:
-        return _noted(classified, f"the LLM gave no label ({reply.error or 'an empty reply'})")
+        return _add_note(classified, f"the LLM gave no label ({reply.error or 'an empty reply'})")
     classified = replace(classified, said=said)
     chosen = known.find(said)
     if chosen is None:
         unknown = "the LLM said no label of the index"
-        return replace(_noted(classified, unknown), out_of_set=True)
+        return replace(_add_note(classified, unknown), out_of_set=True)
     if chosen not in rows:
-        classified = _noted(classified, "the LLM chose a label that was no candidate", "")
+        classified = _add_note(classified, "the LLM chose a label that was no candidate", "")
     return replace(classified, label=known.names[chosen])
 
 
-def _check(name_weight: float | None, budget_tokens: int) -> None:
+def _check_parameters(name_weight: float | None, budget_tokens: int) -> None:
     if name_weight is not None and not 0 <= name_weight <= 1:
         raise InputError(f"the weight of names is 0 to 1, not {name_weight}")
     if budget_tokens < 1:
         raise InputError(f"a context budget is at least 1 token, not {budget_tokens}")
 
 
-def _noted(
+def _add_note(
     classified: Classified, note: str, instead: str = ": the best candidate without it instead"
 ) -> Classified:
     return replace(classified, notes=(*classified.notes, note + instead))
@@ -153,12 +155,12 @@ def _noted(
 # -- labels and their names -----------------------------------------------------------------------
 
 
-def _labels(snapshot: Snapshot, column: str) -> Labels:
+def _compute_labels(snapshot: Snapshot, column: str) -> Labels:
     of_document = np.full(len(snapshot.layer("document")), -1, dtype=np.int64)
     rows: dict[str, int] = {}
     names: list[str] = []
     for document, each in enumerate(snapshot.documents(range(len(of_document)))):
-        name = label_of(each, column)
+        name = document_label(each, column)
         if name:
             row = rows.setdefault(label_key(name), len(names))
             names += [name] if row == len(names) else []
@@ -171,7 +173,7 @@ def _labels(snapshot: Snapshot, column: str) -> Labels:
     return Labels(names=tuple(names), rows=rows, of_document=of_document)
 
 
-_LABELS = Derived("labels of documents", _labels)
+_LABELS = Derived("labels of documents", _compute_labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +184,7 @@ class _LabelNames:
     owners: NDArray[np.int64]  # (m,), the label of each
     n_labels: int
 
-    def fit(self, text: NDArray[np.float32]) -> NDArray[np.float64]:
+    def score_fit(self, text: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return how well each name is met by a text of (t, d) vectors, (n_labels,) mean cosines.
 
         Late interaction with the name as the query: for each of its tokens the best of the text's.
@@ -192,36 +194,36 @@ class _LabelNames:
         return sums / np.maximum(np.bincount(self.owners, minlength=self.n_labels), 1)
 
 
-def _names(snapshot: Snapshot, column: str, *, models: Models) -> _LabelNames:
-    read = _read(models.embedder, labels(snapshot, column).names, "query")
+def _embed_names(snapshot: Snapshot, column: str, *, models: Models) -> _LabelNames:
+    read = _embed_texts(models.embedder, read_labels(snapshot, column).names, "query")
     owners = np.repeat(np.arange(len(read)), [len(vectors) for vectors in read])
     return _LabelNames(np.concatenate(read), owners, len(read))
 
 
-_LABEL_NAMES = Derived("vectors of labels", _names)
+_LABEL_NAMES = Derived("vectors of labels", _embed_names)
 
 
-def _name_weight(snapshot: Snapshot, column: str, *, models: Models) -> float:
+def _estimate_name_weight(snapshot: Snapshot, column: str, *, models: Models) -> float:
     """Return the share of errors that names avoid, of those that the most frequent label makes.
 
     1 for all texts right, 0 for no fewer errors (as Goodman and Kruskal's lambda). Up to
     `_SAMPLE` labelled texts of the index, evenly taken, are tried.
     """
-    known, names = labels(snapshot, column), snapshot.get(_LABEL_NAMES, column, models=models)
+    known, names = read_labels(snapshot, column), snapshot.get(_LABEL_NAMES, column, models=models)
     labelled = np.flatnonzero(known.of_document >= 0)
     some = labelled[:: -(-len(labelled) // _SAMPLE)]
     right = known.of_document[some]
-    fits = [names.fit(_stored(snapshot, int(document))) for document in some]
+    fits = [names.score_fit(_stored_vectors(snapshot, int(document))) for document in some]
     by_name = np.argmax(np.round(fits, DECIMALS), axis=1)
     n_wrong = int(np.sum(by_name != right))
     n_at_most = len(right) - int(np.bincount(right).max())
     return max(1 - n_wrong / n_at_most, 0.0) if n_at_most else 0.0
 
 
-_NAME_WEIGHT = Derived("the weight of label names", _name_weight)
+_NAME_WEIGHT = Derived("the weight of label names", _estimate_name_weight)
 
 
-def _read(embedder: Embedder, texts: Sequence[str], kind: Kind) -> list[NDArray[np.float32]]:
+def _embed_texts(embedder: Embedder, texts: Sequence[str], kind: Kind) -> list[NDArray[np.float32]]:
     """Return (t, d) unit rows for each text: its tokens' where the embedder gives them, else one.
 
     A text is read whole, by windows where it is longer than what the model takes at once.
@@ -231,7 +233,7 @@ def _read(embedder: Embedder, texts: Sequence[str], kind: Kind) -> list[NDArray[
     return [vector[None] for vector in embedder.embed(texts, kind=kind)]
 
 
-def _stored(snapshot: Snapshot, document: int) -> NDArray[np.float32]:
+def _stored_vectors(snapshot: Snapshot, document: int) -> NDArray[np.float32]:
     """Return the (t, d) vectors that the index has of a document: tokens', else its chunks'."""
     layer = snapshot.layer("chunk")
     owners = layer.columns["document"]  # ascending
@@ -244,13 +246,13 @@ def _stored(snapshot: Snapshot, document: int) -> NDArray[np.float32]:
 # -- candidates -----------------------------------------------------------------------------------
 
 
-def _of_hits(known: Labels, snapshot: Snapshot, evidence: Evidence) -> list[int]:
+def _hit_labels(known: Labels, snapshot: Snapshot, evidence: Evidence) -> list[int]:
     """Return the label of each hit's document, -1 for one that has none or is gone."""
     documents = snapshot.layer("document").rows([hit.document_id for hit in evidence.hits])
     return [int(known.of_document[row]) if row >= 0 else -1 for row in documents]
 
 
-def _candidates(
+def _rank_labels(
     found: Sequence[int], fit: NDArray[np.float64], weight: float
 ) -> list[tuple[int, float]]:
     """Return the best labels with their scores: a weighted sum of two reciprocal ranks.
@@ -268,7 +270,7 @@ def _candidates(
     return [(int(row), float(scores[row])) for row in order if scores[row] > 0]
 
 
-def _first(
+def _choose_first(
     candidates: Sequence[tuple[int, float]],
     known: Labels,
     snapshot: Snapshot,
@@ -288,7 +290,7 @@ def _first(
 # -- the LLM --------------------------------------------------------------------------------------
 
 
-def _request(
+def _build_prompt(
     text: str,
     rows: Sequence[int],
     known: Labels,
@@ -304,7 +306,7 @@ def _request(
     cut = tokens.truncate(text, budget_tokens // 2)
     left = budget_tokens - tokens.count(cut)
     room = left // 2 if evidence.tables else left
-    lines = _lines(rows, known, snapshot, evidence, room)
+    lines = _describe_labels(rows, known, snapshot, evidence, room)
     fit = take_fitting(range(len(lines)), lambda i: tokens.count(lines[i]), room)
     left -= sum(tokens.count(lines[i]) for i in fit)
     notes = []
@@ -318,22 +320,22 @@ def _request(
     request = fill_prompt(
         "classify",
         candidates=quoted_lines([Excerpt("- ", lines[i].removeprefix("- ").strip()) for i in fit]),
-        facts=_facts(evidence, left),
+        facts=_fit_facts(evidence, left),
         text=cut.strip(),
         max_tokens=MAX_REPLY_TOKENS,
     )
     return request, tuple(notes)
 
 
-def _facts(evidence: Evidence, room: int) -> QuotedBlock:
+def _fit_facts(evidence: Evidence, room: int) -> QuotedBlock:
     """Return the rows of the evidence's tables that fit into `room` tokens."""
     if not room:
         return quoted_lines([])
     context = build_context(replace(evidence, hits=()), budget_tokens=room)
-    return quoted(context, context.text.strip() or "(none)")
+    return format_context(context, context.text.strip() or "(none)")
 
 
-def _lines(
+def _describe_labels(
     rows: Sequence[int], known: Labels, snapshot: Snapshot, evidence: Evidence, room: int
 ) -> list[str]:
     """Return a line for each label, with the beginning of its first hit, or of its first text.
@@ -345,16 +347,16 @@ def _lines(
     size = min(spare // len(rows), EXAMPLE_TOKENS)
     if size < 1:
         return [f"{head}\n" for head in heads]
-    examples = _examples(rows, known, snapshot, evidence)
+    examples = _label_examples(rows, known, snapshot, evidence)
     cut = [tokens.truncate(collapse(example), size) for example in examples]
     return [f"{head}: {example}\n" for head, example in zip(heads, cut, strict=True)]
 
 
-def _examples(
+def _label_examples(
     rows: Iterable[int], known: Labels, snapshot: Snapshot, evidence: Evidence
 ) -> list[str]:
     by_label: dict[int, str] = {}
-    for row, hit in zip(_of_hits(known, snapshot, evidence), evidence.hits, strict=True):
+    for row, hit in zip(_hit_labels(known, snapshot, evidence), evidence.hits, strict=True):
         by_label.setdefault(row, hit.text)
     return [by_label.get(row) or _first_text(row, known, snapshot) for row in rows]
 

@@ -33,13 +33,13 @@ def build_context(evidence: Evidence, *, budget_tokens: int = 4_000) -> Context:
     """
     if budget_tokens < 1:
         raise InputError(f"a context budget is at least 1 token, not {budget_tokens}")
-    passages, costs = _wanted(evidence.hits, budget_tokens)
+    passages, costs = _first_passages(evidence.hits, budget_tokens)
     room = max(budget_tokens // 2, budget_tokens - sum(costs))
-    tables = _fitting_tables(evidence.tables, room)
-    text = "".join(map(_written, tables))
+    tables = _fit_tables(evidence.tables, room)
+    text = "".join(map(_format_table, tables))
     left = budget_tokens - tokens.count(text)
     whole = passages[: len(take_fitting(range(len(costs)), costs.__getitem__, left))]
-    if passages and not whole and (cut := _shortened(passages[0], left)).text:
+    if passages and not whole and (cut := _truncate_passage(passages[0], left)).text:
         whole = [cut]
     text += "".join(blocks.format_passage(each.number, each.head, each.text) for each in whole)
     return Context(
@@ -51,7 +51,7 @@ def build_context(evidence: Evidence, *, budget_tokens: int = 4_000) -> Context:
     )
 
 
-def quoted(context: Context, plain: str) -> QuotedBlock:
+def format_context(context: Context, plain: str) -> QuotedBlock:
     """Return a context as a prompt has it: the `plain` text, or its rows and passages as pieces.
 
     The text may be the beginning of the context's own; the pieces then have no more characters.
@@ -69,12 +69,12 @@ def quoted(context: Context, plain: str) -> QuotedBlock:
     return QuotedBlock(tuple(whole), plain)
 
 
-def _wanted(hits: Iterable[Hit], budget_tokens: int) -> tuple[list[Passage], list[int]]:
+def _first_passages(hits: Iterable[Hit], budget_tokens: int) -> tuple[list[Passage], list[int]]:
     """Return passages and their tokens, up to the first that is above the budget."""
     passages: list[Passage] = []
     costs: list[int] = []
     for number, hit in enumerate(hits, 1):
-        passages.append(_passage(hit, number))
+        passages.append(_build_passage(hit, number))
         costs.append(tokens.count(blocks.format_passage(number, hit.head, hit.text)))
         budget_tokens -= costs[-1]
         if budget_tokens < 0:
@@ -82,18 +82,18 @@ def _wanted(hits: Iterable[Hit], budget_tokens: int) -> tuple[list[Passage], lis
     return passages, costs
 
 
-def _fitting_tables(tables: Iterable[Table], limit: int) -> tuple[Table, ...]:
+def _fit_tables(tables: Iterable[Table], limit: int) -> tuple[Table, ...]:
     """Return the first rows of each table that fit into `limit` tokens together."""
     kept = []
     for table in tables:
-        part = _first_rows(table, limit)
+        part = _truncate_table(table, limit)
         if part.rows:
             kept.append(part)
-            limit -= tokens.count(_written(part))
+            limit -= tokens.count(_format_table(part))
     return tuple(kept)
 
 
-def _first_rows(table: Table, limit: int) -> Table:
+def _truncate_table(table: Table, limit: int) -> Table:
     left = limit - blocks.count_table_tokens(table.name, table.columns)
     rows = take_fitting(
         range(len(table.rows)), lambda row: blocks.count_row_tokens(table.rows[row]), left
@@ -101,11 +101,11 @@ def _first_rows(table: Table, limit: int) -> Table:
     return replace(table, rows=table.rows[: len(rows)])
 
 
-def _written(table: Table) -> str:
+def _format_table(table: Table) -> str:
     return blocks.format_table(table.name, table.columns, table.rows)
 
 
-def _passage(hit: Hit, number: int) -> Passage:
+def _build_passage(hit: Hit, number: int) -> Passage:
     return Passage(
         number=number,
         chunk_id=hit.chunk_id,
@@ -122,7 +122,7 @@ def _passage(hit: Hit, number: int) -> Passage:
     )
 
 
-def _shortened(passage: Passage, limit: int) -> Passage:
+def _truncate_passage(passage: Passage, limit: int) -> Passage:
     """Return the passage cut so that it fits; its text is empty where not even that does."""
     head, text = blocks.truncate_passage(passage.head, passage.text, limit)
     if not head:

@@ -89,7 +89,7 @@ class _Name:
 
 
 @dataclass(frozen=True, slots=True)
-class _Before:
+class _EarlierTurn:
     """The turn before: its question as it was read and as it was asked, and the answer."""
 
     read: str = ""
@@ -97,31 +97,31 @@ class _Before:
     answer: str = ""
 
 
-def read(
+def resolve_question(
     question: str, history: Sequence[Exchange], snapshot: Snapshot, models: Models
 ) -> tuple[str, tuple[str, ...]]:
-    """Return a question as one that stands by itself, and notes on how it was read.
+    """Return the question without references to earlier turns, and notes on how it was read.
 
     It is returned as it is, without a note, where it stands by itself. Of the history the last
     turns count, in eight turns and 1,000 tokens at most.
     """
-    if len(question) > _MOST_READ or not (turns := _last(history)):
+    if len(question) > _MOST_READ or not (turns := _last_turns(history)):
         return question, ()
     rules = _Rules(snapshot, models)
-    if not rules.leans(question, surely=models.llm is None):
+    if not rules.leans_on_turns(question, surely=models.llm is None):
         return question, ()
     notes: tuple[str, ...] = ()
     found = question
     if models.llm is not None:
-        found, fault = _by_llm(question, turns, models.llm)
+        found, fault = _resolve_by_llm(question, turns, models.llm)
         if fault:
             notes = (f"the LLM gave no question of its own ({fault}): names of earlier turns then",)
     if models.llm is None or notes:
-        found = rules.read(question, turns)
+        found = rules.resolve(question, turns)
     return found, notes if found == question else (*notes, f"the question was read as “{found}”")
 
 
-def _last(history: Sequence[Exchange]) -> list[tuple[str, str]]:
+def _last_turns(history: Sequence[Exchange]) -> list[tuple[str, str]]:
     """Return the last questions and answers that are within the bounds, the newest one last."""
     turns: list[tuple[str, str]] = []
     left = _MOST_TOKENS
@@ -135,7 +135,7 @@ def _last(history: Sequence[Exchange]) -> list[tuple[str, str]]:
     return turns[::-1]
 
 
-def _by_llm(question: str, turns: Sequence[tuple[str, str]], llm: LLM) -> tuple[str, str]:
+def _resolve_by_llm(question: str, turns: Sequence[tuple[str, str]], llm: LLM) -> tuple[str, str]:
     """Return the question that an LLM writes, and what is wrong with it."""
     pieces = [
         Excerpt(mark, text)
@@ -149,10 +149,10 @@ def _by_llm(question: str, turns: Sequence[tuple[str, str]], llm: LLM) -> tuple[
         turns=quote_lines(pieces),
         question=question,
     )
-    return _checked(reply_to(llm, asked), question)
+    return _check_reply(reply_to(llm, asked), question)
 
 
-def _checked(reply: Reply, question: str) -> tuple[str, str]:
+def _check_reply(reply: Reply, question: str) -> tuple[str, str]:
     if reply.error:
         return question, reply.error
     found = " ".join(str(reply.data["question"]).split())
@@ -171,32 +171,32 @@ class _Rules:
         self._models = models
         self._found: dict[str, list[_Name]] = {}
 
-    def leans(self, question: str, *, surely: bool = True) -> bool:
+    def leans_on_turns(self, question: str, *, surely: bool = True) -> bool:
         """Say whether a question leans on the turns before it; or may, as it names nothing."""
-        if _BEGINS.match(question) or _POINTS.search(_without_expletives(question)):
+        if _BEGINS.match(question) or _POINTS.search(_blank_expletives(question)):
             return True
-        names = self._names(question)
-        if _unbound(question, names):
+        names = self._find_names(question)
+        if _find_unbound(question, names):
             return True
         is_short = len(terms(question)) <= _FEW
         return not names and (not surely or is_short or bool(_DEFINITE.search(question)))
 
-    def read(self, question: str, turns: Sequence[tuple[str, str]]) -> str:
+    def resolve(self, question: str, turns: Sequence[tuple[str, str]]) -> str:
         """Return the question with names of the turns before, each read likewise."""
-        before = _Before()
+        before = _EarlierTurn()
         for asked, said in turns:
-            before = _Before(self._read(asked, before), asked, said)
-        return self._read(question, before)
+            before = _EarlierTurn(self._resolve_after(asked, before), asked, said)
+        return self._resolve_after(question, before)
 
-    def _read(self, question: str, before: _Before) -> str:
-        if not before.asked or not self.leans(question):
+    def _resolve_after(self, question: str, before: _EarlierTurn) -> str:
+        if not before.asked or not self.leans_on_turns(question):
             return question
-        own = self._names(question)
-        if _BEGINS.match(question) and (whole := self._in_its_place(question, own, before.read)):
+        own = self._find_names(question)
+        if _BEGINS.match(question) and (whole := self._replace_name(question, own, before.read)):
             return whole
         known = {name_key(each.text) for each in own}
-        words = _unbound(question, own)
-        of_both = self._names(before.answer), self._names(before.read)
+        words = _find_unbound(question, own)
+        of_both = self._find_names(before.answer), self._find_names(before.read)
         first = _prefers_answer(words[0][0] if words else "", before.read)
         ordered = chain(*(of_both if first else of_both[::-1]))
         names = dict.fromkeys(n.text for n in ordered if name_key(n.text) not in known)
@@ -204,11 +204,11 @@ class _Rules:
             return f"{question} ({', '.join(islice(names, _MOST_NAMES))})"
         return question if own else f"{question} ({before.asked})"
 
-    def _in_its_place(self, question: str, own: Sequence[_Name], asked: str) -> str:
+    def _replace_name(self, question: str, own: Sequence[_Name], asked: str) -> str:
         """Return the question before with another name or date in the place of its own."""
         rest = _BEGINS.sub("", question, count=1)
         if len(own) == 1 and len(terms(rest)) - len(terms(own[0].text)) <= _FEW:
-            names = self._names(asked)
+            names = self._find_names(asked)
             if names:
                 return f"{asked[: names[0].start]}{own[0].text}{asked[names[0].end :]}"
         if not own and len(terms(rest)) <= _FEW + 1:
@@ -221,13 +221,13 @@ class _Rules:
             return f"{rest} {asked}"
         return ""
 
-    def _names(self, text: str) -> list[_Name]:
+    def _find_names(self, text: str) -> list[_Name]:
         """Return the names in a text by their places, the whole ones of those inside each other."""
         if text not in self._found:
-            self._found[text] = self._look_for_names(text)
+            self._found[text] = self._search_names(text)
         return self._found[text]
 
-    def _look_for_names(self, text: str) -> list[_Name]:
+    def _search_names(self, text: str) -> list[_Name]:
         if not any(c.isupper() for c in text):
             found = [each.mention for each in named_entities(self._snapshot, text)]
             places = [(text.find(name), name) for name in found]
@@ -236,10 +236,10 @@ class _Rules:
         spans = [(m.start, m.end) for m in mentions if m.label != "DATE"]
         spans = [(a, b) for a, b in spans if not _MONTH.fullmatch(text, a, b)]
         linked = {n.mention for n in same_names(self._snapshot, [text[a:b] for a, b in spans])}
-        known = list(_whole((a, b) for a, b in spans if text[a:b] in linked))
+        known = list(_outer_spans((a, b) for a, b in spans if text[a:b] in linked))
         others = [(a, b) for a, b in spans if " " in text[a:b] or not _begins_sentence(text, a)]
         taken = {place for start, end in known for place in range(start, end)}
-        free = [(a, b) for a, b in _whole(others) if taken.isdisjoint(range(a, b))]
+        free = [(a, b) for a, b in _outer_spans(others) if taken.isdisjoint(range(a, b))]
         return [_Name(text[a:b], a, b) for a, b in sorted([*known, *free])]
 
 
@@ -247,7 +247,7 @@ def _begins_sentence(text: str, start: int) -> bool:
     return text[:start].rstrip()[-1:] in {"", ".", "!", "?"}
 
 
-def _whole(spans: Iterable[Span]) -> Iterator[Span]:
+def _outer_spans(spans: Iterable[Span]) -> Iterator[Span]:
     """Yield the spans that stand in no other, in order."""
     last = 0
     for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
@@ -256,20 +256,20 @@ def _whole(spans: Iterable[Span]) -> Iterator[Span]:
             last = end
 
 
-def _without_expletives(question: str) -> str:
+def _blank_expletives(question: str) -> str:
     """Return a question with blanks for "it" and "there" where they stand for nothing."""
     return _EXPLETIVE.sub(lambda found: " " * len(found[0]), question)
 
 
-def _words_for(question: str) -> Iterator[tuple[str, int, int]]:
+def _find_pronouns(question: str) -> Iterator[tuple[str, int, int]]:
     """Yield the words that stand for what was named: what kind of thing, and the place."""
-    for found in _STANDS_FOR.finditer(_without_expletives(question)):
+    for found in _STANDS_FOR.finditer(_blank_expletives(question)):
         yield _WORDS[found[0].lower()], found.start(), found.end()
 
 
-def _unbound(question: str, names: Sequence[_Name]) -> list[tuple[str, int, int]]:
+def _find_unbound(question: str, names: Sequence[_Name]) -> list[tuple[str, int, int]]:
     """Return those of these words that no name of the question itself explains."""
-    words = list(_words_for(question))
+    words = list(_find_pronouns(question))
     # More kinds of words than names: only a person's is surely that of a name.
     certain = len({kind for kind, _, _ in words}) <= len(names)
     return [

@@ -33,7 +33,7 @@ def build_method(
         return _check_method(name)
     kind = methods.load(name)
     known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
-    bounding = methods.limits(kind).tokens
+    bounding = methods.get_limits(kind).tokens
     if context_tokens is not None and bounding:
         parameters = {bounding: context_tokens, **parameters}
     for parameter, value in parameters.items():
@@ -54,9 +54,9 @@ def build_method(
 def choose_context_tokens(method: str | Method, parameters: Mapping[str, Scalar]) -> int:
     """Return the tokens of a context: those that the method was told to fill, if it fills one."""
     if isinstance(method, str):
-        own = parameters.get(methods.limits(methods.load(method)).tokens)
+        own = parameters.get(methods.get_limits(methods.load(method)).tokens)
     else:
-        own = getattr(method, methods.limits(type(method)).tokens, None)
+        own = getattr(method, methods.get_limits(type(method)).tokens, None)
     return own if isinstance(own, int) else CONTEXT_TOKENS
 
 

@@ -59,7 +59,9 @@ class Retrieved:
     context_tokens: int  # of an answer
 
 
-def retrieve(question: Question, source: Askable, *, for_answer: bool = False) -> Retrieved:
+def retrieve_evidence(
+    question: Question, source: Askable, *, for_answer: bool = False
+) -> Retrieved:
     """Understand a question, retrieve evidence for it, and judge that.
 
     A method that fills a context by itself fills that of the answer, where there is to be one.
@@ -75,7 +77,7 @@ def retrieve(question: Question, source: Askable, *, for_answer: bool = False) -
         models = metered(remembered(limit_models(source.models, question.budget)), meter)
         snapshot = source.snapshot_for(question, method, models)
     with meter.stage("search"):
-        text, notes = follow_up.read(question.text, question.history, snapshot, models)
+        text, notes = follow_up.resolve_question(question.text, question.history, snapshot, models)
     if question.history:
         alone = replace(question, text=text, history=())
         with meter.stage(source.opening):
@@ -107,13 +109,13 @@ def run_method(
         evidence = method.retrieve(text, snapshot, models)
         if method.layers:  # else it retrieves nothing on purpose
             evidence = steps.apparatus_behind(snapshot, evidence)
-            evidence = support.judged(evidence, snapshot, models)
+            evidence = support.judge_evidence(evidence, snapshot, models)
     return evidence
 
 
-def ask(question: Question, source: Askable, listeners: Listeners) -> Answer:
+def answer_question(question: Question, source: Askable, listeners: Listeners) -> Answer:
     """Retrieve evidence for a question, and answer from it."""
-    found = retrieve(question, source, for_answer=True)
+    found = retrieve_evidence(question, source, for_answer=True)
     if listeners.on_evidence is not None:
         listeners.on_evidence(found.evidence)
     answer = answer_from(

@@ -132,7 +132,7 @@ class Question:
     def __post_init__(self) -> None:
         check_text(self.text)
         options = {name: getattr(self, name) for name in OPTIONS}
-        arguments.check(_without_defaults(options), KINDS)
+        arguments.check(_drop_defaults(options), KINDS)
 
 
 _FIELDS = {each.name: each for each in dataclasses.fields(Question) if "option" in each.metadata}
@@ -142,7 +142,7 @@ OPTIONS: Mapping[str, Option] = {
 KINDS = {name: option.kind for name, option in OPTIONS.items()}
 
 
-def default_of(name: str) -> Any:  # noqa: ANN401 -- of the field's type
+def get_default(name: str) -> Any:  # noqa: ANN401 -- of the field's type
     """Return the default of an option."""
     field = _FIELDS[name]
     if field.default_factory is not dataclasses.MISSING:
@@ -150,9 +150,9 @@ def default_of(name: str) -> Any:  # noqa: ANN401 -- of the field's type
     return field.default
 
 
-def _without_defaults(options: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_defaults(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that differ from their defaults."""
-    defaults = {name: default_of(name) for name in options}
+    defaults = {name: get_default(name) for name in options}
     return {
         name: value
         for name, value in options.items()
@@ -160,7 +160,7 @@ def _without_defaults(options: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def plain_options(stage: Literal["search", "answer"]) -> dict[str, Option]:
+def list_plain_options(stage: Literal["search", "answer"]) -> dict[str, Option]:
     """Return the options of a stage that are numbers or flags; an answer has a search's as well."""
     return {
         name: option
@@ -176,7 +176,7 @@ def as_question(text: str | Question, **options: Any) -> Question:  # noqa: ANN4
     """
     if not isinstance(text, Question):
         return Question(text=text, **options)
-    if given := _without_defaults(options):
+    if given := _drop_defaults(options):
         raise InputError(f"{next(iter(given))} is an option of the Question: give it there")
     return text
 

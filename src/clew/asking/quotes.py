@@ -80,7 +80,7 @@ _MOST_SENTENCES = 3  # of a quote
 _SAME_WORDS = 0.8  # of a sentence: with so many of them a quote says it already
 
 
-def quotes(
+def choose_quotes(
     question: str,
     passages: Sequence[Passage],
     models: Models,
@@ -94,18 +94,22 @@ def quotes(
     sentence for each of its names, as far as a sentence or a title has them. With the `snapshot`
     of the passages what it stores is not embedded again.
     """
-    sentences = [s for place, passage in enumerate(passages) for s in _sentences(passage, place)]
+    sentences = [
+        s for place, passage in enumerate(passages) for s in _find_sentences(passage, place)
+    ]
     if not sentences or most < 1:
         return []
-    read = _Read(question, sentences, _reading(question, sentences, passages, models, snapshot))
+    read = _RatedSentences(
+        question, sentences, _read_sentences(question, sentences, passages, models, snapshot)
+    )
     chosen: list[int] = []
     for side in read.sides[:most]:
-        chosen += read.best(chosen, among=side)
-    while len(chosen) < most and not read.sides and (added := read.best(chosen)):
+        chosen += read.choose_best(chosen, among=side)
+    while len(chosen) < most and not read.sides and (added := read.choose_best(chosen)):
         chosen += added
     found: list[Quote] = []
     for i in chosen:
-        found.append(_quote(sentences[i], passages, found))
+        found.append(_build_quote(sentences[i], passages, found))
     return [found[i] for i in top_k(read.worth[chosen], len(chosen))]
 
 
@@ -123,7 +127,7 @@ class _Sentence:
     parts: tuple[str, ...]  # its sentences, itself the last
 
 
-def _sentences(passage: Passage, place: int) -> list[_Sentence]:
+def _find_sentences(passage: Passage, place: int) -> list[_Sentence]:
     text = passage.text
     found: list[_Sentence] = []
     back: list[Span] = []  # the last sentence that names what it is about, and those after it
@@ -139,7 +143,7 @@ def _sentences(passage: Passage, place: int) -> list[_Sentence]:
     return found
 
 
-def _quote(sentence: _Sentence, passages: Sequence[Passage], found: Sequence[Quote]) -> Quote:
+def _build_quote(sentence: _Sentence, passages: Sequence[Passage], found: Sequence[Quote]) -> Quote:
     """Return a sentence as a quote, alone where the one that it refers to is quoted already."""
     passage = passages[sentence.place]
     start, own = passage.start + sentence.start, passage.start + sentence.own
@@ -147,7 +151,7 @@ def _quote(sentence: _Sentence, passages: Sequence[Passage], found: Sequence[Quo
     return Quote(passage, own if quoted else start, passage.start + sentence.end)
 
 
-class _Read:
+class _RatedSentences:
     """Sentences read beside a question: what each says of it, names, and is of."""
 
     def __init__(
@@ -161,19 +165,19 @@ class _Read:
             {name_key(s.text[m.start : m.end]) for m in found if m.label != "DATE"}
             for s, found in zip(sentences, reading.mentions, strict=True)
         ]
-        titled = _title_words(question, sentences, reading.spans) * _SIGNS.title
+        titled = _match_titles(question, sentences, reading.spans) * _SIGNS.title
         self._met = np.maximum(reading.matches, titled)
 
     @cached_property
-    def _named(self) -> list[Mention]:
+    def _question_names(self) -> list[Mention]:
         return [m for m in self._reading.in_question if m.label != "DATE"]
 
     @cached_property
     def _question_keys(self) -> set[str]:
-        return {name_key(self._question[m.start : m.end]) for m in self._named}
+        return {name_key(self._question[m.start : m.end]) for m in self._question_names}
 
     @cached_property
-    def _asked(self) -> NDArray[np.float64]:
+    def _question_matches(self) -> NDArray[np.float64]:
         """(n,) how well each sentence meets the words in no name, those beside the asking one most.
 
         0 to 1, of the worst and the best of the sentences.
@@ -213,8 +217,8 @@ class _Read:
     def worth(self) -> NDArray[np.float64]:
         """(n,) what each sentence is worth, whatever else is quoted."""
         first = np.array([s.is_first for s in self._sentences], dtype=np.float64)
-        answers = _SIGNS.asked * self._asked + _SIGNS.kind * self._kinds
-        answers += _SIGNS.both * self._asked * self._kinds
+        answers = _SIGNS.asked * self._question_matches + _SIGNS.kind * self._kinds
+        answers += _SIGNS.both * self._question_matches * self._kinds
         return np.asarray(
             self._chains + answers + _SIGNS.place / np.sqrt(1 + self._places) + _SIGNS.first * first
         )
@@ -256,7 +260,7 @@ class _Read:
     @cached_property
     def sides(self) -> list[list[int]]:
         """The sentences of each name that the question compares or asks a yes or no of, if any."""
-        names = _innermost([(m.start, m.end) for m in self._named])
+        names = _inner_spans([(m.start, m.end) for m in self._question_names])
         between = (self._question[a[1] : b[0]] for a, b in pairwise(names))
         compared = any(_OR.search(words) for words in between)
         compared = compared or query_type(self._question, names) == "comparison"
@@ -264,13 +268,13 @@ class _Read:
             return []
         keys = [name_key(self._question[a:b]) for a, b in names]
         everywhere = range(len(self._sentences))
-        found = [[i for i in everywhere if self._is_of(i, key)] for key in dict.fromkeys(keys)]
+        found = [[i for i in everywhere if self._is_about(i, key)] for key in dict.fromkeys(keys)]
         return [side for side in found if side] if sum(map(bool, found)) > 1 else []
 
-    def _is_of(self, sentence: int, key: str) -> bool:
+    def _is_about(self, sentence: int, key: str) -> bool:
         return key == self._titles[sentence] or key in self._keys[sentence]
 
-    def best(self, chosen: Sequence[int], among: Sequence[int] | None = None) -> list[int]:
+    def choose_best(self, chosen: Sequence[int], among: Sequence[int] | None = None) -> list[int]:
         """Return the sentence worth most beside those `chosen`, of some or of all; none of none."""
         free = range(len(self._sentences)) if among is None else among
         rest = [i for i in free if i not in chosen and not self._repeats(i, chosen)]
@@ -299,7 +303,7 @@ def _title_key(title: str) -> str:
     return name_key(title[start:end])
 
 
-def _innermost(spans: Sequence[Span]) -> list[Span]:
+def _inner_spans(spans: Sequence[Span]) -> list[Span]:
     """Return the spans that hold no other one, in order: "A and B" may be a name beside A and B."""
     kept: list[Span] = []
     for start, end in sorted(spans, key=lambda span: (-span[0], span[1])):
@@ -308,7 +312,7 @@ def _innermost(spans: Sequence[Span]) -> list[Span]:
     return kept[::-1]
 
 
-def _title_words(
+def _match_titles(
     question: str, sentences: Sequence[_Sentence], spans: Sequence[Span]
 ) -> NDArray[np.float64]:
     """Return (n, m) whether each token of the question is of a word of each sentence's title."""
@@ -326,7 +330,7 @@ def _title_words(
 
 @dataclass(frozen=True, slots=True)
 class _ReadSentences:
-    """What models say of n sentences and a question of m tokens."""
+    """The models' readings of n sentences and a question of m tokens."""
 
     own: NDArray[np.float64]  # (n, m) 0 to 1, how well each sentence meets each token
     matches: NDArray[np.float64]  # (n, m), with those before it that are quoted with it
@@ -336,7 +340,7 @@ class _ReadSentences:
     mentions: Sequence[Sequence[Mention]]  # of each sentence
 
 
-def _reading(
+def _read_sentences(
     question: str,
     sentences: Sequence[_Sentence],
     passages: Sequence[Passage],
@@ -344,18 +348,18 @@ def _reading(
     snapshot: Snapshot | None,
 ) -> _ReadSentences:
     """Read the sentences: by the embedder's tokens where it gives such, else by words."""
-    asked = _asked(question, models)
+    asked = _embed_question(question, models)
     coverage = None if snapshot is None else steps.Coverage(snapshot, asked)
     parts = list(dict.fromkeys(part for s in sentences for part in s.parts))
     if asked.tokens is None:
         words = list(term_spans(question))
         spans = [(a, b) for _, a, b in words]
-        of_part = {p: _has(p, [term for term, _, _ in words]) for p in parts}
+        of_part = {p: _find_words(p, [term for term, _, _ in words]) for p in parts}
         weights = coverage.weights if coverage else np.ones(len(words))
     else:
         spans = [(int(a), int(b)) for a, b in asked.tokens.spans]
-        stored = _stored(snapshot, coverage, passages)
-        of_part = stored | _embedded(asked, [p for p in parts if p not in stored], models)
+        stored = _stored_matches(snapshot, coverage, passages)
+        of_part = stored | _embedded_matches(asked, [p for p in parts if p not in stored], models)
         weights = coverage.weights if coverage and coverage.is_late else np.ones(len(spans))
     own = np.array([of_part[s.parts[-1]] for s in sentences])
     matches = np.array([np.max([of_part[p] for p in s.parts], axis=0) for s in sentences])
@@ -370,20 +374,20 @@ def _reading(
     )
 
 
-def _asked(question: str, models: Models) -> steps.Query:
+def _embed_question(question: str, models: Models) -> steps.Query:
     """Return the question with its tokens, where the embedder gives such."""
     if gives_tokens(models.embedder):
         return steps.read_query(models, question)
     return steps.Query(question, np.zeros(0, dtype=np.float32), None)
 
 
-def _has(text: str, words: Sequence[str]) -> NDArray[np.floating]:
+def _find_words(text: str, words: Sequence[str]) -> NDArray[np.floating]:
     """Return (m,) whether a text has each of the words."""
     found = set(terms(text))
     return np.array([word in found for word in words], dtype=np.float32)
 
 
-def _stored(
+def _stored_matches(
     snapshot: Snapshot | None, coverage: steps.Coverage | None, passages: Sequence[Passage]
 ) -> dict[str, NDArray[np.floating]]:
     """Return the matches of the sentences whose token vectors the index stores, by their texts."""
@@ -397,7 +401,7 @@ def _stored(
     return dict(zip(snapshot.layer("unit").texts(rows), coverage.of("unit", rows), strict=True))
 
 
-def _embedded(
+def _embedded_matches(
     asked: steps.Query, texts: Sequence[str], models: Models
 ) -> dict[str, NDArray[np.floating]]:
     """Return the matches of other sentences, which the embedder reads now."""

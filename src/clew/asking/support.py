@@ -32,14 +32,14 @@ _READ = 10  # hits, and nearest chunks, that are read at all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fitted:
+class LogisticModel:
     """A logistic model: the weight of each sign, and what is added to them."""
 
     signs: tuple[str, ...]
     weights: tuple[float, ...]
     constant: float
 
-    def probabilities(self, signs: NDArray[np.float64]) -> NDArray[np.float64]:
+    def compute_probabilities(self, signs: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the (n,) probabilities of (n, m) signs."""
         return np.asarray(1 / (1 + np.exp(-(signs @ np.array(self.weights) + self.constant))))
 
@@ -47,27 +47,27 @@ class Fitted:
 # By token vectors of the calibrated embedder, and by words for any other. The signs of each are
 # described at the methods of `Signs` that give them, in the same order.
 SUPPORT = {
-    "late": Fitted(
+    "late": LogisticModel(
         signs=("covered", "named", "unknown names", "nearest", "others"),
         weights=(8.1, 4.949, -1.891, 7.379, -5.781),
         constant=-10.141,
     ),
-    "words": Fitted(
+    "words": LogisticModel(
         signs=("covered", "named", "unknown names", "unknown words"),
         weights=(2.255, 1.911, -2.317, -3.537),
         constant=-2.028,
     ),
 }
 RELEVANCE = {
-    "late": Fitted(
+    "late": LogisticModel(
         signs=("covered", "named", "cosine"), weights=(3.764, 0.174, 4.872), constant=-5.929
     ),
-    "words": Fitted(signs=("covered", "named"), weights=(3.027, 1.132), constant=-3.504),
+    "words": LogisticModel(signs=("covered", "named"), weights=(3.027, 1.132), constant=-3.504),
 }
 
 
-def judged(evidence: Evidence, snapshot: Snapshot, models: Models) -> Evidence:
-    """Return the evidence with its support, and its hits with their relevance, 0 to 1.
+def judge_evidence(evidence: Evidence, snapshot: Snapshot, models: Models) -> Evidence:
+    """Return the evidence with its support and its hits' relevance, both from 0 to 1.
 
     Both depend on the question, the index and the hits alone, whatever method found them. Chunks of
     an imported graph are judged by nothing: their hits, and evidence of nothing else, have None.
@@ -83,10 +83,10 @@ def judged(evidence: Evidence, snapshot: Snapshot, models: Models) -> Evidence:
     if not rows:
         return evidence
     signs = Signs(evidence.query, snapshot, models, rows)
-    known = dict(zip(rows, signs.relevance().tolist(), strict=True))
+    known = dict(zip(rows, signs.estimate_relevance().tolist(), strict=True))
     pairs = zip(evidence.hits, of_hits, strict=True)
     hits = tuple(replace(hit, relevance=known.get(row)) for hit, row in pairs)
-    return replace(evidence, hits=hits, support=signs.support())
+    return replace(evidence, hits=hits, support=signs.estimate_support())
 
 
 class Signs:
@@ -101,19 +101,19 @@ class Signs:
         self.is_late = late.is_late and embedder.startswith(CALIBRATED)
         self._asked = asked if self.is_late else replace(asked, tokens=None)
         self._coverage = late if self.is_late else steps.Coverage(snapshot, self._asked)
-        self._names = list(_names(models, query))
+        self._names = list(_find_names(models, query))
 
-    def support(self) -> float:
+    def estimate_support(self) -> float:
         """Return how probably the chunks answer the query."""
         fitted = SUPPORT["late" if self.is_late else "words"]
-        return float(fitted.probabilities(self.of_set())[0])
+        return float(fitted.compute_probabilities(self.set_signs())[0])
 
-    def relevance(self) -> NDArray[np.float64]:
+    def estimate_relevance(self) -> NDArray[np.float64]:
         """Return how probably each chunk is one that the answer needs."""
         fitted = RELEVANCE["late" if self.is_late else "words"]
-        return fitted.probabilities(self.of_each())
+        return fitted.compute_probabilities(self.chunk_signs())
 
-    def of_set(self) -> NDArray[np.float64]:
+    def set_signs(self) -> NDArray[np.float64]:
         """Return the (1, m) signs of the chunks together.
 
         How well the best two of ten meet the query's tokens or words, the rarer the more. How well
@@ -132,8 +132,8 @@ class Signs:
             signs.append(self._unknown_words)
         return np.array([signs])
 
-    def of_each(self) -> NDArray[np.float64]:
-        """Return the (n, m) signs of each chunk by itself.
+    def chunk_signs(self) -> NDArray[np.float64]:
+        """Return the (n, m) signs of each single chunk.
 
         How well it meets the tokens or words of the query, and how well its names in the mean;
         with token vectors, its cosine.
@@ -202,7 +202,7 @@ class Signs:
         return float(self._share((~known).astype(np.float64)))
 
 
-def _names(models: Models, query: str) -> Iterator[tuple[str, int, int]]:
+def _find_names(models: Models, query: str) -> Iterator[tuple[str, int, int]]:
     """Yield each name in the query that is no date, with its place."""
     [mentions] = models.tagger.tag([query])
     for each in mentions:

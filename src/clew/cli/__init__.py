@@ -10,27 +10,27 @@ import click
 
 from clew import __version__
 from clew.cli import talk
-from clew.cli.asking import ask, search
+from clew.cli.asking import run_ask, run_search
 from clew.cli.building import (
-    compact,
+    compact_index,
     import_graph,
     import_triples,
-    index,
-    merge,
-    remove,
-    unmerge,
+    merge_names,
+    remove_documents,
+    run_index,
+    unmerge_name,
 )
-from clew.cli.classifying import classify
-from clew.cli.config import config
-from clew.cli.connecting import mcp
+from clew.cli.classifying import run_classify
+from clew.cli.config import run_config
+from clew.cli.connecting import run_mcp
 from clew.cli.helping import show_help
-from clew.cli.keeping import backup, restore, split
-from clew.cli.looking import check, export, list_documents, methods, show
-from clew.cli.measuring import evaluation
+from clew.cli.keeping import backup_index, restore_index, split_index
+from clew.cli.looking import check_index, export_graph, list_documents, show_index, show_methods
+from clew.cli.measuring import run_evaluation
 from clew.cli.options import open_index
-from clew.cli.planning import plan
+from clew.cli.planning import run_plan
 from clew.cli.program import Program
-from clew.cli.serving import keys, serve
+from clew.cli.serving import manage_keys, run_server
 
 __all__ = ["main"]
 
@@ -60,10 +60,11 @@ def main(context: click.Context) -> None:
         context.color = False
 
 
-main.params += talk.options()
+main.params += talk.build_options()
 for _command in (
-    index, ask, search, classify, plan, show, list_documents, export, methods, remove, compact,
-    check, backup, restore, split, import_graph, import_triples, merge, unmerge, serve, keys, mcp,
-    evaluation, config, show_help,
+    run_index, run_ask, run_search, run_classify, run_plan, show_index, list_documents,
+    export_graph, show_methods, remove_documents, compact_index, check_index, backup_index,
+    restore_index, split_index, import_graph, import_triples, merge_names, unmerge_name,
+    run_server, manage_keys, run_mcp, run_evaluation, run_config, show_help,
 ):  # fmt: skip
     main.add_command(_command)

@@ -13,7 +13,7 @@ from clew.cli import render
 from clew.cli.headings import GroupedCommand
 from clew.cli.options import (
     Opener,
-    Paid,
+    PaidModels,
     QuestionOptions,
     json_option,
     open_any,
@@ -23,14 +23,14 @@ from clew.cli.options import (
 from clew.cli.plain import echo_json
 from clew.cli.program import REFUSED
 from clew.cli.turns import read_turns, write_turn
-from clew.cli.writing import Writing
+from clew.cli.writing import AnswerWriter
 
 if TYPE_CHECKING:
     from clew.api import Index
     from clew.shards import Shards
 
 
-@click.command(cls=GroupedCommand)
+@click.command("ask", cls=GroupedCommand)
 @click.argument("question")
 @question_options("answer")
 @paid_options
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 )
 @json_option
 @click.pass_obj
-def ask(
+def run_ask(
     opener: Opener,
     question: str,
     asked: QuestionOptions,
-    paid: Paid,
+    paid: PaidModels,
     history: Path | None,
     *,
     anyway: bool,
@@ -64,43 +64,45 @@ def ask(
     shown as such, and the exit status is 5.
     """
     unrefused = {"min_support": 0.0} if anyway else {}
-    whole = asked.question(question, paid.budget, history=read_turns(history), **unrefused)
-    writing = Writing() if paid.llm and not as_json and sys.stdout.isatty() else None
-    with _opened(opener, asked, paid) as index, writing or nullcontext():
+    whole = asked.build_question(question, paid.budget, history=read_turns(history), **unrefused)
+    writing = AnswerWriter() if paid.llm and not as_json and sys.stdout.isatty() else None
+    with _open_index(opener, asked, paid) as index, writing or nullcontext():
         answer = index.ask(whole, on_text=writing)
-    is_written = writing is not None and writing.end(answer)
+    is_written = writing is not None and writing.finish(answer)
     if as_json:
         echo_json(answer)
     else:
-        click.echo(render.answer(answer, is_written=is_written))
+        click.echo(render.render_answer(answer, is_written=is_written))
     if history is not None and answer.text:
         write_turn(history, question, answer.text)
     if answer.kind == "refused":
         sys.exit(REFUSED)
 
 
-@click.command(cls=GroupedCommand)
+@click.command("search", cls=GroupedCommand)
 @click.argument("text", metavar="QUERY")
 @question_options("search")
 @paid_options
 @json_option
 @click.pass_obj
-def search(opener: Opener, text: str, asked: QuestionOptions, paid: Paid, *, as_json: bool) -> None:
+def run_search(
+    opener: Opener, text: str, asked: QuestionOptions, paid: PaidModels, *, as_json: bool
+) -> None:
     """Show the chunks that a method finds for QUERY, best first.
 
     The graph that a method followed, and tables of entities and relations, come before them where
     there are such. Scores order the chunks of one search; they do not compare between methods. The
     relevance of a chunk does: how probably an answer needs it.
     """
-    with _opened(opener, asked, paid) as index:
-        evidence = index.search(asked.question(text, paid.budget))
+    with _open_index(opener, asked, paid) as index:
+        evidence = index.search(asked.build_question(text, paid.budget))
     if as_json:
         echo_json(evidence)
     else:
-        click.echo(render.search(evidence))
+        click.echo(render.render_evidence(evidence))
 
 
-def _opened(opener: Opener, asked: QuestionOptions, paid: Paid) -> Index | Shards:
+def _open_index(opener: Opener, asked: QuestionOptions, paid: PaidModels) -> Index | Shards:
     from clew.loading import Specs
 
     specs = Specs(llm=paid.llm, reranker=asked.reranker)

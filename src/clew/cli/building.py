@@ -14,30 +14,30 @@ import click
 
 from clew.cli.headings import GroupedCommand
 from clew.cli.options import (
-    Build,
+    BuildOptions,
     Opener,
-    Paid,
+    PaidModels,
     build_options,
-    called,
     command_line,
-    each_of,
     entity_choice,
     file_options,
-    gathered,
+    gather_options,
+    index_name,
     index_option,
-    joined_filter,
+    iterate_indexes,
+    join_filters,
     json_option,
     limit_option,
-    listed,
     open_any,
     paid_options,
+    split_list,
     where_option,
 )
-from clew.cli.plain import dim, echo_json, heading, one_line
-from clew.cli.program import SKIPPED, Interrupted
-from clew.cli.progress import documents_done, documents_read
-from clew.cli.render import spent
-from clew.cli.stopping import kept, stoppable, told
+from clew.cli.plain import bold, dim, echo_json, one_line
+from clew.cli.program import SKIPPED, UserInterrupt
+from clew.cli.progress import show_documents, show_progress
+from clew.cli.render import render_usage
+from clew.cli.stopping import describe_kept, handle_stop, report_interruption
 from clew.cli.talk import is_verbose, say
 from clew.errors import BudgetSpent, InputError
 from clew.text.quantities import format_count
@@ -46,8 +46,8 @@ from clew.types import Skipped, Usage
 if TYPE_CHECKING:
     from clew.api import Added, Index
     from clew.index import AddReport
-    from clew.index.extract import Done
-    from clew.index.graph import Imported
+    from clew.index.extract import ExtractionReport
+    from clew.index.graph import GraphImport
     from clew.shards import Shards
 
 
@@ -56,7 +56,7 @@ _MOST_TITLES, _LONGEST_TITLE = 5, 40  # looked at for a question, and its charac
 _MOST_SKIPPED = 20  # lines of a graph that are named one by one
 _TELLING_FALLBACKS = 5  # chunks without one usable reply that make a model doubtful
 
-extraction_options = gathered(
+extraction_options = gather_options(
     {
         "units": click.option(
             "--units",
@@ -106,7 +106,7 @@ extraction_options = gathered(
             "--for",
             "methods",
             metavar="NAMES",
-            callback=lambda _context, _option, text: None if text is None else listed(text),
+            callback=lambda _context, _option, text: None if text is None else split_list(text),
             help="Methods that every run prepares the index for, such as ket,agrag. [default: "
             "those that it was asked by]",
         ),
@@ -116,7 +116,7 @@ extraction_options = gathered(
 )
 
 
-@click.command(cls=GroupedCommand)
+@click.command("index", cls=GroupedCommand)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @index_option("Folder of the index; made if it is not there.", into=True)
 @build_options
@@ -149,15 +149,15 @@ extraction_options = gathered(
 )
 @json_option
 @click.pass_obj
-def index(  # noqa: PLR0913 -- one argument for each group of options
+def run_index(  # noqa: PLR0913 -- one argument for each group of options
     opener: Opener,
     *,
     paths: tuple[str, ...],
     folder: Path,
-    build: Build,
+    build: BuildOptions,
     files: Mapping[str, Any],
     extraction: Mapping[str, Any],
-    paid: Paid,
+    paid: PaidModels,
     workers: str,
     shards: int | None,
     part: str | None,
@@ -189,7 +189,7 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
     ) as opened:
 
         def add(**more: Any) -> Added:  # noqa: ANN401 -- options of `Index.add`
-            with documents_read() as progress, stoppable() as stop:
+            with show_progress() as progress, handle_stop() as stop:
                 return opened.add(
                     paths[0] if len(paths) == 1 else list(paths),
                     **{**files, **extraction, **more},
@@ -209,19 +209,21 @@ def index(  # noqa: PLR0913 -- one argument for each group of options
                 )
             _watch(opened, add, paths, files)
             return
-        with told(opened):
+        with report_interruption(opened):
             added = add()
-        asked = to_ask("ask", opened=opened, folder=folder) if added.n_documents else ""
+        asked = suggest_question("ask", opened=opened, folder=folder) if added.n_documents else ""
         is_new = added.n_documents == len(added.report.added) > 0  # no document was there before
-        bare = is_new and not any(len(i.snapshot().layer("triple")) for i in each_of(opened))
+        bare = is_new and not any(
+            len(i.snapshot().layer("triple")) for i in iterate_indexes(opened)
+        )
     warn_skipped(added.report.skipped)
     if as_json:
-        echo_json({"index": called(folder), **added.to_dict()})
+        echo_json({"index": index_name(folder), **added.to_dict()})
     elif part is not None or not added.report.is_empty:
-        say("\n".join([*_summary(added, folder), *(["", asked] if asked else [])]))
+        say("\n".join([*_summarize(added, folder), *(["", asked] if asked else [])]))
         if bare and extraction["triples"] is None:
-            say(_how_to_triples(paths, folder, files))
-    _end(added, paths if part is None else ())
+            say(_suggest_triples(paths, folder, files))
+    _end_run(added, paths if part is None else ())
 
 
 def _make_shards(folder: Path, n: int) -> None:
@@ -237,7 +239,7 @@ def _make_shards(folder: Path, n: int) -> None:
         )
 
 
-def _end(added: Added, paths: Sequence[str]) -> None:
+def _end_run(added: Added, paths: Sequence[str]) -> None:
     """End a run as it went: with an error, or the exit status for what it left.
 
     Where none of the `paths` had a file it is an error.
@@ -246,7 +248,7 @@ def _end(added: Added, paths: Sequence[str]) -> None:
 
     report = added.report
     if report.stopped:
-        raise Interrupted(kept(added.n_documents))
+        raise UserInterrupt(describe_kept(added.n_documents))
     if paths and report.is_empty:
         raise no_file(", ".join(map(repr, paths)), report.left_out)
     if added.extracted.stopped:
@@ -264,7 +266,9 @@ def _watch(
 
     def update(changed: set[Path] | None) -> Added:
         try:
-            added = watching.patiently(lambda: add(prune=True, changed=changed), opened.folder)
+            added = watching.write_when_free(
+                lambda: add(prune=True, changed=changed), opened.folder
+            )
         finally:
             opened.close()  # so that others may write while nothing changes
         warn_skipped([each for each in added.report.skipped if not each.unread])
@@ -277,10 +281,10 @@ def _watch(
     folders = [Path(path) for path in paths]
     watcher = watching.Watcher(folders, opened.folder)
     if opening.exists(opened.folder) or watching.has_files(folders, files):
-        say("\n".join(_summary(update(None), opened.folder)))
+        say("\n".join(_summarize(update(None), opened.folder)))
     named = one_line(", ".join(paths))
     say(f"Watching {named}: Ctrl-C ends it.")
-    watching.follow(watcher, lambda changed: watching.tell(update(changed).report))
+    watching.follow_changes(watcher, lambda changed: watching.print_update(update(changed).report))
     say(f"\nNo longer watching {named}; what is told above is in the index.")
 
 
@@ -297,7 +301,7 @@ def import_graph(
     file: Path,
     folder: Path,
     limits: Sequence[str],
-    build: Build,
+    build: BuildOptions,
     as_json: bool,
 ) -> None:
     """Take a knowledge graph from FILE into an index, or bring it up to date.
@@ -314,18 +318,18 @@ def import_graph(
 
     with (
         opener(folder, specs=build.specs, settings=build.settings) as opened,
-        documents_done() as (on_progress, _),
+        show_documents() as (on_progress, _),
     ):
         done = opened.import_graph(file, limits=parse(limits), on_progress=on_progress)
         layers = {name: len(layer) for name, layer in opened.snapshot().layers.items()}
-        asked = to_ask("ask", "--method", "paths", opened=opened, folder=folder)
+        asked = suggest_question("ask", "--method", "paths", opened=opened, folder=folder)
     _tell_problems(done.skipped[:_MOST_SKIPPED])
     if len(done.skipped) > _MOST_SKIPPED:
         say(f"clew: and {len(done.skipped) - _MOST_SKIPPED:,} more", err=True)
     if as_json:
-        echo_json({"index": called(folder), **done.to_dict()})
+        echo_json({"index": index_name(folder), **done.to_dict()})
     else:
-        say("\n".join([*_graph_summary(done, layers, folder), "", asked]))
+        say("\n".join([*_summarize_graph(done, layers, folder), "", asked]))
     if done.skipped:
         sys.exit(SKIPPED)
 
@@ -341,27 +345,27 @@ def import_triples(opener: Opener, file: Path, folder: Path, *, as_json: bool) -
     A line is {"id": DOCUMENT, "triples": [[SUBJECT, RELATION, OBJECT], ...]}. They replace what was
     extracted from these documents before. What cannot be read is named, and the rest is taken.
     """
-    with opener(folder) as opened, documents_done() as (_, on_chunks):
+    with opener(folder) as opened, show_documents() as (_, on_chunks):
         done = opened.import_triples(file, on_chunks=on_chunks)
         layers = opened.show()["layers"]
     _tell_problems(done.skipped)
     if as_json:
-        echo_json({"index": called(folder), **done.to_dict()})
+        echo_json({"index": index_name(folder), **done.to_dict()})
     else:
-        held = f"{format_count(layers['triple'], 'triple')} now in {one_line(called(folder))}"
+        held = f"{format_count(layers['triple'], 'triple')} now in {one_line(index_name(folder))}"
         say(f"Triples of {format_count(done.recorded, 'chunk')} taken over; {held}.")
     if done.skipped:
         sys.exit(SKIPPED)
 
 
-@click.command()
+@click.command("merge")
 @click.argument("name", required=False)
 @click.argument("into", required=False)
 @click.option("--rules", is_flag=True, help="Merge what differs by an article or a legal form.")
 @index_option()
 @json_option
 @click.pass_obj
-def merge(
+def merge_names(
     opener: Opener, name: str | None, into: str | None, folder: Path, *, rules: bool, as_json: bool
 ) -> None:
     """Let the entity NAME stand for the entity INTO; 'clew unmerge NAME' takes it back.
@@ -372,13 +376,13 @@ def merge(
         raise click.UsageError("give NAME and INTO, or --rules")
     with opener(folder) as opened:
         if name is None or into is None:
-            pairs = _merged_by_rules(opened)
+            pairs = _merge_by_rules(opened)
         else:
             opened.merge(name, into)
             pairs = [(name, into)]
     if as_json:
         merged = [{"name": one, "into": other} for one, other in pairs]
-        echo_json({"index": called(folder), "merged": merged})
+        echo_json({"index": index_name(folder), "merged": merged})
         return
     for one, other in pairs:
         say(f"{one_line(one)} stands for {one_line(other)} now.")
@@ -386,7 +390,7 @@ def merge(
         say("No name differs from another by an article or a legal form alone.")
 
 
-def _merged_by_rules(index: Index) -> list[tuple[str, str]]:
+def _merge_by_rules(index: Index) -> list[tuple[str, str]]:
     """Merge by rules; return the pairs of names as they were written before."""
     names = index.snapshot().layer("entity")
     pairs = index.merge_by_rules()
@@ -394,29 +398,29 @@ def _merged_by_rules(index: Index) -> list[tuple[str, str]]:
     return list(zip(ones, others, strict=True))
 
 
-@click.command()
+@click.command("unmerge")
 @click.argument("name")
 @index_option()
 @json_option
 @click.pass_obj
-def unmerge(opener: Opener, name: str, folder: Path, *, as_json: bool) -> None:
+def unmerge_name(opener: Opener, name: str, folder: Path, *, as_json: bool) -> None:
     """Let the entity NAME, which stood for another, stand for itself again."""
     with opener(folder) as opened:
         opened.unmerge(name)
     if as_json:
-        echo_json({"index": called(folder), "unmerged": name})
+        echo_json({"index": index_name(folder), "unmerged": name})
         return
     say(f"{one_line(name)} stands for itself again.")
 
 
-@click.command()
+@click.command("remove")
 @click.argument("documents", nargs=-1, metavar="[DOCUMENT]...")
 @where_option
 @click.option("--dry-run", is_flag=True, help="Name what would be deleted, and delete nothing.")
 @index_option()
 @json_option
 @click.pass_obj
-def remove(
+def remove_documents(
     opener: Opener,
     documents: tuple[str, ...],
     folder: Path,
@@ -434,10 +438,12 @@ def remove(
     if not (documents or filters):
         raise click.UsageError("give a DOCUMENT or --where FILTER")
     with open_any(opener, folder) as opened:
-        gone = opened.remove(documents, where=joined_filter(filters), dry_run=dry_run)
-    place, n = one_line(called(folder)), format_count(len(gone), "document")
+        gone = opened.remove(documents, where=join_filters(filters), dry_run=dry_run)
+    place, n = one_line(index_name(folder)), format_count(len(gone), "document")
     if as_json:
-        echo_json({"index": called(folder), "removed": [] if dry_run else gone, "matched": gone})
+        echo_json(
+            {"index": index_name(folder), "removed": [] if dry_run else gone, "matched": gone}
+        )
     elif dry_run:
         click.echo("\n".join(map(one_line, gone)))
         say(f"{n} would be removed from {place}.", err=True)
@@ -445,23 +451,23 @@ def remove(
         say(f"Removed {n} from {place}.")
 
 
-@click.command()
+@click.command("compact")
 @index_option()
 @json_option
 @click.pass_obj
-def compact(opener: Opener, folder: Path, *, as_json: bool) -> None:
+def compact_index(opener: Opener, folder: Path, *, as_json: bool) -> None:
     """Rewrite an index without what was deleted or replaced, and erase that."""
     before = after = 0
     with open_any(opener, folder) as opened:
-        for each in each_of(opened):
+        for each in iterate_indexes(opened):
             before += each.show()["size_bytes"]
             each.compact()
             after += each.show()["size_bytes"]
     if as_json:
-        echo_json({"index": called(folder), "size_bytes_before": before, "size_bytes": after})
+        echo_json({"index": index_name(folder), "size_bytes_before": before, "size_bytes": after})
     else:
         sizes = f"{before / 1e6:.1f} MB before, {after / 1e6:.1f} MB now"
-        say(f"{one_line(called(folder))}: {sizes}.")
+        say(f"{one_line(index_name(folder))}: {sizes}.")
 
 
 def warn_skipped(skipped: Sequence[Skipped]) -> None:
@@ -483,7 +489,7 @@ def _tell_problems(problems: Iterable[Skipped]) -> None:
         say(f"clew: {one_line(str(each))}", err=True)
 
 
-def added_lines(added: Added) -> list[str]:
+def describe_added(added: Added) -> list[str]:
     """Return what adding documents did and cost, a line each."""
     report, usage = added.report, added.usage
     done = {
@@ -498,28 +504,32 @@ def added_lines(added: Added) -> list[str]:
     return [
         f"{format_count(added.n_documents, 'document')}, {format_count(added.n_chunks, 'chunk')}",
         ", ".join(f"{n:,} {what}" for what, n in done.items()),
-        _cost(usage),
-        *_extracted_lines(added.extracted),
+        _describe_cost(usage),
+        *_describe_extracted(added.extracted),
     ]
 
 
-def _cost(usage: Usage) -> str:
+def _describe_cost(usage: Usage) -> str:
     stages = sorted(usage.seconds.items(), key=lambda stage: -stage[1])
     shown = ", ".join(f"{name} {seconds:.1f}" for name, seconds in stages if seconds >= 0.05)
-    return f"{usage.total_seconds:.1f} s" + (f" ({shown})" if shown else "") + f", {spent(usage)}"
+    return (
+        f"{usage.total_seconds:.1f} s"
+        + (f" ({shown})" if shown else "")
+        + f", {render_usage(usage)}"
+    )
 
 
-def _extracted_lines(done: Done) -> Iterator[str]:
+def _describe_extracted(done: ExtractionReport) -> Iterator[str]:
     """Yield what was extracted and what still waits, a line for each kind."""
     for kind, what in (("units", "knowledge units"), ("graph", "triples")):
-        told = list(_extracted_parts(done, kind))
+        told = list(_count_extracted(done, kind))
         if told:
             yield f"{what}: {', '.join(told)}"
     if not any(done.llm.values()) and sum(done.fallback.values()) >= _TELLING_FALLBACKS:
         yield "No reply of this model was usable: see docs/guides/llm.md"
 
 
-def _extracted_parts(done: Done, kind: str) -> Iterator[str]:
+def _count_extracted(done: ExtractionReport, kind: str) -> Iterator[str]:
     n_llm, n_fallback, n_waiting = done.llm[kind], done.fallback[kind], done.waiting[kind]
     if n_llm or n_fallback:
         yield f"{format_count(n_llm, 'chunk')} by the LLM"
@@ -533,9 +543,9 @@ def _extracted_parts(done: Done, kind: str) -> Iterator[str]:
         yield f"{format_count(n_waiting, 'chunk')} waiting"
 
 
-def to_ask(*words: str, opened: Index | Shards, folder: Path) -> str:
+def suggest_question(*words: str, opened: Index | Shards, folder: Path) -> str:
     """Return a line with a command that asks an index about what one of its first titles names."""
-    layers = (index.snapshot().document_layer for index in each_of(opened))
+    layers = (index.snapshot().document_layer for index in iterate_indexes(opened))
     first = (d.title for each in layers for d in each.documents(range(len(each))[:_MOST_TITLES]))
     fitting = (t for t in first if len(t) <= _LONGEST_TITLE and any(map(str.isalpha, t)))
     about = next(fitting, "")
@@ -543,32 +553,32 @@ def to_ask(*words: str, opened: Index | Shards, folder: Path) -> str:
     return f"Ask it:  {command_line(*words, question, folder=folder)}"
 
 
-def _summary(added: Added, folder: Path) -> list[str]:
-    holds, done, cost, *more = added_lines(added)
-    lines = [f"{heading(one_line(called(folder)))}: {holds}", f"  {done}"]
+def _summarize(added: Added, folder: Path) -> list[str]:
+    holds, done, cost, *more = describe_added(added)
+    lines = [f"{bold(one_line(index_name(folder)))}: {holds}", f"  {done}"]
     lines += [f"  {line}" for line in more] + [dim(f"  {cost}")]
     if added.report.left_out:
-        lines.append(f"  {_left_out(added.report.left_out)}")
+        lines.append(f"  {_describe_left_out(added.report.left_out)}")
     if added.report.gone:
-        lines.append(f"  {_gone(added.report)}")
+        lines.append(f"  {_describe_gone(added.report)}")
     return lines
 
 
-def _left_out(counts: Mapping[str, int]) -> str:
+def _describe_left_out(counts: Mapping[str, int]) -> str:
     """Return how many files and folders were not read, and the option that is why."""
     options = {"exclude": "--exclude", "gitignore": ".gitignore, see --no-gitignore"}
     parts = (f"{n:,} by {options[why]}" for why, n in counts.items())
     return f"files and folders left out: {', '.join(parts)}"
 
 
-def _gone(report: AddReport) -> str:
+def _describe_gone(report: AddReport) -> str:
     n = len(report.gone)
     there = "no longer there or left out" if report.left_out else "no longer there"
     done = "removed" if report.pruned else f"--prune removes {'it' if n == 1 else 'them'}"
     return f"{format_count(n, 'document')} {there}: {done}"
 
 
-def _how_to_triples(paths: Sequence[str], folder: Path, files: Mapping[str, Any]) -> str:
+def _suggest_triples(paths: Sequence[str], folder: Path, files: Mapping[str, Any]) -> str:
     """Return what needs the triples that an index lacks, and the command that makes them."""
     need = "It has no triples, which bubble and agrag need:"
     is_told = not ("-" in paths or files["web"] or any(asdict(files["columns"]).values()))
@@ -580,7 +590,7 @@ def _how_to_triples(paths: Sequence[str], folder: Path, files: Mapping[str, Any]
     return f"{need}  {command_line('index', *words, folder=folder)}"
 
 
-def _graph_summary(done: Imported, layers: Mapping[str, int], folder: Path) -> list[str]:
+def _summarize_graph(done: GraphImport, layers: Mapping[str, int], folder: Path) -> list[str]:
     held = ", ".join(format_count(layers[each], each) for each in ("triple", "entity", "document"))
     subjects = {
         "added": done.n_added,
@@ -589,7 +599,7 @@ def _graph_summary(done: Imported, layers: Mapping[str, int], folder: Path) -> l
         "unchanged": done.n_unchanged,
     }
     lines = [
-        f"{heading(one_line(called(folder)))}: {held}",
+        f"{bold(one_line(index_name(folder)))}: {held}",
         f"  subjects: {', '.join(f'{n:,} {what}' for what, n in subjects.items())}",
     ]
     if done.n_placed:
@@ -602,4 +612,4 @@ def _graph_summary(done: Imported, layers: Mapping[str, int], folder: Path) -> l
         lines.append(
             f"  {format_count(len(done.skipped), 'problem')} in {one_line(done.skipped[0].source)}"
         )
-    return [*lines, dim(f"  {_cost(done.usage)}")]
+    return [*lines, dim(f"  {_describe_cost(done.usage)}")]

@@ -17,19 +17,19 @@ from clew.cli.building import warn_skipped
 from clew.cli.headings import GroupedCommand
 from clew.cli.options import (
     Opener,
-    Paid,
+    PaidModels,
     index_option,
-    joined_filter,
-    method_parameters,
+    join_filters,
     paid_options,
     param_option,
+    parse_parameters,
     reranker_option,
     where_option,
 )
-from clew.cli.plain import aligned, and_more, echo_json, heading, json_line, one_line, wrapped
+from clew.cli.plain import align, bold, count_more, echo_json, one_line, to_json_line, wrap_text
 from clew.cli.program import SKIPPED
-from clew.cli.progress import questions_asked
-from clew.cli.render import costs, hit
+from clew.cli.progress import show_questions
+from clew.cli.render import render_costs, render_hit
 from clew.errors import InputError
 from clew.text.labels import label_key
 from clew.text.normalize import title_head
@@ -54,7 +54,7 @@ class _ClassifiedLine:
     out_of_set: bool
 
 
-@click.command(cls=GroupedCommand)
+@click.command("classify", cls=GroupedCommand)
 @click.argument("text", required=False)
 @click.option(
     "--file",
@@ -93,7 +93,7 @@ class _ClassifiedLine:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, of a FILE a line for each text.")
 @click.pass_obj
-def classify(  # noqa: PLR0913 -- one argument for each option
+def run_classify(  # noqa: PLR0913 -- one argument for each option
     opener: Opener,
     text: str | None,
     *,
@@ -105,7 +105,7 @@ def classify(  # noqa: PLR0913 -- one argument for each option
     reranker: str | None,
     filters: Sequence[str],
     folder: Path,
-    paid: Paid,
+    paid: PaidModels,
     context_tokens: int,
     as_json: bool,
 ) -> None:
@@ -119,10 +119,10 @@ def classify(  # noqa: PLR0913 -- one argument for each option
 
     if (text is None) == (file is None):
         raise click.UsageError("give TEXT or --file FILE")
-    parameters, where = method_parameters(method, given), joined_filter(filters)
+    parameters, where = parse_parameters(method, given), join_filters(filters)
     with opener(folder, specs=Specs(llm=paid.llm, reranker=reranker), prices=paid.prices) as index:
 
-        def classified(each: str) -> Classified:
+        def classify(each: str) -> Classified:
             return index.classify(
                 each,
                 label=label,
@@ -135,17 +135,17 @@ def classify(  # noqa: PLR0913 -- one argument for each option
             )
 
         if file is not None:
-            _classify_file(file, label, classified, as_json=as_json)
+            _classify_file(file, label, classify, as_json=as_json)
         elif as_json:
-            echo_json(classified(str(text)))
+            echo_json(classify(str(text)))
         else:
-            click.echo(_described(classified(str(text))))
+            click.echo(_describe_label(classify(str(text))))
 
 
 def _classify_file(file: Path, label: str, classify: Classify, *, as_json: bool) -> None:
     """Print what each text of a file is classified as, then how many are right, and the costs."""
     from clew import readers
-    from clew.asking.classify import label_of
+    from clew.asking.classify import document_label
 
     items = list(readers.read([file]))
     documents = [item for item in items if isinstance(item, Document)]
@@ -155,27 +155,29 @@ def _classify_file(file: Path, label: str, classify: Classify, *, as_json: bool)
         raise InputError(f"there is no text to classify in {str(file)!r}")
     done: list[_ClassifiedLine] = []
     usage, notes = Usage(), Counter[str]()
-    shown = nullcontext() if sys.stdout.isatty() else questions_asked()
+    shown = nullcontext() if sys.stdout.isatty() else show_questions()
     with shown as on_progress:
         for document in documents:
             found = classify(title_head(document.title, document.text) + document.text)
-            done.append(_ClassifiedLine(label_of(document, label), found.label, found.out_of_set))
+            done.append(
+                _ClassifiedLine(document_label(document, label), found.label, found.out_of_set)
+            )
             usage += found.usage
-            notes.update(_notes(found))
-            tell = _json_line if as_json else _line
+            notes.update(_collect_notes(found))
+            tell = _to_json_line if as_json else _describe_text
             click.echo(tell(document.id, done[-1].right, found))
             if on_progress is not None:
                 on_progress(len(done), len(documents))
-    scores = _scores(done)
+    scores = _compute_scores(done)
     if as_json:
-        click.echo(json_line({"texts": len(done), **scores, "usage": usage.to_dict()}))
+        click.echo(to_json_line({"texts": len(done), **scores, "usage": usage.to_dict()}))
     else:
-        click.echo("\n".join(_summary(len(done), scores, notes, usage)))
+        click.echo("\n".join(_summarize(len(done), scores, notes, usage)))
     if skipped:
         sys.exit(SKIPPED)
 
 
-def _scores(done: Sequence[_ClassifiedLine]) -> dict[str, float]:
+def _compute_scores(done: Sequence[_ClassifiedLine]) -> dict[str, float]:
     """Return the metrics on the texts whose lines have a label; none where there are none."""
     from clew.evaluate import metrics
 
@@ -190,60 +192,60 @@ def _scores(done: Sequence[_ClassifiedLine]) -> dict[str, float]:
     }
 
 
-def _summary(
+def _summarize(
     n: int, scores: Mapping[str, float], notes: Counter[str], usage: Usage
 ) -> Iterator[str]:
     """Yield a blank line, the metrics, the most frequent notes, and the costs."""
     told = [f"{name.replace('_', ' ')} {value:.3f}" for name, value in scores.items()]
     yield ""
-    yield ", ".join([heading(format_count(n, "text")), *told])
+    yield ", ".join([bold(format_count(n, "text")), *told])
     for note, n_texts in notes.most_common(_MOST_NOTES):
-        yield _note(f"{note} ({format_count(n_texts, 'text')})")
-    yield from and_more(len(notes) - _MOST_NOTES)
-    yield from costs(usage)
+        yield _format_note(f"{note} ({format_count(n_texts, 'text')})")
+    yield from count_more(len(notes) - _MOST_NOTES)
+    yield from render_costs(usage)
 
 
-def _json_line(document_id: str, right: str, found: Classified) -> str:
+def _to_json_line(document_id: str, right: str, found: Classified) -> str:
     told = {
         "id": document_id,
         "label": found.label,
         "out_of_set": found.out_of_set,
         "candidates": found.candidates,
         "said": found.said,
-        "notes": _notes(found),
+        "notes": _collect_notes(found),
         **({"right": right} if right else {}),
     }
-    return json_line(told)
+    return to_json_line(told)
 
 
-def _line(document_id: str, right: str, found: Classified) -> str:
+def _describe_text(document_id: str, right: str, found: Classified) -> str:
     said = f" (the LLM said {found.said!r})" if found.out_of_set else ""
     is_wrong = right and label_key(right) != label_key(found.label)
     instead = f" (right: {right})" if is_wrong else ""
     return one_line(f"{document_id}: {found.label}{said}{instead}")
 
 
-def _described(found: Classified) -> str:
+def _describe_label(found: Classified) -> str:
     """Return the label, what the LLM said where that is none, candidates, hits, notes, costs."""
-    lines = [heading(one_line(found.label))]
+    lines = [bold(one_line(found.label))]
     if found.out_of_set:
-        lines.append(wrapped(f"The LLM said {found.said!r}.", max_lines=3))
+        lines.append(wrap_text(f"The LLM said {found.said!r}.", max_lines=3))
     rows = [(f"{score:.3f}", label) for label, score in found.candidates]
     if rows:
         names = f"names weigh {found.name_weight:.2f}, what was found {1 - found.name_weight:.2f}"
-        lines += ["", f"{heading('Candidates')}, {names}", aligned(rows)]
+        lines += ["", f"{bold('Candidates')}, {names}", align(rows)]
     hits = found.evidence.hits[:_MOST_HITS]
     if hits:
-        lines += ["", heading("What was found"), *starmap(hit, enumerate(hits, 1))]
-    notes = [_note(note) for note in _notes(found)]
-    spent = list(costs(found.usage))
+        lines += ["", bold("What was found"), *starmap(render_hit, enumerate(hits, 1))]
+    notes = [_format_note(note) for note in _collect_notes(found)]
+    spent = list(render_costs(found.usage))
     blocks = (notes, spent)
     return "\n".join([*lines, *(line for block in blocks if block for line in ("", *block))])
 
 
-def _notes(found: Classified) -> list[str]:
+def _collect_notes(found: Classified) -> list[str]:
     return [*found.evidence.notes, *found.notes]
 
 
-def _note(note: str) -> str:
-    return wrapped(note, first="Note: ", rest="      ")
+def _format_note(note: str) -> str:
+    return wrap_text(note, first="Note: ", rest="      ")

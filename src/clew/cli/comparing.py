@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 )
 @report_option
 @json_option
-def compare(
+def compare_runs(
     paths: tuple[Path, ...], *, baseline: str, reports: tuple[Path, ...], as_json: bool
 ) -> None:
     """Compare runs that 'clew eval --runs' wrote: the same report, and nothing is asked again.
@@ -40,10 +40,12 @@ def compare(
 
     check_reports(reports)
     report = report_of(read_runs(paths), baseline)
-    tell(report, reports, as_json=as_json)
+    print_report(report, reports, as_json=as_json)
 
 
-def tell(report: Report, files: Sequence[Path], *, as_json: bool, with_rows: bool = False) -> None:
+def print_report(
+    report: Report, files: Sequence[Path], *, as_json: bool, with_rows: bool = False
+) -> None:
     """Print a report, and write it to the files."""
     from clew.evaluate import render
 

@@ -19,7 +19,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from clew.cli.plain import aligned, dim, echo_json, heading, one_line
+from clew.cli.plain import align, bold, dim, echo_json, one_line
 from clew.errors import InputError
 
 FILE, VARIABLE = "clew.toml", "CLEW_CONFIG"
@@ -40,14 +40,14 @@ Values = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Configured:
+class FileSettings:
     """What the files say: for each command the values of its options, and the file of each."""
 
     values: Mapping[str, Values]
     origins: Mapping[tuple[str, str], Path]
 
 
-def settings(program: click.Group) -> Configured:
+def read_settings(program: click.Group) -> FileSettings:
     """Return what the user's file and the nearest `clew.toml` say of the commands.
 
     Raises InputError for a file that cannot be read, for a name that no option has, and for a value
@@ -55,14 +55,14 @@ def settings(program: click.Group) -> Configured:
     """
     values: dict[str, Values] = {name: {} for name in program.commands}
     origins = {}
-    for path in files():
-        for command, option, value in _read(path, program):
-            values[command][option] = _beside(path, value) if option == INDEX else value
+    for path in find_files():
+        for command, option, value in _read_options(path, program):
+            values[command][option] = _resolve_index(path, value) if option == INDEX else value
             origins[command, option] = path
-    return Configured({name: each for name, each in values.items() if each}, origins)
+    return FileSettings({name: each for name, each in values.items() if each}, origins)
 
 
-def files() -> list[Path]:
+def find_files() -> list[Path]:
     """Return the files that count, the one that counts more behind the other.
 
     The variable CLEW_CONFIG names one file in place of both; an empty one stands for none.
@@ -73,32 +73,32 @@ def files() -> list[Path]:
     here = Path.cwd()
     above = (place / FILE for place in (here, *here.parents))
     found = next((path for path in above if path.is_file()), None)
-    own = _own_folder() / FILE
+    own = _user_folder() / FILE
     return [path for path in (own if own.is_file() else None, found) if path is not None]
 
 
-def _beside(path: Path, index: object) -> object:
+def _resolve_index(path: Path, index: object) -> object:
     """Return the index that a file names: of a file in a folder above, it lies beside that file."""
     folder = path.parent
-    is_found = not os.environ.get(VARIABLE) and folder != _own_folder()
+    is_found = not os.environ.get(VARIABLE) and folder != _user_folder()
     if not isinstance(index, str) or "://" in index or not is_found or folder == Path.cwd():
         return index
     return os.path.relpath(folder / index)
 
 
-def _own_folder() -> Path:
+def _user_folder() -> Path:
     return Path(click.get_app_dir("clew"))
 
 
-def _read(path: Path, program: click.Group) -> Iterator[tuple[str, str, Any]]:
+def _read_options(path: Path, program: click.Group) -> Iterator[tuple[str, str, Any]]:
     """Yield the command, the option and the value of each line of a file."""
-    tables = _parsed(path)
+    tables = _parse_file(path)
     prices = tables.pop(_PRICES, {})
     shared = {name: value for name, value in tables.items() if not isinstance(value, Mapping)}
-    options = {name: _options(command) for name, command in program.commands.items()}
+    options = {name: _file_options(command) for name, command in program.commands.items()}
     every = {each for names in options.values() for each in names}
     for name, value in shared.items():
-        written = _known(name, every, path)
+        written = _find_option(name, every, path)
         for command, names in options.items():
             # `clew eval` has an index for each data set
             if written in names and (written not in _INDEX_NAMES or names[written] == INDEX):
@@ -108,17 +108,19 @@ def _read(path: Path, program: click.Group) -> Iterator[tuple[str, str, Any]]:
         if command in shared:
             continue
         if command not in options:
-            raise InputError(f"{path}: {_nearest(command, [*options, _PRICES], 'table')}")
+            raise InputError(f"{path}: {_explain_unknown(command, [*options, _PRICES], 'table')}")
         for name, value in table.items():
-            option = options[command][_known(name, options[command], path, command)]
+            option = options[command][_find_option(name, options[command], path, command)]
             _check_trust(path, option)
             yield command, option, value
     if prices:
-        priced = tuple(f"{model}={_price(path, model, each)}" for model, each in prices.items())
+        priced = tuple(
+            f"{model}={_parse_price(path, model, each)}" for model, each in prices.items()
+        )
         yield from ((command, "priced", priced) for command, n in options.items() if "price" in n)
 
 
-def _parsed(path: Path) -> dict[str, Any]:
+def _parse_file(path: Path) -> dict[str, Any]:
     import tomllib
 
     try:
@@ -129,7 +131,7 @@ def _parsed(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} is not TOML: {error}") from error
 
 
-def _options(command: click.Command) -> dict[str, str]:
+def _file_options(command: click.Command) -> dict[str, str]:
     """Return the options of a command by the names that a file may call them."""
     known: dict[str, str] = {}
     for param in command.params:
@@ -144,22 +146,22 @@ def _options(command: click.Command) -> dict[str, str]:
     return known
 
 
-def _known(name: str, options: Iterable[str], path: Path, command: str = "") -> str:
+def _find_option(name: str, options: Iterable[str], path: Path, command: str = "") -> str:
     """Return the name of an option as it is kept. Raises InputError where there is none."""
     written, known = name.replace("-", "_"), list(options)
     if written not in known:
         where = f" in the table {command!r}" if command else ""
-        raise InputError(f"{path}: {_nearest(name, known, 'option')}{where}")
+        raise InputError(f"{path}: {_explain_unknown(name, known, 'option')}{where}")
     return written
 
 
-def _nearest(name: str, known: list[str], what: str) -> str:
+def _explain_unknown(name: str, known: list[str], what: str) -> str:
     near = difflib.get_close_matches(name.replace("-", "_"), known, 1)
     hint = f", perhaps {near[0]!r} is meant" if near else ""
     return f"there is no {what} {name!r}{hint}"
 
 
-def _price(path: Path, model: str, price: object) -> str:
+def _parse_price(path: Path, model: str, price: object) -> str:
     if isinstance(price, list) and len(price) == 2:
         return f"{price[0]},{price[1]}"
     raise InputError(f"{path}: the price of {model!r} is two numbers, of prompts and completions")
@@ -188,27 +190,27 @@ def _check_trust(path: Path, option: str) -> None:
 
 def _is_trusted(path: Path) -> bool:
     """Say whether a file is the user's own, was named by CLEW_CONFIG, or was trusted as it is."""
-    if os.environ.get(VARIABLE) or path.parent == _own_folder():
+    if os.environ.get(VARIABLE) or path.parent == _user_folder():
         return True
-    return _trusted().get(str(path.resolve())) == _digest(path)
+    return _read_trusted().get(str(path.resolve())) == _hash_file(path)
 
 
-def _trusted() -> dict[str, str]:
+def _read_trusted() -> dict[str, str]:
     try:
-        found = json.loads((_own_folder() / "trusted.json").read_text(encoding="utf-8"))
+        found = json.loads((_user_folder() / "trusted.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
 
 
-def _digest(path: Path) -> str:
+def _hash_file(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def trust(path: Path) -> None:
+def trust_file(path: Path) -> None:
     """Trust a file as it is now."""
-    known = {**_trusted(), str(path.resolve()): _digest(path)}
-    place = _own_folder() / "trusted.json"
+    known = {**_read_trusted(), str(path.resolve()): _hash_file(path)}
+    place = _user_folder() / "trusted.json"
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(json.dumps(known, indent=2), encoding="utf-8")
@@ -224,7 +226,9 @@ def trust(path: Path) -> None:
 @click.option("--all", "everything", is_flag=True, help="Show values that are defaults, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_context
-def config(context: click.Context, action: str | None, *, everything: bool, as_json: bool) -> None:
+def run_config(
+    context: click.Context, action: str | None, *, everything: bool, as_json: bool
+) -> None:
     """Show which values options have, and where they come from.
 
     A value comes from the command line, else from the environment (CLEW_<COMMAND>_<OPTION>), else
@@ -236,30 +240,30 @@ def config(context: click.Context, action: str | None, *, everything: bool, as_j
         return
     program = context.find_root().command
     assert isinstance(program, click.Group)  # noqa: S101 -- this command is in one
-    rows = [row for row in _rows(context, program) if everything or row["from"] != "default"]
+    rows = [row for row in _list_values(context, program) if everything or row["from"] != "default"]
     if as_json:
-        echo_json({"files": [str(path) for path in files()], "values": rows})
+        echo_json({"files": [str(path) for path in find_files()], "values": rows})
         return
-    for path in files():
-        click.echo(f"{heading('File')}  {one_line(str(path))}")
+    for path in find_files():
+        click.echo(f"{bold('File')}  {one_line(str(path))}")
     if rows:
         named = ((f"{r['command']} --{r['option']}", str(r["value"]), str(r["from"])) for r in rows)
-        click.echo(aligned([tuple(map(one_line, words)) for words in named]))
+        click.echo(align([tuple(map(one_line, words)) for words in named]))
     else:
         click.echo(dim("Every option has its default; --all shows them."))
 
 
 def _trust_nearest() -> str:
-    found = files()
+    found = find_files()
     if not found:
         raise InputError(f"there is no {FILE} here or above")
-    trust(found[-1])
+    trust_file(found[-1])
     return f"{one_line(str(found[-1]))} is trusted, until it changes."
 
 
-def _rows(context: click.Context, program: click.Group) -> Iterator[dict[str, Any]]:
+def _list_values(context: click.Context, program: click.Group) -> Iterator[dict[str, Any]]:
     """Yield each option of each command with its value and where that is from."""
-    known = settings(program)
+    known = read_settings(program)
     for name, command in program.commands.items():
         inner = click.Context(
             command,
@@ -279,10 +283,10 @@ def _rows(context: click.Context, program: click.Group) -> Iterator[dict[str, An
                 told = next(each for each in param.envvar or () if os.environ.get(each))
             else:
                 told = _SOURCES[source]
-            yield {"command": name, "option": written, "value": _plain(value), "from": told}
+            yield {"command": name, "option": written, "value": _to_plain(value), "from": told}
 
 
-def _plain(value: object) -> object:
+def _to_plain(value: object) -> object:
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_to_plain(each) for each in value]
     return value if value is None or isinstance(value, str | int | float) else str(value)

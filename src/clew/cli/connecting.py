@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clew.cli.options import Paid, paid_options, reranker_option
-from clew.cli.serving import named_folders
+from clew.cli.options import PaidModels, paid_options, reranker_option
+from clew.cli.serving import name_folders
 from clew.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
     from types import ModuleType
 
 
-@click.command()
+@click.command("mcp")
 @click.argument("folders", nargs=-1, metavar="[FOLDER | NAME=FOLDER]...")
 @paid_options
 @reranker_option
-def mcp(folders: tuple[str, ...], paid: Paid, reranker: str | None) -> None:
+def run_mcp(folders: tuple[str, ...], paid: PaidModels, reranker: str | None) -> None:
     """Offer the indexes in FOLDERs as tools to a model, by standard input and output.
 
     This is for programs that start their tools themselves, such as Claude Desktop and VS Code:
@@ -27,14 +27,14 @@ def mcp(folders: tuple[str, ...], paid: Paid, reranker: str | None) -> None:
     """
     from clew.loading import Specs
 
-    indexes = named_folders(folders)
+    indexes = name_folders(folders)
     if not indexes:
         raise InputError("there is no index here: name the folder of one, or make one first")
     specs = Specs(llm=paid.llm, reranker=reranker)
-    _local().serve(indexes, specs=specs, prices=paid.prices, budget=paid.budget)
+    _import_local().serve(indexes, specs=specs, prices=paid.prices, budget=paid.budget)
 
 
-def _local() -> ModuleType:
+def _import_local() -> ModuleType:
     """Return the module that serves. Raises MissingExtra."""
     try:
         from clew.server.mcp import local

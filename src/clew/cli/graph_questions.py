@@ -13,15 +13,15 @@ from clew.asking.question import Question
 from clew.cli.options import (
     Decorator,
     Opener,
-    Paid,
-    gathered,
+    PaidModels,
+    gather_options,
     index_option,
     json_option,
-    listed,
     paid_options,
+    split_list,
 )
-from clew.cli.plain import aligned, echo_json, one_line
-from clew.cli.settings import check_given, context_option, given_option, given_to
+from clew.cli.plain import align, echo_json, one_line
+from clew.cli.settings import check_given, context_option, given_option, method_settings
 from clew.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Round:
+class QuestionRound:
     """Who is asked which questions, and how."""
 
     path: Path
@@ -42,7 +42,7 @@ class Round:
     answers: bool
     context_tokens: int
 
-    def questions(self) -> list[GraphQuestion]:
+    def read_questions(self) -> list[GraphQuestion]:
         """Return the questions of the file at the places that are asked for."""
         from clew.evaluate.graph_questions import load_graph_questions
 
@@ -52,7 +52,7 @@ class Round:
             raise InputError(f"{self.path} has no questions at {self.places} places")
         return questions
 
-    def search(self, index: Index, budget: Budget | None) -> Callable[[str, str], Evidence]:
+    def build_search(self, index: Index, budget: Budget | None) -> Callable[[str, str], Evidence]:
         """Return what finds the evidence of a text by a method."""
         return lambda text, method: index.search(
             Question(
@@ -64,7 +64,9 @@ class Round:
             )
         )
 
-    def respond(self, index: Index, budget: Budget | None) -> Callable[[Evidence], Answer] | None:
+    def build_answerer(
+        self, index: Index, budget: Budget | None
+    ) -> Callable[[Evidence], Answer] | None:
         """Return what answers from evidence, where answers are asked for."""
         if not self.answers:
             return None
@@ -73,14 +75,14 @@ class Round:
         )
 
 
-def _round(names: str, given: tuple[str, ...], **others: object) -> Round:
+def _build_round(names: str, given: tuple[str, ...], **others: object) -> QuestionRound:
     from clew import methods
 
-    chosen = listed(names)
+    chosen = split_list(names)
     for name in chosen:
         methods.load(name)
     check_given(given, chosen, {})
-    return Round(methods={name: given_to(name, given) for name in chosen}, **others)  # type: ignore[arg-type]
+    return QuestionRound(methods={name: method_settings(name, given) for name in chosen}, **others)  # type: ignore[arg-type]
 
 
 _OPTIONS: Mapping[str, Decorator] = {
@@ -109,7 +111,7 @@ _OPTIONS: Mapping[str, Decorator] = {
     ),
     "context_tokens": context_option,
 }
-_round_options = gathered(_OPTIONS, "asked", _round)
+_round_options = gather_options(_OPTIONS, "asked", _build_round)
 
 
 @click.command("graph")
@@ -118,8 +120,8 @@ _round_options = gathered(_OPTIONS, "asked", _round)
 @paid_options
 @json_option
 @click.pass_obj
-def graph_questions(
-    opener: Opener, asked: Round, folder: Path, paid: Paid, *, as_json: bool
+def measure_graph_questions(
+    opener: Opener, asked: QuestionRound, folder: Path, paid: PaidModels, *, as_json: bool
 ) -> None:
     """Ask QUESTIONS of the graph of an index: how well are their answers ranked?
 
@@ -133,9 +135,12 @@ def graph_questions(
     from clew.evaluate.graph_questions import measure_graph
     from clew.loading import Specs
 
-    questions = asked.questions()
+    questions = asked.read_questions()
     with opener(folder, specs=Specs(llm=paid.llm), prices=paid.prices) as index:
-        search, respond = asked.search(index, paid.budget), asked.respond(index, paid.budget)
+        search, respond = (
+            asked.build_search(index, paid.budget),
+            asked.build_answerer(index, paid.budget),
+        )
         rows = [
             row
             for name in asked.methods
@@ -144,12 +149,12 @@ def graph_questions(
     if as_json:
         echo_json(rows)
     else:
-        click.echo(_table(rows))
-        for line in _notes(rows):
+        click.echo(_build_table(rows))
+        for line in _describe_rows(rows):
             click.echo(one_line(line))
 
 
-def _table(rows: list[GraphRow]) -> str:
+def _build_table(rows: list[GraphRow]) -> str:
     known = list(dict.fromkeys(metric for row in rows for metric in row.means))
     called = any(row.llm_calls for row in rows)
     head = ("method", "questions", "n", *known, "facts", "ms", *(("calls", "tokens") * called))
@@ -165,10 +170,10 @@ def _table(rows: list[GraphRow]) -> str:
         )
         for row in rows
     ]
-    return aligned([head, *cells])
+    return align([head, *cells])
 
 
-def _notes(rows: list[GraphRow]) -> Iterator[str]:
+def _describe_rows(rows: list[GraphRow]) -> Iterator[str]:
     """Yield what is true of each method, or of some of its questions."""
     for row in (row for row in rows if row.group == "all"):
         if "hits@1" not in row.means:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
-from clew.cli.plain import MAX_COLUMNS, aligned, columns, dim, heading
+from clew.cli.plain import MAX_COLUMNS, align, bold, dim, terminal_width
 from clew.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,20 +21,20 @@ _LINK = re.compile(r"\[([^]]+)\]\(([^)]+)\)")
 _PICTURE = re.compile(rf"^!{_LINK.pattern}\n+", re.MULTILINE)
 
 
-def guides() -> dict[str, Traversable]:
+def list_guides() -> dict[str, Traversable]:
     """Return the files of all guides by their topics, in the order of the alphabet."""
     found = {file.name.removesuffix(".md"): file for file in _GUIDES.iterdir()}
     return dict(sorted(found.items()))
 
 
-def _complete(
+def _complete_topic(
     _context: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    return [CompletionItem(topic) for topic in guides() if topic.startswith(incomplete)]
+    return [CompletionItem(topic) for topic in list_guides() if topic.startswith(incomplete)]
 
 
 @click.command(name="help")
-@click.argument("topic", required=False, shell_complete=_complete)
+@click.argument("topic", required=False, shell_complete=_complete_topic)
 @click.pass_context
 def show_help(context: click.Context, topic: str | None) -> None:
     """Show the guide on TOPIC, or a command's help; without one, list the topics.
@@ -46,43 +46,46 @@ def show_help(context: click.Context, topic: str | None) -> None:
         group.get_command(context, topic) if isinstance(group, click.Group) and topic else None
     )
     if topic is None:
-        click.echo(_topics())
-    elif topic in guides():
-        click.echo_via_pager(_plain(guides()[topic].read_text(encoding="utf-8")))
+        click.echo(_list_topics())
+    elif topic in list_guides():
+        click.echo_via_pager(_to_text(list_guides()[topic].read_text(encoding="utf-8")))
         if command is not None:
             click.echo(dim(f"'clew {topic} --help' has the options of the command."))
     elif command is not None:
         click.echo(command.get_help(click.Context(command, context.find_root(), topic)))
     else:
-        known = ", ".join(guides())
+        known = ", ".join(list_guides())
         raise InputError(f"there is no topic and no command {topic!r}: take one of {known}")
 
 
-def _topics() -> str:
-    leads = [(topic, _lead(file.read_text(encoding="utf-8"))) for topic, file in guides().items()]
+def _list_topics() -> str:
+    leads = [
+        (topic, _first_sentences(file.read_text(encoding="utf-8")))
+        for topic, file in list_guides().items()
+    ]
     tail = dim("clew help TOPIC shows a guide, clew COMMAND --help a command's options.")
-    return "\n".join([heading("Guides"), aligned(leads), "", tail])
+    return "\n".join([bold("Guides"), align(leads), "", tail])
 
 
-def _lead(text: str) -> str:
+def _first_sentences(text: str) -> str:
     """Return the first paragraph of a guide, without its marks, up to the end of a sentence."""
     paragraph = " ".join(text.split("\n\n")[1].split())
     sentence = re.match(r".*?[.:](?=\s|$)", re.sub(r"[*`]", "", _LINK.sub(r"\1", paragraph)))
     return (sentence[0] if sentence else paragraph).rstrip(":")
 
 
-def _plain(text: str) -> str:
+def _to_text(text: str) -> str:
     """Return a page as it reads in a terminal."""
     from rich.console import Console
     from rich.markdown import Markdown
 
     shown = io.StringIO()
-    console = Console(file=shown, width=min(columns(), MAX_COLUMNS), color_system=None)
-    console.print(Markdown(_LINK.sub(_spoken, _PICTURE.sub("", text)), hyperlinks=False))
+    console = Console(file=shown, width=min(terminal_width(), MAX_COLUMNS), color_system=None)
+    console.print(Markdown(_LINK.sub(_describe_link, _PICTURE.sub("", text)), hyperlinks=False))
     return "\n".join(line.rstrip() for line in shown.getvalue().splitlines()) + "\n"
 
 
-def _spoken(link: re.Match[str]) -> str:
+def _describe_link(link: re.Match[str]) -> str:
     """Return a link's words, with the command that shows where it leads, if one does."""
     words, target = link[1], link[2].partition("#")[0].removesuffix(".md")
-    return f"{words} (`clew help {target}`)" if target in guides() else words
+    return f"{words} (`clew help {target}`)" if target in list_guides() else words

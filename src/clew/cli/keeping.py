@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clew.cli.building import to_ask
-from clew.cli.options import called, index_option, json_option, open_any
+from clew.cli.building import suggest_question
+from clew.cli.options import index_name, index_option, json_option, open_any
 from clew.cli.plain import echo_json, one_line
 from clew.cli.talk import say
 from clew.text.quantities import format_count
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from clew.cli.options import Opener
 
 
-@click.command()
+@click.command("backup")
 @click.argument("file", type=click.Path(path_type=Path))
 @index_option()
 @json_option
 @click.pass_obj
-def backup(opener: Opener, file: Path, folder: Path, *, as_json: bool) -> None:
+def backup_index(opener: Opener, file: Path, folder: Path, *, as_json: bool) -> None:
     """Write an index to FILE, an archive that ends in .tar.gz or .tar.
 
     It is the newest generation, with what was paid for. Others may ask and write meanwhile. A FILE
@@ -39,11 +39,11 @@ def backup(opener: Opener, file: Path, folder: Path, *, as_json: bool) -> None:
         )
 
 
-@click.command()
+@click.command("restore")
 @click.argument("file", type=click.Path(path_type=Path))
 @index_option("Folder of the index; it must not be there, or be empty.", into=True)
 @json_option
-def restore(file: Path, folder: Path, *, as_json: bool) -> None:
+def restore_index(file: Path, folder: Path, *, as_json: bool) -> None:
     """Make an index of FILE, which 'clew backup' wrote, once every byte of it was looked at."""
     from clew.api import restore as restored
 
@@ -52,18 +52,18 @@ def restore(file: Path, folder: Path, *, as_json: bool) -> None:
         echo_json(found)
     else:
         say(
-            f"{one_line(called(folder))} is checked and has generation {found.generation} with"
+            f"{one_line(index_name(folder))} is checked and has generation {found.generation} with"
             f" {format_count(found.n_documents, 'document')}"
         )
 
 
-@click.command()
+@click.command("split")
 @click.argument("home", type=click.Path(path_type=Path), metavar="FOLDER")
 @click.argument("shards", type=click.IntRange(min=1), metavar="N")
 @index_option()
 @json_option
 @click.pass_obj
-def split(opener: Opener, home: Path, shards: int, folder: Path, *, as_json: bool) -> None:
+def split_index(opener: Opener, home: Path, shards: int, folder: Path, *, as_json: bool) -> None:
     """Cut an index into N shards in a new FOLDER, which are asked as one.
 
     Nothing is computed anew, and the index stays what it is. 'clew ask', 'search', 'index',
@@ -76,5 +76,5 @@ def split(opener: Opener, home: Path, shards: int, folder: Path, *, as_json: boo
         echo_json({"index": str(home), "shards": [str(place) for place in places]})
     else:
         with open_any(opener, folder) as opened:
-            asked = to_ask("ask", opened=opened, folder=home)
+            asked = suggest_question("ask", opened=opened, folder=home)
         say(f"{one_line(str(home))} has {format_count(shards, 'shard')}.\n\n{asked}")

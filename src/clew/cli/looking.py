@@ -12,20 +12,20 @@ import click
 from clew.cli.headings import GroupedCommand
 from clew.cli.options import (
     Opener,
-    Paid,
-    called,
-    each_of,
+    PaidModels,
+    index_name,
     index_option,
-    joined_filter,
+    iterate_indexes,
+    join_filters,
     json_option,
-    method_parameters,
     open_any,
     paid_options,
     param_option,
+    parse_parameters,
     reranker_option,
     where_option,
 )
-from clew.cli.plain import aligned, and_more, dim, echo_json, heading, one_line, wrapped
+from clew.cli.plain import align, bold, count_more, dim, echo_json, one_line, wrap_text
 from clew.cli.talk import say
 from clew.errors import InputError
 from clew.text.lines import file_place
@@ -47,30 +47,32 @@ _GROUPS = {
 _UNTOUCHED = {"units": "sentences only", "graph": "without triples"}  # chunks that nothing read
 
 
-@click.command()
+@click.command("show")
 @click.argument("name", required=False, metavar="[ID|NAME]")
 @click.option("--aliases", is_flag=True, help="List names that may be of one thing.")
 @index_option()
 @json_option
 @click.pass_obj
-def show(opener: Opener, name: str | None, folder: Path, *, aliases: bool, as_json: bool) -> None:
+def show_index(
+    opener: Opener, name: str | None, folder: Path, *, aliases: bool, as_json: bool
+) -> None:
     """Show what an index holds, or a row of it by its id, or an entity by its name.
 
     With --aliases and a NAME, only what may be the same as NAME is listed.
     """
     with opener(folder) as index:
-        description = _aliases(index, name) if aliases else index.show(name)
+        description = _find_aliases(index, name) if aliases else index.show(name)
     if as_json:
         echo_json(description)
     elif aliases:
-        click.echo("\n".join(_alias_lines(description)))
+        click.echo("\n".join(_describe_aliases(description)))
     elif name is None:
-        click.echo("\n".join(_index_lines(description)))
+        click.echo("\n".join(_describe_index(description)))
     else:
-        click.echo("\n".join(_described(description)))
+        click.echo("\n".join(_describe_values(description)))
 
 
-@click.command(cls=GroupedCommand)
+@click.command("export", cls=GroupedCommand)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--query", metavar="TEXT", help="Write the graph that a method finds for TEXT.")
 @click.option(
@@ -88,11 +90,11 @@ def show(opener: Opener, name: str | None, folder: Path, *, aliases: bool, as_js
 @paid_options
 @json_option
 @click.pass_obj
-def export(  # noqa: PLR0913 -- one argument for each option
+def export_graph(  # noqa: PLR0913 -- one argument for each option
     opener: Opener,
     file: Path,
     folder: Path,
-    paid: Paid,
+    paid: PaidModels,
     *,
     query: str | None,
     method: str,
@@ -114,11 +116,11 @@ def export(  # noqa: PLR0913 -- one argument for each option
 
     if query is None and given:
         raise InputError("--param sets a method, and there is none without --query")
-    parameters = {} if query is None else method_parameters(method, given)
+    parameters = {} if query is None else parse_parameters(method, given)
     specs = Specs(llm=paid.llm, reranker=reranker)
     with opener(folder, specs=specs, prices=paid.prices) as index:
         written = target(file, whole=query is None)
-        where = joined_filter(filters)
+        where = join_filters(filters)
         # before anything is paid for
         check_triples(index.snapshot(where), written, whole=query is None)
         exported = index.export(
@@ -141,7 +143,7 @@ def export(  # noqa: PLR0913 -- one argument for each option
         say(f"{one_line(exported.file)} has {counts}{instead}")
 
 
-@click.command()
+@click.command("check")
 @index_option()
 @click.option(
     "--repair", is_flag=True, help="Index the documents concerned again, from their kept texts."
@@ -149,7 +151,9 @@ def export(  # noqa: PLR0913 -- one argument for each option
 @paid_options
 @json_option
 @click.pass_obj
-def check(opener: Opener, folder: Path, *, repair: bool, paid: Paid, as_json: bool) -> None:
+def check_index(
+    opener: Opener, folder: Path, *, repair: bool, paid: PaidModels, as_json: bool
+) -> None:
     """Look at every byte of an index, and say what is damaged and which documents it concerns.
 
     Every file has checksums, the recorded replies and vectors that were paid for among them. What
@@ -166,16 +170,16 @@ def check(opener: Opener, folder: Path, *, repair: bool, paid: Paid, as_json: bo
         done = index.repair(budget=paid.budget) if repair else None  # one that was killed goes on
     done = None if is_sound else done
     if as_json:
-        echo_json({"index": called(folder), "damages": found, "repaired": done})
+        echo_json({"index": index_name(folder), "damages": found, "repaired": done})
     else:
-        click.echo("\n".join(_damage_lines(found, folder, is_told=done is not None)))
+        click.echo("\n".join(_describe_damage(found, folder, is_told=done is not None)))
         if done is not None:
-            click.echo("\n".join(_repaired_lines(done)))
+            click.echo("\n".join(_describe_repair(done)))
     if not is_sound and (done is None or done.lost or done.without_triples):
         sys.exit(1)
 
 
-def _repaired_lines(done: Repaired) -> Iterator[str]:
+def _describe_repair(done: Repaired) -> Iterator[str]:
     n = format_count(len(done.documents), "document")
     yield f"Repaired: {n} indexed again from the texts that the index holds."
     for name in done.paid:
@@ -186,18 +190,18 @@ def _repaired_lines(done: Repaired) -> Iterator[str]:
     ):
         if names:
             shown = [f"  {one_line(name)}" for name in names[:_MOST_DOCUMENTS]]
-            yield from [what, *shown, *and_more(len(names) - len(shown))]
+            yield from [what, *shown, *count_more(len(names) - len(shown))]
 
 
-def _damage_lines(found: Sequence[Damage], folder: Path, *, is_told: bool) -> Iterator[str]:
+def _describe_damage(found: Sequence[Damage], folder: Path, *, is_told: bool) -> Iterator[str]:
     if not found:
-        yield f"{one_line(called(folder))}: every byte is as it was written."
+        yield f"{one_line(index_name(folder))}: every byte is as it was written."
     for each in found:
-        yield f"{heading(one_line(each.file))}  {one_line(each.what)}"
+        yield f"{bold(one_line(each.file))}  {one_line(each.what)}"
         if each.is_cached:
             yield "  dropped: it is made again"
         shown = [f"  {one_line(name)}" for name in each.documents[:_MOST_DOCUMENTS]]
-        yield from [*shown, *and_more(len(each.documents) - len(shown))]
+        yield from [*shown, *count_more(len(each.documents) - len(shown))]
     if not is_told and any(each.is_paid for each in found):
         yield "'clew check --repair' keeps what can be read of what was paid for."
     if not is_told and not all(each.is_cached or each.is_paid for each in found):
@@ -207,10 +211,10 @@ def _damage_lines(found: Sequence[Damage], folder: Path, *, is_told: bool) -> It
         )
 
 
-@click.command()
+@click.command("methods")
 @click.argument("name", required=False)
 @json_option
-def methods(name: str | None, *, as_json: bool) -> None:
+def show_methods(name: str | None, *, as_json: bool) -> None:
     """Show the retrieval methods, or one with its parameters and their defaults."""
     from clew import methods as known
     from clew.views.describe import describe_method
@@ -219,47 +223,48 @@ def methods(name: str | None, *, as_json: bool) -> None:
     if as_json:
         echo_json(found[0] if name else found)
     elif name:
-        click.echo(_one_method(found[0]))
+        click.echo(_describe_method(found[0]))
     else:
-        click.echo("\n\n".join(_method_groups(found)))
+        click.echo("\n\n".join(_describe_groups(found)))
         click.echo("\nParameters:  clew methods NAME")
 
 
-def _method_groups(described: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _describe_groups(described: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield a block for each group of methods, its columns as wide as those of the others."""
     from clew import methods as known
 
     by_name = {each["name"]: each for each in described}
-    width = max(len(_marked(each)) for each in described)
-    for group, names in known.grouped().items():
-        rows = [(_marked(by_name[n]).ljust(width), by_name[n]["summary"]) for n in names]
+    width = max(len(_mark_default(each)) for each in described)
+    for group, names in known.group_names().items():
+        rows = [(_mark_default(by_name[n]).ljust(width), by_name[n]["summary"]) for n in names]
         if rows:
-            yield f"{heading(_GROUPS[group])}\n{aligned(rows)}"
+            yield f"{bold(_GROUPS[group])}\n{align(rows)}"
 
 
-def _marked(method: Mapping[str, Any]) -> str:
+def _mark_default(method: Mapping[str, Any]) -> str:
     return f"{method['name']} (default)" if method["default"] else method["name"]
 
 
-def _one_method(method: Mapping[str, Any]) -> str:
+def _describe_method(method: Mapping[str, Any]) -> str:
     rows = [
-        (each["name"], _written(each["default"]), _meaning(each)) for each in method["parameters"]
+        (each["name"], _format_value(each["default"]), _describe_parameter(each))
+        for each in method["parameters"]
     ]
     blocks = [
-        heading(_marked(method)) + "\n" + wrapped(method["summary"], first="  ", rest="  "),
-        wrapped(method["description"], first="  ", rest="  ") if method["description"] else "",
+        bold(_mark_default(method)) + "\n" + wrap_text(method["summary"], first="  ", rest="  "),
+        wrap_text(method["description"], first="  ", rest="  ") if method["description"] else "",
         dim(f"  needs the layers: {', '.join(method['layers']) or 'none'}"),
-        f"{heading('Parameters')} and their defaults\n{aligned(rows)}",
+        f"{bold('Parameters')} and their defaults\n{align(rows)}",
     ]
     return "\n\n".join(block for block in blocks if block)
 
 
-def _meaning(parameter: Mapping[str, Any]) -> str:
+def _describe_parameter(parameter: Mapping[str, Any]) -> str:
     parts = (parameter["description"], " or ".join(parameter["choices"]))
     return "; ".join(part for part in parts if part)
 
 
-def _aliases(index: Index, name: str | None) -> dict[str, Any]:
+def _find_aliases(index: Index, name: str | None) -> dict[str, Any]:
     """Return the names that stand for others and those that may, of one name if it is given."""
     from clew.text.keys import name_key
 
@@ -311,7 +316,7 @@ def list_documents(
     A PATTERN is an id, a folder of ids, or a pattern such as 'notes/*.md'.
     """
     with open_any(opener, folder) as opened:
-        chosen = opened.documents(*patterns, where=joined_filter(filters))
+        chosen = opened.documents(*patterns, where=join_filters(filters))
         rows = [
             {
                 "id": d.id,
@@ -320,19 +325,19 @@ def list_documents(
                 "source": d.source,
                 "metadata": dict(d.metadata),
             }
-            for index in each_of(opened)
-            for d in _documents(index, chosen)
+            for index in iterate_indexes(opened)
+            for d in _read_documents(index, chosen)
         ]
     rows.sort(key=_ORDERS[sort])
     if as_json:
-        echo_json({"index": called(folder), "documents": rows})
+        echo_json({"index": index_name(folder), "documents": rows})
         return
     for row in rows:
         words = (f"{row['characters']:>9,}", one_line(str(row["id"])), one_line(str(row["title"])))
         click.echo("  ".join(words).rstrip())
 
 
-def _documents(index: Index, ids: Sequence[str]) -> Sequence[Document]:
+def _read_documents(index: Index, ids: Sequence[str]) -> Sequence[Document]:
     layer = index.snapshot().document_layer
     return layer.documents([row for row in layer.rows(ids) if row >= 0])
 
@@ -344,26 +349,26 @@ _ORDERS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
 }
 
 
-def _alias_lines(found: Mapping[str, Any]) -> Iterator[str]:
+def _describe_aliases(found: Mapping[str, Any]) -> Iterator[str]:
     names, proposed = found["names"], found["proposed"]
     for one, other in found["merged"].items():
         yield one_line(f"{names[one]} stands for {names[other]}")
     if found["merged"] and proposed:
         yield ""
     if proposed:
-        yield heading("Names that may be of one thing") + ":  clew merge NAME INTO"
-        yield aligned(
+        yield bold("Names that may be of one thing") + ":  clew merge NAME INTO"
+        yield align(
             [
                 (f"{pair['name']} -> {pair['into']}", f"{pair['score']:.2f}", pair["reason"])
                 for pair in proposed[:_MOST_PROPOSALS]
             ]
         )
-    yield from and_more(len(proposed) - _MOST_PROPOSALS)
+    yield from count_more(len(proposed) - _MOST_PROPOSALS)
     if not (found["merged"] or proposed):
         yield "No two names look as if they were of one thing."
 
 
-def _index_lines(description: Mapping[str, Any]) -> Iterator[str]:
+def _describe_index(description: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines about an index, in words, and without what says nothing."""
     documents, extraction = description["documents"], dict(description["extraction"])
     wanted = dict(extraction["wanted"])
@@ -371,48 +376,48 @@ def _index_lines(description: Mapping[str, Any]) -> Iterator[str]:
         wanted.pop("seed", None)
     if wanted.get("entities") == "llm":
         wanted = {name: v for name, v in wanted.items() if not name.startswith("entit")}
-    kinds = {_kind_worded(kind): _counts(kind, extraction[kind]) for kind in _UNTOUCHED}
+    kinds = {_describe_kind(kind): _describe_counts(kind, extraction[kind]) for kind in _UNTOUCHED}
     shown = {
         **description,
-        "wasted": _share_wasted(description["wasted"]),
+        "wasted": _describe_wasted(description["wasted"]),
         "extraction": {"wanted": wanted, **kinds},
         "documents": documents[:_MOST_DOCUMENTS],
     }
-    yield from _described(shown)
-    yield from and_more(len(documents) - _MOST_DOCUMENTS)
+    yield from _describe_values(shown)
+    yield from count_more(len(documents) - _MOST_DOCUMENTS)
 
 
-def _share_wasted(share: float) -> str:
+def _describe_wasted(share: float) -> str:
     advice = ": 'clew compact' erases them" if share else ""
     return f"{share:.1%} of the rows{advice}"
 
 
-def _kind_worded(kind: str) -> str:
+def _describe_kind(kind: str) -> str:
     return {"graph": "triples"}.get(kind, kind)
 
 
-def _counts(kind: str, counts: Mapping[str, int]) -> dict[str, int]:
+def _describe_counts(kind: str, counts: Mapping[str, int]) -> dict[str, int]:
     """Return how many chunks something was made of, by what, in words."""
     return {_UNTOUCHED[kind] if by == "none" else by: n for by, n in counts.items()}
 
 
-def _described(description: Mapping[str, Any], indent: str = "") -> list[str]:
+def _describe_values(description: Mapping[str, Any], indent: str = "") -> list[str]:
     """Return plain values as lines: what is single first, then lists and groups."""
     single = {k: v for k, v in description.items() if not isinstance(v, list | Mapping)}
     lines = []
     if single:
-        rows = [(_worded(name), _written(value)) for name, value in single.items()]
-        lines.append(aligned(rows, indent=indent))
+        rows = [(_to_words(name), _format_value(value)) for name, value in single.items()]
+        lines.append(align(rows, indent=indent))
     for name, value in description.items():
         if name not in single and value:
-            title = f"{indent}{heading(_worded(name))}"
-            lines += [*([""] if lines else []), title, *_many(value, indent + "  ")]
+            title = f"{indent}{bold(_to_words(name))}"
+            lines += [*([""] if lines else []), title, *_describe_items(value, indent + "  ")]
     return lines
 
 
-def _many(values: Mapping[str, Any] | list[Any], indent: str) -> list[str]:
+def _describe_items(values: Mapping[str, Any] | list[Any], indent: str) -> list[str]:
     if isinstance(values, Mapping):
-        return _described(values, indent)
+        return _describe_values(values, indent)
     lines = []
     for value in values:
         if isinstance(value, Mapping):
@@ -420,17 +425,17 @@ def _many(values: Mapping[str, Any] | list[Any], indent: str) -> list[str]:
             if "line" in value:
                 ids = [value["id"], file_place(value["source"] or value["document"], value["line"])]
             lines.append(indent + dim(" ".join(one_line(str(i)) for i in ids)))
-            lines.append(wrapped(str(text), first=f"{indent}  ", rest=f"{indent}  "))
+            lines.append(wrap_text(str(text), first=f"{indent}  ", rest=f"{indent}  "))
         else:
-            lines.append(wrapped(str(value), first=indent, rest=f"{indent}  "))
+            lines.append(wrap_text(str(value), first=indent, rest=f"{indent}  "))
     return lines
 
 
-def _worded(name: str) -> str:
+def _to_words(name: str) -> str:
     return one_line(name.removeprefix("n_").replace("_", " "))
 
 
-def _written(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clew.cli.building import added_lines, warn_skipped
-from clew.cli.comparing import compare, tell
-from clew.cli.graph_questions import graph_questions
+from clew.cli.building import describe_added, warn_skipped
+from clew.cli.comparing import compare_runs, print_report
+from clew.cli.graph_questions import measure_graph_questions
 from clew.cli.headings import GroupedCommand
-from clew.cli.options import Opener, json_option, listed, paid
+from clew.cli.options import Opener, json_option, read_paid, split_list
 from clew.cli.plain import one_line
 from clew.cli.program import SKIPPED
-from clew.cli.progress import documents_read, questions_asked
+from clew.cli.progress import show_progress, show_questions
 from clew.cli.settings import (
     EvaluationOptions,
+    build_protocol,
     check_combination,
     check_reports,
     evaluation_options,
-    protocol,
 )
 from clew.cli.talk import say
 from clew.errors import BudgetSpent, InputError, NotAnIndex
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from clew.models.budget import Budget
 
 
-class Evaluation(GroupedCommand):
+class EvaluationGroup(GroupedCommand):
     """Measures, unless its first word is that of another command."""
 
     def make_context(
@@ -46,19 +46,21 @@ class Evaluation(GroupedCommand):
         parent: click.Context | None = None,
         **extra: Any,  # noqa: ANN401 -- click's
     ) -> click.Context:
-        for command in (compare, graph_questions):
+        for command in (compare_runs, measure_graph_questions):
             if args and args[0] == command.name:
                 name = f"{info_name} {command.name}"
                 return command.make_context(name, args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
 
-@click.command("eval", cls=Evaluation)
+@click.command("eval", cls=EvaluationGroup)
 @click.argument("path", metavar="DATASET", type=click.Path(path_type=Path))
 @evaluation_options
 @json_option
 @click.pass_obj
-def evaluation(opener: Opener, *, path: Path, options: EvaluationOptions, as_json: bool) -> None:
+def run_evaluation(
+    opener: Opener, *, path: Path, options: EvaluationOptions, as_json: bool
+) -> None:
     """Measure methods on DATASET: recall, nDCG and MRR with intervals, tests and costs.
 
     DATASET is a file or folder in the format of HotpotQA, 2WikiMultiHopQA, MuSiQue, GraphRAG-Bench
@@ -79,14 +81,14 @@ def evaluation(opener: Opener, *, path: Path, options: EvaluationOptions, as_jso
 
     check_combination(options, as_json=as_json)
     check_reports(options.reports)
-    bought = paid(
+    bought = read_paid(
         options.llm,
         options.priced,
         options.budget_tokens,
         options.budget_usd,
         others=(options.answer_llm, options.judge),
     )
-    asked = protocol(options)
+    asked = build_protocol(options)
     dataset = load(
         path,
         split=options.split,
@@ -97,14 +99,16 @@ def evaluation(opener: Opener, *, path: Path, options: EvaluationOptions, as_jso
     )
     if options.runs is not None:
         make_folder(options.runs)
-    have = _measurable(dataset, asked)
-    shown = () if options.plot is None else _shown(options.plot, options.metrics, have, asked)
-    peers = _peers(options.peers, dataset, asked)
+    have = _choose_metrics(dataset, asked)
+    shown = (
+        () if options.plot is None else _choose_plotted(options.plot, options.metrics, have, asked)
+    )
+    peers = _read_peers(options.peers, dataset, asked)
     place = options.into or Path(f"{dataset.name}.clew")
     specs = Specs(llm=options.llm, reranker=options.reranker)
     with opener(place, specs=specs, prices=bought.prices) as index:
-        added = _indexed(index, dataset, bought.budget)
-        with questions_asked() as on_progress:
+        added = _update_index(index, dataset, bought.budget)
+        with show_questions() as on_progress:
             report = measure(
                 index,
                 dataset,
@@ -114,7 +118,7 @@ def evaluation(opener: Opener, *, path: Path, options: EvaluationOptions, as_jso
                 on_progress=on_progress,
             )
     report = report.with_peers(peers)
-    tell(report, options.reports, as_json=as_json, with_rows=options.rows)
+    print_report(report, options.reports, as_json=as_json, with_rows=options.rows)
     if options.plot is not None:
         from clew.evaluate.figures.sensitivity import draw
 
@@ -123,7 +127,7 @@ def evaluation(opener: Opener, *, path: Path, options: EvaluationOptions, as_jso
         sys.exit(SKIPPED)
 
 
-def _measurable(dataset: Dataset, asked: Protocol) -> frozenset[str]:
+def _choose_metrics(dataset: Dataset, asked: Protocol) -> frozenset[str]:
     """Return the metrics that apply.
 
     Raises MissingExtra where one cannot be computed, so that nothing is indexed in vain.
@@ -134,7 +138,9 @@ def _measurable(dataset: Dataset, asked: Protocol) -> frozenset[str]:
     return measurable(dataset, asked.scoring, answers=asked.answers, judged=judged)
 
 
-def _shown(plot: Path, metrics: str | None, have: frozenset[str], asked: Protocol) -> Sequence[str]:
+def _choose_plotted(
+    plot: Path, metrics: str | None, have: frozenset[str], asked: Protocol
+) -> Sequence[str]:
     """Return the metrics to plot, those named or else the main ones.
 
     Raises InputError or MissingExtra for what cannot be drawn.
@@ -142,12 +148,12 @@ def _shown(plot: Path, metrics: str | None, have: frozenset[str], asked: Protoco
     from clew.evaluate.figures.sensitivity import check
     from clew.evaluate.settings import main_metrics
 
-    shown = main_metrics(have, asked.scoring.ks) if metrics is None else listed(metrics)
+    shown = main_metrics(have, asked.scoring.ks) if metrics is None else split_list(metrics)
     check(plot, asked.settings, shown, have)
     return shown
 
 
-def _peers(files: Sequence[Path], dataset: Dataset, asked: Protocol) -> dict[str, list[Row]]:
+def _read_peers(files: Sequence[Path], dataset: Dataset, asked: Protocol) -> dict[str, list[Row]]:
     """Return the rows of other systems, by label; InputError where two files have the same."""
     if not files:
         return {}
@@ -163,24 +169,24 @@ def _peers(files: Sequence[Path], dataset: Dataset, asked: Protocol) -> dict[str
     return peers
 
 
-def _indexed(index: Index, dataset: Dataset, budget: Budget | None) -> Added:
+def _update_index(index: Index, dataset: Dataset, budget: Budget | None) -> Added:
     """Bring the corpus's index up to date; refuse one that holds anything else."""
-    foreign = _foreign(index, dataset)
+    foreign = _find_foreign(index, dataset)
     if foreign:
         raise InputError(
             f"{index.folder} holds {foreign!r}, which {dataset.name} lacks: "
             "name another folder with --index"
         )
-    with documents_read() as progress:
+    with show_progress() as progress:
         added = index.add(dataset.corpus, budget=budget, progress=progress)
     warn_skipped(added.report.skipped)
-    say(f"{one_line(str(index.folder))}: {'; '.join(added_lines(added))}", err=True)
+    say(f"{one_line(str(index.folder))}: {'; '.join(describe_added(added))}", err=True)
     if added.extracted.stopped:
         raise BudgetSpent(added.extracted.stopped)
     return added
 
 
-def _foreign(index: Index, dataset: Dataset) -> str | None:
+def _find_foreign(index: Index, dataset: Dataset) -> str | None:
     """Return the id of a document that the index holds and the corpus does not, if there is."""
     try:
         layer = index.snapshot().layer("document")

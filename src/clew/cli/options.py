@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import click
 
-from clew.asking.question import Option, Question, default_of, plain_options
+from clew.asking.question import Option, Question, get_default, list_plain_options
 from clew.cli.config import INDEX
 from clew.cli.plain import one_line
 from clew.cli.talk import say
@@ -95,7 +95,7 @@ def open_any(
     return opened(folder, specs=specs, settings=settings, prices=prices)
 
 
-def each_of(opened: Index | Shards) -> Iterator[Index]:
+def iterate_indexes(opened: Index | Shards) -> Iterator[Index]:
     """Yield the indexes that were opened: one, or shards one after the other."""
     from clew.api import Index
 
@@ -121,7 +121,7 @@ class FolderOrAddress(click.Path):
         return super().convert(value, param, ctx)
 
 
-def called(folder: Path) -> str:
+def index_name(folder: Path) -> str:
     """Return what an index is called in messages: its folder, or its address."""
     from clew.store import opening
 
@@ -175,14 +175,14 @@ where_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
-def joined_filter(filters: Sequence[str]) -> Filter | None:
+def join_filters(filters: Sequence[str]) -> Filter | None:
     """Return what --where asks for, all of it."""
     from clew.filters import parse
 
     return reduce(and_, map(parse, filters)) if filters else None
 
 
-def gathered(
+def gather_options(
     options: Mapping[str, Decorator], argument: str, make: Callable[..., Any]
 ) -> Decorator:
     """Return a decorator that gives a command `options`, by the names of their values.
@@ -192,11 +192,11 @@ def gathered(
 
     def decorate(command: Command) -> Command:
         @wraps(command)
-        def collected(*args: object, **values: Any) -> None:  # noqa: ANN401 -- click's
+        def run_with_values(*args: object, **values: Any) -> None:  # noqa: ANN401 -- click's
             mine = {name: values.pop(name) for name in options}
             command(*args, **{argument: make(**mine)}, **values)
 
-        decorated: Command = collected
+        decorated: Command = run_with_values
         for option in reversed(list(options.values())):
             decorated = option(decorated)
         return decorated
@@ -232,7 +232,7 @@ entity_choice: Mapping[str, Decorator] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Paid:
+class PaidModels:
     """Which LLM to use, at what price, and how much of it."""
 
     llm: str | None
@@ -240,14 +240,14 @@ class Paid:
     budget: Budget | None
 
 
-def paid(
+def read_paid(
     llm: str | None,
     priced: Sequence[str],
     budget_tokens: int | None,
     budget_usd: float | None,
     *,
     others: Sequence[str | None] = (),
-) -> Paid:
+) -> PaidModels:
     """Return what `PAID_OPTIONS` ask for; a budget also limits the LLMs in `others`."""
     from clew.models.budget import Budget
     from clew.models.prices import parse_prices
@@ -257,7 +257,7 @@ def paid(
     if bounded and not any((llm, *others)):
         say("clew: without --llm the budget limits paid embeddings alone", err=True)
     budget = Budget(budget_tokens, budget_usd) if bounded else None
-    return Paid(llm=llm, prices=prices, budget=budget)
+    return PaidModels(llm=llm, prices=prices, budget=budget)
 
 
 llm_option = click.option(
@@ -291,13 +291,13 @@ PAID_OPTIONS: Mapping[str, Decorator] = {
         help="Dollars that the LLM may cost in this run; never exceeded.",
     ),
 }
-paid_options = gathered(PAID_OPTIONS, "paid", paid)
+paid_options = gather_options(PAID_OPTIONS, "paid", read_paid)
 
 
 # -- which files ----------------------------------------------------------------------------------
 
 
-def _files(
+def _build_files(
     text_column: str,
     title_column: str,
     id_column: str,
@@ -328,7 +328,7 @@ limit_option = click.option(
     metavar="NAME=NUMBER",
     help="Raise or lower what a document may take, such as seconds=600; may be repeated.",
 )
-file_options = gathered(
+file_options = gather_options(
     {
         "exclude": click.option(
             "--exclude",
@@ -375,7 +375,7 @@ file_options = gathered(
         ),
     },
     "files",
-    _files,
+    _build_files,
 )
 
 
@@ -383,21 +383,23 @@ file_options = gathered(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Build:
+class BuildOptions:
     """How an index is to be made."""
 
     specs: Specs
     settings: Settings | None
 
 
-def _build(embedder: str | None, tagger: str | None, **numbers: int | None) -> Build:
+def _read_build(embedder: str | None, tagger: str | None, **numbers: int | None) -> BuildOptions:
     from clew.loading import Specs
 
     given = {name: number for name, number in numbers.items() if number is not None}
-    return Build(specs=Specs(embedder=embedder, tagger=tagger), settings=_settings(**given))
+    return BuildOptions(
+        specs=Specs(embedder=embedder, tagger=tagger), settings=_read_settings(**given)
+    )
 
 
-def _settings(**given: int) -> Settings | None:
+def _read_settings(**given: int) -> Settings | None:
     if not given:
         return None
     from clew.index import Settings
@@ -412,7 +414,7 @@ def _settings(**given: int) -> Settings | None:
 _BITS = (1, 2, 4, 8)
 _KINDS_OF_BITS = ("vector_bits", "unit_bits", "token_bits")
 
-build_options = gathered(
+build_options = gather_options(
     {
         "chunk_size": click.option(
             "--chunk-size",
@@ -458,7 +460,7 @@ build_options = gathered(
         ),
     },
     "build",
-    _build,
+    _read_build,
 )
 
 
@@ -473,12 +475,12 @@ class QuestionOptions:
     reranker: str | None
     options: Mapping[str, Any]  # of `Question`
 
-    def question(self, text: str, budget: Budget | None, **others: Any) -> Question:  # noqa: ANN401 -- its fields
+    def build_question(self, text: str, budget: Budget | None, **others: Any) -> Question:  # noqa: ANN401 -- its fields
         """Return the question of a text with these options, of which `others` come first."""
         return Question(text=text, budget=budget, **{**self.options, **others})
 
 
-def _options_of_question(
+def _read_question_options(
     folder: Path,
     method: str | None,
     chunks: int | None,
@@ -487,7 +489,7 @@ def _options_of_question(
     filters: Sequence[str],
     **plain: object,
 ) -> QuestionOptions:
-    parameters = method_parameters(method or DEFAULT, given)
+    parameters = parse_parameters(method or DEFAULT, given)
     if chunks is not None:
         if "chunks" in parameters:
             raise InputError("--chunks and --param both set chunks: take one of them")
@@ -498,7 +500,7 @@ def _options_of_question(
         options={
             "method": method,
             "parameters": parameters,
-            "where": joined_filter(filters),
+            "where": join_filters(filters),
             **plain,
         },
     )
@@ -507,7 +509,7 @@ def _options_of_question(
 def _click_option(name: str, option: Option) -> Decorator:
     """Return an option of a question as one of a command."""
     kinds: dict[type, Any] = {int: click.IntRange, float: click.FloatRange}
-    default = default_of(name)
+    default = get_default(name)
     usual = f" [default: {option.default_doc}]" if option.default_doc else ""
     about: dict[str, Any] = {"default": default, "help": option.doc + usual}
     if option.type is bool:
@@ -523,7 +525,7 @@ def _click_option(name: str, option: Option) -> Decorator:
 
 def question_options(stage: Literal["search", "answer"]) -> Decorator:
     """Return the options of a command that asks a question: all that `Question` has."""
-    return gathered(
+    return gather_options(
         {
             "folder": index_option(),
             "method": click.option(
@@ -540,14 +542,14 @@ def question_options(stage: Literal["search", "answer"]) -> Decorator:
             "given": param_option("depth=2"),
             "reranker": reranker_option,
             "filters": where_option,
-            **{name: _click_option(name, each) for name, each in plain_options(stage).items()},
+            **{name: _click_option(name, each) for name, each in list_plain_options(stage).items()},
         },
         "asked",
-        _options_of_question,
+        _read_question_options,
     )
 
 
-def method_parameters(method: str, given: Sequence[str]) -> dict[str, Scalar]:
+def parse_parameters(method: str, given: Sequence[str]) -> dict[str, Scalar]:
     """Return NAME=VALUE settings as values of the types that the method's parameters have.
 
     Raises UnknownMethod, and InputError for a setting without a name or value, or a name that
@@ -565,11 +567,11 @@ def method_parameters(method: str, given: Sequence[str]) -> dict[str, Scalar]:
             raise InputError(f"--param takes NAME=VALUE, not {setting!r}")
         if name in parameters:
             raise InputError(f"--param sets {name} twice: take one of the values")
-        parameters[name] = _typed(value, defaults.get(name))
+        parameters[name] = _parse_value(value, defaults.get(name))
     return parameters
 
 
-def _typed(text: str, default: object) -> Scalar:
+def _parse_value(text: str, default: object) -> Scalar:
     if isinstance(default, bool):
         return _TRUTHS.get(text.casefold(), text)
     if isinstance(default, int | float):
@@ -581,12 +583,12 @@ def _typed(text: str, default: object) -> Scalar:
     return text
 
 
-def listed(text: str) -> list[str]:
+def split_list(text: str) -> list[str]:
     """Return the parts between commas, each once."""
     return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
-def usual_index(command: str = "ask") -> Path:
+def default_index(command: str = "ask") -> Path:
     """Return the index that a command means where its options name none.
 
     That is what the environment names, else `clew.toml`, else the default.
@@ -604,11 +606,11 @@ def usual_index(command: str = "ask") -> Path:
 
 def command_line(command: str, *words: str, folder: Path) -> str:
     """Return a line to type next: a command and its words, with --index where it is needed."""
-    place = [] if folder == usual_index(command) else ["--index", called(folder)]
-    return one_line(" ".join(["clew", command, *map(_quoted, [*words, *place])]))
+    place = [] if folder == default_index(command) else ["--index", index_name(folder)]
+    return one_line(" ".join(["clew", command, *map(_quote_word, [*words, *place])]))
 
 
-def _quoted(word: str) -> str:
+def _quote_word(word: str) -> str:
     """Return a word of a command as every shell takes it, in double quotes where these do."""
     plain = shlex.quote(word)
     return plain if plain == word or set(word) & set('"$`\\!') else f'"{word}"'

@@ -20,14 +20,14 @@ def one_line(text: str) -> str:
     return visible(" ".join(text.split()))
 
 
-def columns() -> int:
+def terminal_width() -> int:
     """Return how wide the output may be."""
     return min(shutil.get_terminal_size((MAX_COLUMNS, 24)).columns, MAX_COLUMNS)
 
 
-def wrapped(text: str, *, first: str = "", rest: str = "", max_lines: int | None = None) -> str:
+def wrap_text(text: str, *, first: str = "", rest: str = "", max_lines: int | None = None) -> str:
     """Return `text`, safe to print, in lines behind `first` and `rest`, cut at `max_lines`."""
-    width = max(columns() - max(width_of(first), width_of(rest)), 20)
+    width = max(terminal_width() - max(width_of(first), width_of(rest)), 20)
     lines = wrap(one_line(text), width)
     if max_lines is not None and len(lines) > max_lines:
         lines = [*lines[: max_lines - 1], shorten(lines[max_lines - 1], width, " …")]
@@ -35,13 +35,13 @@ def wrapped(text: str, *, first: str = "", rest: str = "", max_lines: int | None
     return "\n".join(mark + line for mark, line in zip(marks, lines, strict=True))
 
 
-def and_more(n: int, *, indent: str = "  ") -> Iterator[str]:
+def count_more(n: int, *, indent: str = "  ") -> Iterator[str]:
     """Yield a line that says how many more there are, if any."""
     if n > 0:
         yield dim(f"{indent}… and {n:,} more")
 
 
-def aligned(rows: Sequence[tuple[str, ...]], *, indent: str = "  ") -> str:
+def align(rows: Sequence[tuple[str, ...]], *, indent: str = "  ") -> str:
     """Return rows of equal length as columns; the last one wraps below itself."""
     shown = [(*map(one_line, cells), last) for *cells, last in rows]
     widths = [max(map(width_of, column)) for column in zip(*shown, strict=True)][:-1]
@@ -49,11 +49,11 @@ def aligned(rows: Sequence[tuple[str, ...]], *, indent: str = "  ") -> str:
     for *cells, last in shown:
         padded = map(fit, cells, widths)
         head = indent + "".join(f"{cell}  " for cell in padded)
-        lines.append(wrapped(last, first=head, rest=" " * width_of(head)).rstrip())
+        lines.append(wrap_text(last, first=head, rest=" " * width_of(head)).rstrip())
     return "\n".join(lines)
 
 
-def heading(text: str) -> str:
+def bold(text: str) -> str:
     """Return `text` in bold type, where the terminal has such."""
     return click.style(text, bold=True)
 
@@ -65,13 +65,13 @@ def dim(text: str) -> str:
 
 def echo_json(value: object) -> None:
     """Print one JSON document; everything outside ASCII is escaped, so nothing can obey it."""
-    click.echo(_json(value, indent=2))
+    click.echo(_to_json(value, indent=2))
 
 
-def json_line(value: object) -> str:
+def to_json_line(value: object) -> str:
     """Return one JSON document in a line, escaped alike."""
-    return _json(value, indent=None)
+    return _to_json(value, indent=None)
 
 
-def _json(value: object, *, indent: int | None) -> str:
+def _to_json(value: object, *, indent: int | None) -> str:
     return json.dumps(plain(value), indent=indent).replace("\x7f", "\\u007f")

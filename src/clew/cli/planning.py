@@ -11,18 +11,18 @@ import click
 
 from clew.cli.headings import GroupedCommand
 from clew.cli.options import (
-    Build,
+    BuildOptions,
     Opener,
-    Paid,
+    PaidModels,
     build_options,
     entity_choice,
     file_options,
-    gathered,
+    gather_options,
     index_option,
     json_option,
     paid_options,
 )
-from clew.cli.plain import dim, echo_json, heading, one_line, wrapped
+from clew.cli.plain import bold, dim, echo_json, one_line, wrap_text
 from clew.display.columns import align
 from clew.text.quantities import format_count
 
@@ -33,7 +33,7 @@ _HOUR, _MINUTE = 3600, 60
 _HEAD = ("setting", "for", "chunks", "calls", "prompt", "completion", "repairs", "dollars", "time")
 
 
-_planned_for = gathered(
+_planned_for = gather_options(
     {
         "core": click.option(
             "--core",
@@ -50,7 +50,7 @@ _planned_for = gathered(
 )
 
 
-@click.command(cls=GroupedCommand)
+@click.command("plan", cls=GroupedCommand)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @index_option("Folder of the index: what its ledger has costs nothing.", into=True)
 @build_options
@@ -65,14 +65,14 @@ _planned_for = gathered(
 )
 @json_option
 @click.pass_obj
-def plan(  # noqa: PLR0913 -- one argument for each group of options
+def run_plan(  # noqa: PLR0913 -- one argument for each group of options
     opener: Opener,
     *,
     paths: tuple[str, ...],
     folder: Path,
-    build: Build,
+    build: BuildOptions,
     files: Mapping[str, Any],
-    paid: Paid,
+    paid: PaidModels,
     planned_for: Mapping[str, Any],
     probe: int | None,
     as_json: bool,
@@ -90,15 +90,15 @@ def plan(  # noqa: PLR0913 -- one argument for each group of options
     if as_json:
         echo_json(found)
     else:
-        click.echo("\n".join(_lines(found)))
+        click.echo("\n".join(_describe_plan(found)))
 
 
-def _lines(found: Plan) -> Iterator[str]:
+def _describe_plan(found: Plan) -> Iterator[str]:
     counts = {"document": found.n_documents, "chunk": found.n_chunks, "token": found.n_tokens}
     about = ", ".join(format_count(n, what) for what, n in counts.items())
-    yield f"{heading(one_line(found.model) or 'no LLM named')}: {about}"
+    yield f"{bold(one_line(found.model) or 'no LLM named')}: {about}"
     yield ""
-    rows = align([_HEAD, *map(_cells, found.estimates)], left=2)
+    rows = align([_HEAD, *map(_estimate_cells, found.estimates)], left=2)
     yield from (f"  {row}".rstrip() for row in rows)
     yield ""
     whole = found.estimates[-1]
@@ -131,15 +131,15 @@ def _lines(found: Plan) -> Iterator[str]:
             f" may not be up to it."
         )
     if found.embedding is not None:
-        notes.append(_vectors(found.embedding))
+        notes.append(_describe_vectors(found.embedding))
     if whole.cost_usd is None:
         notes.append("The price is not known: give it with --price MODEL=IN,OUT.")
     if whole.seconds is None:
         notes.append("The time is not known before some calls were made: try --probe 5.")
-    yield from (dim(wrapped(note)) for note in notes)
+    yield from (dim(wrap_text(note)) for note in notes)
 
 
-def _vectors(found: EmbeddingEstimate) -> str:
+def _describe_vectors(found: EmbeddingEstimate) -> str:
     price = "at a price that is not known: give it with --price MODEL=IN,0"
     if found.cost_usd is not None:
         price = f"for ~{found.cost_usd:,.4f} dollars"
@@ -152,7 +152,7 @@ def _vectors(found: EmbeddingEstimate) -> str:
     )
 
 
-def _cells(estimate: CostEstimate) -> tuple[str, ...]:
+def _estimate_cells(estimate: CostEstimate) -> tuple[str, ...]:
     return (
         estimate.setting,
         ", ".join(estimate.methods),
@@ -162,11 +162,11 @@ def _cells(estimate: CostEstimate) -> tuple[str, ...]:
         f"~{estimate.completion_tokens:,}",
         f"~{estimate.repair_tokens:,}" if estimate.repair_tokens else "0",
         "unknown" if estimate.cost_usd is None else f"~{estimate.cost_usd:,.4f}",
-        "unknown" if estimate.seconds is None else f"~{_time(estimate.seconds)}",
+        "unknown" if estimate.seconds is None else f"~{_format_time(estimate.seconds)}",
     )
 
 
-def _time(seconds: float) -> str:
+def _format_time(seconds: float) -> str:
     if seconds >= _HOUR:
         return f"{seconds / _HOUR:.1f} h"
     return f"{seconds / _MINUTE:.1f} min" if seconds >= _MINUTE else f"{seconds:.0f} s"

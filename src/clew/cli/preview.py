@@ -7,7 +7,7 @@ from math import fsum, log
 
 import click
 
-from clew.cli.plain import columns, one_line, wrapped
+from clew.cli.plain import one_line, terminal_width, wrap_text
 from clew.display.columns import width_of
 from clew.text.analyze import term_spans, terms
 from clew.text.sentences import sentence_spans
@@ -20,14 +20,14 @@ Spans = Sequence[tuple[int, int]]
 Matches = Sequence[tuple[str, int, int]]  # terms of the query, and where they stand
 
 
-def rarities(query: str, texts: Sequence[str]) -> dict[str, float]:
+def weigh_terms(query: str, texts: Sequence[str]) -> dict[str, float]:
     """Return the query's terms that stand in some text; one weighs more the fewer these are."""
     found = [{*terms(text)} for text in texts]
     counts = {term: sum(term in each for each in found) for term in terms(query)}
     return {term: log(1 + len(texts) / count) for term, count in counts.items() if count}
 
 
-def preview(text: str, weights: Mapping[str, float], *, indent: str) -> str:
+def cut_preview(text: str, weights: Mapping[str, float], *, indent: str) -> str:
     """Return two lines of `text`, from the sentence where its terms weigh most, these in bold.
 
     An ellipsis stands for what is before. A text without any of these terms is shown from its
@@ -35,31 +35,32 @@ def preview(text: str, weights: Mapping[str, float], *, indent: str) -> str:
     """
     shown = one_line(text)
     matches = [match for match in term_spans(shown) if match[0] in weights]
-    room = _LINES * (max(columns() - len(indent), 20) - _RAGGED)  # in columns
+    room = _LINES * (max(terminal_width() - len(indent), 20) - _RAGGED)  # in columns
     room = room * len(shown) // max(width_of(shown), 1)  # in characters
     start = 0
     if matches and len(shown) > room:
-        sentences = _sentences(text)
-        starts = _starts(shown, sentences, matches, room)
-        start = _best(starts, sentences, matches, weights, room)
+        sentences = _find_sentences(text)
+        starts = _find_starts(shown, sentences, matches, room)
+        start = _choose_start(starts, sentences, matches, weights, room)
     said = f"… {shown[start:]}" if start else shown
-    return _marked(wrapped(said, first=indent, rest=indent, max_lines=_LINES), weights)
+    return _mark_terms(wrap_text(said, first=indent, rest=indent, max_lines=_LINES), weights)
 
 
-def _sentences(text: str) -> list[tuple[int, int]]:
+def _find_sentences(text: str) -> list[tuple[int, int]]:
     """Return where sentences stand in the one line of a text, whose first one begins with it."""
     spans = [
-        (_place(text, start), len(one_line(text[:end]))) for start, end in sentence_spans(text)
+        (_shown_place(text, start), len(one_line(text[:end])))
+        for start, end in sentence_spans(text)
     ]
     return [(0, spans[0][1]), *spans[1:]] if spans else []
 
 
-def _place(text: str, place: int) -> int:
+def _shown_place(text: str, place: int) -> int:
     """Return where a character that is no white space stands in the one line of a text."""
     return len(one_line(f"{text[:place]}.")) - 1
 
 
-def _starts(shown: str, sentences: Spans, matches: Matches, room: int) -> Iterator[int]:
+def _find_starts(shown: str, sentences: Spans, matches: Matches, room: int) -> Iterator[int]:
     """Yield 0, the start of each sentence with a match, and of a long one places before matches."""
     yield 0
     for begin, end in sentences:
@@ -73,7 +74,7 @@ def _starts(shown: str, sentences: Spans, matches: Matches, room: int) -> Iterat
                     yield space + 1 if space >= 0 else place - _BEFORE
 
 
-def _best(
+def _choose_start(
     starts: Iterable[int],
     sentences: Spans,
     matches: Matches,
@@ -94,7 +95,7 @@ def _best(
     return max(starts, key=lambda start: (weight(start), -start))
 
 
-def _marked(lines: str, weights: Mapping[str, float]) -> str:
+def _mark_terms(lines: str, weights: Mapping[str, float]) -> str:
     """Return lines with the words of some terms in bold; terms that overlap are marked as one."""
     spans: list[tuple[int, int]] = []
     for term, start, end in term_spans(lines):

@@ -17,19 +17,19 @@ REFUSED = 5  # where nothing that was found answers the question
 
 
 class Failure(click.ClickException):
-    """An error that is told in one line: `clew: <message>`."""
+    """An error that is printed in one line: `clew: <message>`."""
 
     def show(self, file: IO[Any] | None = None) -> None:
         click.echo(f"clew: {one_line(self.message)}", file=file, err=file is None)
 
 
-class Spent(Failure):
+class BudgetEnded(Failure):
     """The budget ended before the work did."""
 
     exit_code = 4
 
 
-class Interrupted(Failure):
+class UserInterrupt(Failure):
     """The user pressed Ctrl-C."""
 
     exit_code = 130  # 128 + SIGINT, as shells have it
@@ -40,7 +40,7 @@ class Program(click.Group):
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
         config.give_variables(cmd, name or str(cmd.name))
-        cmd.params += talk.options()
+        cmd.params += talk.build_options()
         super().add_command(cmd, name)
 
     def make_context(
@@ -50,9 +50,9 @@ class Program(click.Group):
         parent: click.Context | None = None,
         **extra: Any,  # noqa: ANN401 -- click's
     ) -> click.Context:
-        talk.warn_in_lines()
+        talk.shorten_warnings()
         try:
-            values = {} if args[:1] == ["config"] else dict(config.settings(self).values)
+            values = {} if args[:1] == ["config"] else dict(config.read_settings(self).values)
             return super().make_context(info_name, args, parent, default_map=values, **extra)
         except ClewError as error:
             raise Failure(str(error)) from error
@@ -72,12 +72,12 @@ class Program(click.Group):
                 raise
             raise click.UsageError(one_line(said), error.ctx) from error
         except BudgetSpent as error:
-            raise Spent(str(error)) from error
+            raise BudgetEnded(str(error)) from error
         except ClewError as error:
             raise Failure(str(error)) from error
         except KeyboardInterrupt as error:
             kept = "what was committed is kept, and the same command goes on from there"
-            raise Interrupted(f"stopped; {kept}") from error
+            raise UserInterrupt(f"stopped; {kept}") from error
         except OSError as error:
             if error.errno == errno.EPIPE:  # `clew search ... | head`; click ends silently
                 raise

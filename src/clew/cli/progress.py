@@ -29,15 +29,15 @@ _MOST = 24  # characters of a file's name
 
 
 @contextmanager
-def documents_done() -> Iterator[tuple[Documents | None, Chunks | None]]:
-    """Give a function that is told how many more documents are done with, and one for chunks.
+def show_documents() -> Iterator[tuple[Documents | None, Chunks | None]]:
+    """Give a function that counts finished documents, and one for chunks.
 
     The second is told of how many chunks something was extracted, and of how many it is to be.
     """
     if not sys.stderr.isatty() or is_quiet():
         yield None, None
         return
-    with _bars("{task.completed:,.0f} {task.fields[of]}", bar=False) as progress:
+    with _build_bars("{task.completed:,.0f} {task.fields[of]}", bar=False) as progress:
         task = progress.add_task("indexing", total=None, of="documents")
 
         def on_chunks(done: int, total: int) -> None:
@@ -48,40 +48,43 @@ def documents_done() -> Iterator[tuple[Documents | None, Chunks | None]]:
 
 
 @contextmanager
-def questions_asked() -> Iterator[Callable[[int, int], None] | None]:
-    """Give a function that is told how many questions are asked, and of how many."""
+def show_questions() -> Iterator[Callable[[int, int], None] | None]:
+    """Give a function that takes the number of questions asked, and of all."""
     if not sys.stderr.isatty() or is_quiet():
         yield None
         return
-    with _bars("{task.completed:,.0f} of {task.total:,.0f}", bar=True) as progress:
+    with _build_bars("{task.completed:,.0f} of {task.total:,.0f}", bar=True) as progress:
         task = progress.add_task("asking", total=1)
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
 @contextmanager
-def documents_read() -> Iterator[Progress]:
+def show_progress() -> Iterator[Progress]:
     """Give what a run that indexes writes down, and show it meanwhile."""
     progress = Progress()
     if is_quiet():
         yield progress
     elif sys.stderr.isatty():
-        with _live(progress):
+        with _show_bar(progress):
             yield progress
     else:
-        with _lines(progress):
+        with _print_lines(progress):
             yield progress
 
 
 @contextmanager
-def _live(progress: Progress) -> Iterator[None]:
+def _show_bar(progress: Progress) -> Iterator[None]:
     """Show a bar that looks at the progress whenever it is drawn."""
-    bars, left = _bars("{task.fields[told]}", bar=True, timed=False), time_left(progress)
+    bars, left = (
+        _build_bars("{task.fields[told]}", bar=True, timed=False),
+        estimate_time_left(progress),
+    )
     task = bars.add_task("starting", total=None, told="")
     drawn = bars.get_renderables
 
     def renderables() -> Any:  # noqa: ANN401 -- rich's
-        done, total = _share(progress)
-        shown = told(progress, left(time.monotonic()))
+        done, total = _measure_share(progress)
+        shown = describe_progress(progress, left(time.monotonic()))
         bars.update(task, description=progress.stage, completed=done, total=total, told=shown)
         return drawn()
 
@@ -91,9 +94,9 @@ def _live(progress: Progress) -> Iterator[None]:
 
 
 @contextmanager
-def _lines(progress: Progress) -> Iterator[None]:
+def _print_lines(progress: Progress) -> Iterator[None]:
     """Print a line every ten seconds."""
-    over, left = threading.Event(), time_left(progress)
+    over, left = threading.Event(), estimate_time_left(progress)
 
     def tell() -> None:
         told_at = time.monotonic()
@@ -103,7 +106,7 @@ def _lines(progress: Progress) -> Iterator[None]:
             if now - told_at < _LINE_S:
                 continue
             told_at = now
-            words = [progress.stage, told(progress, seconds)]
+            words = [progress.stage, describe_progress(progress, seconds)]
             click.echo(f"clew: {', '.join(filter(None, words))}", err=True)
 
     thread = threading.Thread(target=tell, name="clew-progress", daemon=True)
@@ -115,7 +118,7 @@ def _lines(progress: Progress) -> Iterator[None]:
         thread.join()
 
 
-def time_left(progress: Progress) -> Callable[[float], float | None]:
+def estimate_time_left(progress: Progress) -> Callable[[float], float | None]:
     """Return what says at a time how many seconds a stage has left; each stage begins anew."""
     of, left = ("", ""), TimeLeft()
 
@@ -123,14 +126,14 @@ def time_left(progress: Progress) -> Callable[[float], float | None]:
         nonlocal of, left
         if of != (progress.shard, progress.stage):
             of, left = (progress.shard, progress.stage), TimeLeft()
-        return left.seen(now, *_share(progress))
+        return left.seen(now, *_measure_share(progress))
 
     return seconds
 
 
-def told(progress: Progress, left: float | None = None) -> str:
+def describe_progress(progress: Progress, left: float | None = None) -> str:
     """Return how far a run is in words: share, time left, the file at hand, what it cost."""
-    done, total = _share(progress)
+    done, total = _measure_share(progress)
     parts = [progress.shard] if progress.shard else []
     if progress.stage == "extracting":
         parts.append(f"{done:,.0f} of {format_count(int(total or 0), 'chunk')}")
@@ -139,36 +142,36 @@ def told(progress: Progress, left: float | None = None) -> str:
     else:
         parts.append(format_count(progress.documents, "document"))
     if left is not None:
-        parts.append(f"{clock(rounded(left))} left")
+        parts.append(f"{format_clock(round_seconds(left))} left")
     if progress.meter is not None and progress.meter.llm_calls:
-        parts.append(spent(progress.meter))
+        parts.append(describe_cost(progress.meter))
     if progress.stage == "indexing" and progress.source:
         name = one_line(progress.source)
         parts.append(name if len(name) <= _MOST else f"…{name[1 - _MOST :]}")
     return ", ".join(parts)
 
 
-def spent(meter: Any) -> str:  # noqa: ANN401 -- a `clew.models.metered.Meter`, which takes NumPy to load
+def describe_cost(meter: Any) -> str:  # noqa: ANN401 -- a `clew.models.metered.Meter`, which takes NumPy to load
     """Return what the LLM cost so far."""
     tokens = f"{meter.prompt_tokens + meter.completion_tokens:,} tokens"
     return f"{tokens}, ${meter.cost_usd:.4f}" if meter.cost_usd else tokens
 
 
-def rounded(seconds: float) -> float:
+def round_seconds(seconds: float) -> float:
     """Return a time that is estimated, as exactly as it can be known."""
     steps = ((3_600, 300), (600, 60), (60, 10), (0, 1))
     step = next(step for least, step in steps if seconds >= least)
     return round(seconds / step) * step
 
 
-def clock(seconds: float) -> str:
+def format_clock(seconds: float) -> str:
     """Return a time as 1:02:03."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def _share(progress: Progress) -> tuple[float, float | None]:
+def _measure_share(progress: Progress) -> tuple[float, float | None]:
     if progress.stage == "extracting":
         done, total = progress.chunks
         return done, total or None
@@ -177,7 +180,7 @@ def _share(progress: Progress) -> tuple[float, float | None]:
     return progress.done, progress.total or None
 
 
-def _bars(told: str, *, bar: bool, timed: bool = True) -> Bars:
+def _build_bars(told: str, *, bar: bool, timed: bool = True) -> Bars:
     from rich.console import Console
     from rich.progress import (
         BarColumn,

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
-from clew.cli.plain import and_more, columns, dim, heading, one_line, wrapped
-from clew.cli.preview import preview, rarities
+from clew.cli.plain import bold, count_more, dim, one_line, terminal_width, wrap_text
+from clew.cli.preview import cut_preview, weigh_terms
 from clew.cli.talk import is_quiet
 from clew.display.columns import fit, width_of
 from clew.text.quantities import format_count
@@ -43,39 +43,44 @@ _PLACES = ("chunk", "subchunk")  # stops whose text is too long for a thread
 _DECIMALS = 6  # scores that agree to these are equal; of equal paths the longest is drawn
 
 
-def answer(found: Answer, *, is_written: bool = False) -> str:
+def render_answer(found: Answer, *, is_written: bool = False) -> str:
     """Return an answer, its citations, the thread and tables that led there, and what it cost.
 
     Of one that was refused, the nearest passages. The text is left out where it `is_written`.
     """
     if found.kind == "refused":
-        near = _nearest(found.evidence)
-        blocks = [*_answer_text(found), *near, *_notes(found.evidence), *costs(found.usage)]
+        near = _render_nearest(found.evidence)
+        blocks = [
+            *_render_text(found),
+            *near,
+            *_render_notes(found.evidence),
+            *render_costs(found.usage),
+        ]
         return "\n\n".join(blocks)
     blocks = [
-        *(() if is_written else _answer_text(found)),
-        *_unsupported(found),
-        *citations(found),
-        *_thread_block(found),
-        *graph(found.evidence.graph),
-        *map(table, found.context.tables),
-        *_notes(found.evidence),
-        *costs(found.usage),
+        *(() if is_written else _render_text(found)),
+        *_render_unsupported(found),
+        *render_citations(found),
+        *_render_best_thread(found),
+        *render_graph(found.evidence.graph),
+        *map(render_table, found.context.tables),
+        *_render_notes(found.evidence),
+        *render_costs(found.usage),
     ]
     return "\n\n".join(blocks)
 
 
-def search(found: Evidence) -> str:
+def render_evidence(found: Evidence) -> str:
     """Return the graph and tables, the hits in order, their support, and what they cost."""
-    weights = rarities(found.query, [each.text for each in found.hits])
-    hits = (hit(*each, weights) for each in enumerate(found.hits, 1))
-    blocks = [*graph(found.graph), *map(table, found.tables), *hits]
+    weights = weigh_terms(found.query, [each.text for each in found.hits])
+    hits = (render_hit(*each, weights) for each in enumerate(found.hits, 1))
+    blocks = [*render_graph(found.graph), *map(render_table, found.tables), *hits]
     blocks = blocks or [f"Nothing in the index fits, as {found.method} sees it."]
     known = [] if found.support is None else [dim(f"support {found.support:.2f} of 1")]
-    return "\n\n".join([*blocks, *known, *_notes(found), *costs(found.usage)])
+    return "\n\n".join([*blocks, *known, *_render_notes(found), *render_costs(found.usage)])
 
 
-def hit(place: int, found: Hit, weights: Mapping[str, float] | None = None) -> str:
+def render_hit(place: int, found: Hit, weights: Mapping[str, float] | None = None) -> str:
     """Return a hit: its place, score, channel, section, source, pages and relevance.
 
     Below stands what of it weighs most; without weights of terms that is the beginning.
@@ -84,32 +89,35 @@ def hit(place: int, found: Hit, weights: Mapping[str, float] | None = None) -> s
     indent = " " * len(head)
     channel = dim(f"({one_line(found.channel)})") + "  " if found.channel else ""
     above = one_line(join_title(found.title, found.section))
-    title = f"{heading(above)}\n{indent}" if above else ""
+    title = f"{bold(above)}\n{indent}" if above else ""
     likely = "" if found.relevance is None else f"relevance {found.relevance:.2f}"
     pages = page_range(found.page, found.last_page)
     where = one_line(found.place)
     place_line = dim("  ".join(filter(None, (where, pages, found.apparatus, likely))))
-    shown = preview(found.text, weights or {}, indent=indent)
-    same = (dim(wrapped(each, first=indent, rest=indent, max_lines=2)) for each in _same(found))
+    shown = cut_preview(found.text, weights or {}, indent=indent)
+    same = (
+        dim(wrap_text(each, first=indent, rest=indent, max_lines=2))
+        for each in _render_repeats(found)
+    )
     return "\n".join([f"{head}{channel}{title}{place_line}", shown, *same])
 
 
-def _same(found: Hit) -> Iterator[str]:
+def _render_repeats(found: Hit) -> Iterator[str]:
     """Yield which other chunks say the same as a hit, if any."""
     if found.also:
-        yield f"also said in {_first(found.also, _MOST_NAMES, ', ')}"
+        yield f"also said in {_join_first(found.also, _MOST_NAMES, ', ')}"
 
 
-def table(found: Table) -> str:
+def render_table(found: Table) -> str:
     """Return the first rows of a table below its name, a line each, with long cells cut."""
     rows = [tuple(map(one_line, row)) for row in (found.columns, *found.rows[:_MOST_ROWS])]
-    widths = _widths([max(map(width_of, cells)) for cells in zip(*rows, strict=True)])
-    lines = ["".join(map(_cell, row, widths)).rstrip() for row in rows]
-    below = and_more(len(found.rows) - _MOST_ROWS)
-    return "\n".join([heading(one_line(found.name)), *lines, *below])
+    widths = _column_widths([max(map(width_of, cells)) for cells in zip(*rows, strict=True)])
+    lines = ["".join(map(_render_cell, row, widths)).rstrip() for row in rows]
+    below = count_more(len(found.rows) - _MOST_ROWS)
+    return "\n".join([bold(one_line(found.name)), *lines, *below])
 
 
-def graph(found: EvidenceGraph | None) -> Iterator[str]:
+def render_graph(found: EvidenceGraph | None) -> Iterator[str]:
     """Yield ranked answers, groups of anchors with numbers and weights, candidates, a subgraph.
 
     A candidate has its score and cost, the numbers of the groups that it covers and misses, its own
@@ -120,59 +128,61 @@ def graph(found: EvidenceGraph | None) -> Iterator[str]:
     if found is None:
         return
     if found.answers:
-        yield "\n".join(_answers(found))
+        yield "\n".join(_render_answers(found))
     if found.groups:
-        groups = map(_group, range(1, _MOST_ROWS + 1), found.groups)
-        more = and_more(len(found.groups) - _MOST_ROWS)
-        yield "\n".join([heading("Groups of anchors"), *groups, *more])
+        groups = map(_render_group, range(1, _MOST_ROWS + 1), found.groups)
+        more = count_more(len(found.groups) - _MOST_ROWS)
+        yield "\n".join([bold("Groups of anchors"), *groups, *more])
     chosen = [each for each in found.candidates if each.chosen]
     if chosen:
-        head = heading(f"Candidates ({len(chosen)} of {len(found.candidates)})")
+        head = bold(f"Candidates ({len(chosen)} of {len(found.candidates)})")
         texts = {each.id: each.text for each in found.entities}
         texts |= {each.id: each.text for each in found.facts}
-        lines = (line for each in chosen[:_MOST_ROWS] for line in _candidate(each, found, texts))
-        yield "\n".join([head, *lines, *and_more(len(chosen) - _MOST_ROWS)])
+        lines = (
+            line for each in chosen[:_MOST_ROWS] for line in _render_candidate(each, found, texts)
+        )
+        yield "\n".join([head, *lines, *count_more(len(chosen) - _MOST_ROWS)])
     if found.subgraph:
-        yield "\n".join(_subgraph(found.subgraph, found.facts))
+        yield "\n".join(_render_subgraph(found.subgraph, found.facts))
 
 
-def _answers(found: EvidenceGraph) -> Iterator[str]:
+def _render_answers(found: EvidenceGraph) -> Iterator[str]:
     """Yield the first answers, each with its score and the facts that lead to it."""
-    yield heading(f"Answers ({len(found.answers)})")
+    yield bold(f"Answers ({len(found.answers)})")
     texts = {fact.id: fact.text for fact in found.facts}
     for each in found.answers[:_MOST_ROWS]:
         way = [texts[fact] for fact in each.facts]
-        yield _item(f"{each.score:.2f}", f"{one_line(each.text)}: ", way, "; ", n_lines=2)
-    yield from and_more(len(found.answers) - _MOST_ROWS)
+        yield _render_item(f"{each.score:.2f}", f"{one_line(each.text)}: ", way, "; ", n_lines=2)
+    yield from count_more(len(found.answers) - _MOST_ROWS)
 
 
-def citations(found: Answer) -> Iterator[str]:
+def render_citations(found: Answer) -> Iterator[str]:
     """Yield each citation: its number, file and line, pages and section, and its words."""
     generated = found.kind == "generated"
     if found.citations:
-        yield "\n".join(_citation(each, shortened=generated) for each in found.citations)
+        yield "\n".join(_render_citation(each, shortened=generated) for each in found.citations)
 
 
-def thread(path: Path) -> str:
+def render_thread(path: Path) -> str:
     """Return a path drawn as a thread, a stop a line, each with the reason to go there."""
     marks = ["┌", *["├"] * (len(path.steps) - 2), "└"][: len(path.steps)]
-    return "\n".join(_stop(*each) for each in zip(path.steps, marks, strict=True))
+    return "\n".join(_render_stop(*each) for each in zip(path.steps, marks, strict=True))
 
 
-def costs(usage: Usage) -> Iterator[str]:
+def render_costs(usage: Usage) -> Iterator[str]:
     """Yield the line that says what a run cost, unless nobody wants to know."""
     if not is_quiet():
-        yield dim(ledger(usage))
+        yield dim(render_ledger(usage))
 
 
-def ledger(usage: Usage) -> str:
+def render_ledger(usage: Usage) -> str:
     """Return what a run cost, in one line."""
     shown = {stage: s for stage, s in usage.seconds.items() if s >= _SHOWN_S}
     stages = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in shown.items())
-    return f"{spent(usage)}; {stages or 'no time worth naming'}"
+    return f"{render_usage(usage)}; {stages or 'no time worth naming'}"
 
 
-def spent(usage: Usage) -> str:
+def render_usage(usage: Usage) -> str:
     """Return what a run cost in tokens, calls and money."""
     said = (
         f"{format_count(usage.total_tokens, 'token')}, {format_count(usage.llm_calls, 'LLM call')}"
@@ -186,13 +196,13 @@ def spent(usage: Usage) -> str:
     return said
 
 
-def _answer_text(found: Answer) -> Iterator[str]:
+def _render_text(found: Answer) -> Iterator[str]:
     if found.kind == "generated":
-        yield wrapped(found.text or "(the LLM gave an empty answer)")
+        yield wrap_text(found.text or "(the LLM gave an empty answer)")
     elif found.kind == "named":
-        yield wrapped(found.text)
+        yield wrap_text(found.text)
     elif found.kind == "quoted":
-        yield heading("The sentences that support an answer best")
+        yield bold("The sentences that support an answer best")
     elif found.kind == "refused":
         support = found.evidence.support
         known = "" if support is None else f" (support {support:.2f} of 1)"
@@ -201,22 +211,22 @@ def _answer_text(found: Answer) -> Iterator[str]:
         yield "No answer: nothing was found that supports one."
 
 
-def _unsupported(found: Answer) -> Iterator[str]:
+def _render_unsupported(found: Answer) -> Iterator[str]:
     """Yield the sentences of an answer that nothing which was found holds."""
     if found.unsupported:
-        head = heading("Not in what was found")
-        yield "\n".join([head, *(wrapped(s, first="  ", rest="  ") for s in found.unsupported)])
+        head = bold("Not in what was found")
+        yield "\n".join([head, *(wrap_text(s, first="  ", rest="  ") for s in found.unsupported)])
 
 
-def _nearest(evidence: Evidence) -> Iterator[str]:
+def _render_nearest(evidence: Evidence) -> Iterator[str]:
     """Yield the first hits as what they are: near to the question, and no answer."""
     if evidence.hits:
-        weights = rarities(evidence.query, [each.text for each in evidence.hits])
-        yield heading("What is nearest, which is no answer (--anyway takes it for one)")
-        yield from (hit(*each, weights) for each in enumerate(evidence.hits[:_MOST_NEAR], 1))
+        weights = weigh_terms(evidence.query, [each.text for each in evidence.hits])
+        yield bold("What is nearest, which is no answer (--anyway takes it for one)")
+        yield from (render_hit(*each, weights) for each in enumerate(evidence.hits[:_MOST_NEAR], 1))
 
 
-def _citation(cited: Citation, *, shortened: bool) -> str:
+def _render_citation(cited: Citation, *, shortened: bool) -> str:
     head = f"  [{cited.number}] "
     indent = " " * len(head)
     place = click.style(one_line(cited.place), fg="cyan")
@@ -224,21 +234,21 @@ def _citation(cited: Citation, *, shortened: bool) -> str:
     section = dim(one_line(cited.section)) if cited.section else ""
     place = "  ".join(filter(None, (place, pages, section)))
     lines = _QUOTE_LINES if shortened else None
-    return f"{head}{place}\n" + wrapped(
+    return f"{head}{place}\n" + wrap_text(
         f'"{cited.quote.strip()}"', first=indent, rest=indent, max_lines=lines
     )
 
 
-def _thread_block(found: Answer) -> Iterator[str]:
+def _render_best_thread(found: Answer) -> Iterator[str]:
     """Yield the thread that ends in the first passage cited that has one, else the best one."""
     paths = found.evidence.paths
     cited = [paths[each.path] for each in found.citations if each.path is not None]
     if paths:
         best = max(paths, key=lambda path: (round(path.score, _DECIMALS), len(path.steps)))
-        yield f"{heading('The thread')}\n{thread([*cited, best][0])}"
+        yield f"{bold('The thread')}\n{render_thread([*cited, best][0])}"
 
 
-def _stop(step: Step, mark: str) -> str:
+def _render_stop(step: Step, mark: str) -> str:
     layer = _SHOWN_AS.get(step.layer, step.layer)
     below = f"  {' ' if mark == '└' else '│'} {'':<10}"
     first = f"  {mark} {layer:<10}"
@@ -247,21 +257,25 @@ def _stop(step: Step, mark: str) -> str:
     if layer in _PLACES:
         return first + dim(where)
     text = f'"{step.text}"' if layer == "unit" else step.text
-    lines = wrapped(text, first=first, rest=below)
+    lines = wrap_text(text, first=first, rest=below)
     if not where:
         return lines
     last = lines.rpartition("\n")[2]
-    fits = layer != "unit" and width_of(last) + width_of(where) + 2 <= columns()
+    fits = layer != "unit" and width_of(last) + width_of(where) + 2 <= terminal_width()
     return lines + (f"  {dim(where)}" if fits else f"\n{below}{dim(where)}")
 
 
-def _group(number: int, found: ConceptAnchors) -> str:
+def _render_group(number: int, found: ConceptAnchors) -> str:
     latent = ", latent" if found.kind == "latent" else ""
     head = f"{one_line(found.concept)} ({found.weight:.2f}{latent}): "
-    return _item(f"{number}", head, [anchor.text for anchor in found.anchors], ", ", n_lines=1)
+    return _render_item(
+        f"{number}", head, [anchor.text for anchor in found.anchors], ", ", n_lines=1
+    )
 
 
-def _candidate(found: Candidate, graph: EvidenceGraph, texts: Mapping[str, str]) -> Iterator[str]:
+def _render_candidate(
+    found: Candidate, graph: EvidenceGraph, texts: Mapping[str, str]
+) -> Iterator[str]:
     """Yield a candidate with its own triples, and a line for each of the first that it grew by."""
     said = [f"{found.score:.2f}, cost {found.cost:.2f}" if found.cost else "no cost"]
     for verb, concepts in (("covers", found.covers), ("misses", found.misses)):
@@ -269,81 +283,83 @@ def _candidate(found: Candidate, graph: EvidenceGraph, texts: Mapping[str, str])
         if numbers:
             said.append(" ".join([verb, *map(str, numbers)]))
     own = [texts[each] for each in found.triples or found.entities]
-    yield _item(f"{found.rank}", f"{', '.join(said)}: ", own, "; ", n_lines=2)
+    yield _render_item(f"{found.rank}", f"{', '.join(said)}: ", own, "; ", n_lines=2)
     grown = [each for each in graph.expansions if each.candidate == found.rank]
     for each in grown[:_MOST_GROWN]:
-        yield wrapped(
+        yield wrap_text(
             f"{texts[each.triple]} ({each.reason})", first="      + ", rest=" " * 8, max_lines=2
         )
-    yield from and_more(len(grown) - _MOST_GROWN, indent="      ")
+    yield from count_more(len(grown) - _MOST_GROWN, indent="      ")
 
 
-def _subgraph(found: Subgraph, facts: Sequence[Fact]) -> Iterator[str]:
+def _render_subgraph(found: Subgraph, facts: Sequence[Fact]) -> Iterator[str]:
     counts = ((found.nodes, "node"), (found.edges, "edge"), (found.components, "component"))
     sizes = ", ".join(format_count(len(parts), what) for parts, what in counts)
-    yield heading(f"Reasoning subgraph ({sizes})")
-    names = {n.id: _shortened(n.id) if n.layer == "chunk" else n.text for n in found.nodes}
+    yield bold(f"Reasoning subgraph ({sizes})")
+    names = {n.id: _shorten_place(n.id) if n.layer == "chunk" else n.text for n in found.nodes}
     texts = {each.id: each.text for each in facts}
-    yield from _part("terminals", [", ".join(names[step.id] for step in found.terminals)])
-    yield from _part("tree", [_edge(each, names, texts) for each in found.tree])
-    yield from _part("growth", [_growth(each, names) for each in found.growth], _MOST_JOINED)
+    yield from _render_part("terminals", [", ".join(names[step.id] for step in found.terminals)])
+    yield from _render_part("tree", [_render_edge(each, names, texts) for each in found.tree])
+    yield from _render_part(
+        "growth", [_render_growth(each, names) for each in found.growth], _MOST_JOINED
+    )
     if len(found.components) > 1:
         listed = [[names[node] for node in nodes] for nodes in found.components]
-        said = [_first(component, _MOST_NAMES, ", ") for component in listed]
-        yield from _part("components", said, _MOST_NAMES)
+        said = [_join_first(component, _MOST_NAMES, ", ") for component in listed]
+        yield from _render_part("components", said, _MOST_NAMES)
 
 
-def _part(name: str, said: Sequence[str], most: int = _MOST_ROWS) -> Iterator[str]:
+def _render_part(name: str, said: Sequence[str], most: int = _MOST_ROWS) -> Iterator[str]:
     """Yield at most two lines for each of the first parts, the first one behind their name."""
     indent = " " * 14
     for place, each in enumerate(said[:most]):
-        yield wrapped(each, first=indent if place else f"  {name:<12}", rest=indent, max_lines=2)
-    yield from and_more(len(said) - most, indent=indent)
+        yield wrap_text(each, first=indent if place else f"  {name:<12}", rest=indent, max_lines=2)
+    yield from count_more(len(said) - most, indent=indent)
 
 
-def _edge(found: Edge, names: Mapping[str, str], texts: Mapping[str, str]) -> str:
+def _render_edge(found: Edge, names: Mapping[str, str], texts: Mapping[str, str]) -> str:
     if found.kind == "fact":
-        said = _first([texts[fact] for fact in found.facts], 1, "; ")
+        said = _join_first([texts[fact] for fact in found.facts], 1, "; ")
     else:
         verb = "stands in" if found.kind == "contains" else "is like"
         said = f"{names[found.a]} {verb} {names[found.b]}"
     return f"{said} (cost {found.cost:.2f})"
 
 
-def _growth(found: Growth, names: Mapping[str, str]) -> str:
+def _render_growth(found: Growth, names: Mapping[str, str]) -> str:
     limit = "" if found.limit is None else f", limit {found.limit:.3g}"
     compared = f"ratio {found.ratio:.3g}{limit}"
     return f"{names[found.node]} joins {names[found.to]} ({compared})"
 
 
-def _shortened(place: str) -> str:
+def _shorten_place(place: str) -> str:
     """Return a chunk's id, or the end of a long one, from a folder or file on where it has such."""
     end = place[-_MOST_OF_ID:]
     return place if end == place else f"…{end[max(end.find('/'), 0) :]}"
 
 
-def _item(mark: str, head: str, texts: Sequence[str], between: str, *, n_lines: int) -> str:
+def _render_item(mark: str, head: str, texts: Sequence[str], between: str, *, n_lines: int) -> str:
     """Return `head` with those of the first texts that fit into `n_lines`, at least one of them."""
     first = f"  {mark:<2}  "
 
     def lines(n: int, most: int | None = None) -> str:
-        said = f"{head}{_first(texts, n, between)}"
-        return wrapped(said, first=first, rest=" " * len(first), max_lines=most)
+        said = f"{head}{_join_first(texts, n, between)}"
+        return wrap_text(said, first=first, rest=" " * len(first), max_lines=most)
 
     wanted = range(min(len(texts), _MOST_NAMES), 1, -1)
     n = next((n for n in wanted if lines(n).count("\n") < n_lines), 1)
     return lines(n, 2)
 
 
-def _first(texts: Sequence[str], n: int, between: str) -> str:
+def _join_first(texts: Sequence[str], n: int, between: str) -> str:
     """Return the first `n` texts, and how many more there are."""
     others = f" and {len(texts) - n:,} more" if n < len(texts) else ""
     return f"{between.join(texts[:n])}{others}"
 
 
-def _widths(wanted: Sequence[int]) -> list[int]:
+def _column_widths(wanted: Sequence[int]) -> list[int]:
     """Return the width of each column: what it wants, or its share of what narrower ones leave."""
-    left = columns() - 2 * len(wanted)
+    left = terminal_width() - 2 * len(wanted)
     widths = [0] * len(wanted)
     for place, column in enumerate(sorted(range(len(wanted)), key=wanted.__getitem__)):
         widths[column] = min(wanted[column], max(left // (len(wanted) - place), 1))
@@ -351,12 +367,12 @@ def _widths(wanted: Sequence[int]) -> list[int]:
     return widths
 
 
-def _cell(text: str, width: int) -> str:
+def _render_cell(text: str, width: int) -> str:
     if width_of(text) > width:
         return f"  {fit(text, width - 1)}…"
     return f"  {fit(text, width)}"
 
 
-def _notes(evidence: Evidence) -> Iterator[str]:
+def _render_notes(evidence: Evidence) -> Iterator[str]:
     if evidence.notes:
-        yield "\n".join(wrapped(n, first="Note: ", rest="      ") for n in evidence.notes)
+        yield "\n".join(wrap_text(n, first="Note: ", rest="      ") for n in evidence.notes)

@@ -13,12 +13,12 @@ from clew.cli.headings import GroupedCommand
 from clew.cli.options import (
     PAID_OPTIONS,
     FolderOrAddress,
+    default_index,
     json_option,
     llm_option,
     reranker_option,
-    usual_index,
 )
-from clew.cli.plain import aligned, dim, echo_json, one_line
+from clew.cli.plain import align, dim, echo_json, one_line
 from clew.cli.talk import say
 from clew.errors import InputError, MissingExtra
 
@@ -39,11 +39,11 @@ _home_option = click.option(
 )
 
 
-def _home(home: Path | None) -> Path:
+def _server_home(home: Path | None) -> Path:
     return home or Path(click.get_app_dir("clew")) / "server"
 
 
-@click.command(cls=GroupedCommand)
+@click.command("serve", cls=GroupedCommand)
 @click.argument("folders", nargs=-1, metavar="[FOLDER | NAME=FOLDER]...")
 @_home_option
 @click.option(
@@ -110,7 +110,7 @@ def _home(home: Path | None) -> Path:
     show_default=True,
     help="A line on stderr for each request, without texts or keys; none: warnings alone.",
 )
-def serve(  # noqa: PLR0913, PLR0917 -- one argument for each option
+def run_server(  # noqa: PLR0913, PLR0917 -- one argument for each option
     folders: tuple[str, ...],
     home: Path | None,
     host: str,
@@ -135,11 +135,11 @@ def serve(  # noqa: PLR0913, PLR0917 -- one argument for each option
     from clew.loading import Specs
     from clew.models.prices import parse_prices
 
-    ServerSettings, run = _server()  # noqa: N806 -- a class
+    ServerSettings, run = _import_server()  # noqa: N806 -- a class
     prices = {model: price for text in priced for model, price in parse_prices(text).items()}
     settings = ServerSettings(
-        home=_home(home),
-        indexes=named_folders(folders),
+        home=_server_home(home),
+        indexes=name_folders(folders),
         host=host,
         port=port,
         hosts=hosts,
@@ -165,14 +165,14 @@ def serve(  # noqa: PLR0913, PLR0917 -- one argument for each option
         run.serve(settings, tell)
 
 
-def named_folders(folders: tuple[str, ...]) -> Mapping[str, Path]:
+def name_folders(folders: tuple[str, ...]) -> Mapping[str, Path]:
     """Return the folder of each index by its name."""
     from clew.server.settings import make_name
     from clew.store import opening
     from clew.store.postgres.address import parse_address
 
     if not folders:
-        usual = usual_index()
+        usual = default_index()
         address = opening.address_of(usual)
         name = make_name(usual if address is None else Path(address.index))
         return {name: usual.absolute()} if usual.exists() else {}
@@ -190,7 +190,7 @@ def named_folders(folders: tuple[str, ...]) -> Mapping[str, Path]:
     return found
 
 
-def _server() -> tuple[Any, Any]:
+def _import_server() -> tuple[Any, Any]:
     """Return the settings' class and the module that serves. Raises MissingExtra."""
     try:
         from clew.server import run
@@ -205,12 +205,12 @@ def _server() -> tuple[Any, Any]:
 # -- keys -----------------------------------------------------------------------------------------
 
 
-@click.group()
-def keys() -> None:
+@click.group("keys")
+def manage_keys() -> None:
     """Say who may use a server, for what, and for how much."""
 
 
-@keys.command("add")
+@manage_keys.command("add")
 @click.argument("name")
 @_home_option
 @click.option(
@@ -252,7 +252,7 @@ def add_key(name: str, home: Path | None, *, as_json: bool, **options: Any) -> N
     """Make a key called NAME, and print it. It is shown this once."""
     from clew.server.keys import KeyOptions
 
-    found, text = _keys(home).add(name, KeyOptions(**options))
+    found, text = _open_keys(home).add(name, KeyOptions(**options))
     if as_json:
         echo_json({**found.to_dict(), "text": text})
     else:
@@ -260,7 +260,7 @@ def add_key(name: str, home: Path | None, *, as_json: bool, **options: Any) -> N
         say(dim("Keep it: it cannot be shown again."), err=True)
 
 
-@keys.command("list")
+@manage_keys.command("list")
 @_home_option
 @json_option
 def list_keys(home: Path | None, *, as_json: bool) -> None:
@@ -270,8 +270,8 @@ def list_keys(home: Path | None, *, as_json: bool) -> None:
     from clew.server.process_locks import ProcessLock
     from clew.server.spending import KeySpending
 
-    database = ServerDatabase(_home(home))
-    alive = ProcessLock(_home(home))
+    database = ServerDatabase(_server_home(home))
+    alive = ProcessLock(_server_home(home))
     spending = KeySpending(database, alive)
     found = [
         {**each.to_dict(), "spent": dict(spending.sum_of_key(each.id))}
@@ -285,11 +285,13 @@ def list_keys(home: Path | None, *, as_json: bool) -> None:
         click.echo("There is no key: on this machine everyone may do everything.")
         return
     click.echo(
-        aligned([("id", "name", "scope", "tokens spent", "what it may do"), *map(_row, found)])
+        align(
+            [("id", "name", "scope", "tokens spent", "what it may do"), *map(_describe_key, found)]
+        )
     )
 
 
-def _row(key: Mapping[str, Any]) -> tuple[str, ...]:
+def _describe_key(key: Mapping[str, Any]) -> tuple[str, ...]:
     told = [f"only {', '.join(key['indexes'])}"] if key["indexes"] else []
     told += [f"where {key['where']}"] if key["where"] else []
     bounds = {
@@ -305,17 +307,17 @@ def _row(key: Mapping[str, Any]) -> tuple[str, ...]:
     return key["id"], key["name"], key["scope"], spent, "; ".join(told) or "without bounds"
 
 
-@keys.command("revoke")
+@manage_keys.command("revoke")
 @click.argument("key", metavar="ID|NAME")
 @_home_option
 def revoke_key(key: str, home: Path | None) -> None:
     """End a key: no request is done by it any more."""
-    ended = _keys(home).revoke(key)
+    ended = _open_keys(home).revoke(key)
     say(f"The key {one_line(ended.name)} ({ended.id}) is revoked.")
 
 
-def _keys(home: Path | None) -> Keys:
+def _open_keys(home: Path | None) -> Keys:
     from clew.server.database import ServerDatabase
     from clew.server.keys import Keys
 
-    return Keys(ServerDatabase(_home(home)))
+    return Keys(ServerDatabase(_server_home(home)))

@@ -1,4 +1,4 @@
-"""The options of `clew eval`, and what becomes of those that say what is measured."""
+"""The options of `clew eval`, and the protocol that they describe."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import click
 from clew.cli.options import (
     PAID_OPTIONS,
     Decorator,
-    gathered,
-    joined_filter,
-    listed,
-    method_parameters,
+    gather_options,
+    join_filters,
+    parse_parameters,
     reranker_option,
+    split_list,
     where_option,
 )
 from clew.errors import InputError
@@ -181,7 +181,7 @@ _OPTIONS: Mapping[str, Decorator] = {
     **PAID_OPTIONS,
     "reranker": reranker_option,
 }
-evaluation_options = gathered(_OPTIONS, "options", EvaluationOptions)
+evaluation_options = gather_options(_OPTIONS, "options", EvaluationOptions)
 
 
 def check_combination(options: EvaluationOptions, *, as_json: bool) -> None:
@@ -217,34 +217,34 @@ def check_reports(files: Sequence[Path]) -> None:
             check(file)
 
 
-def protocol(options: EvaluationOptions) -> Protocol:
+def build_protocol(options: EvaluationOptions) -> Protocol:
     """Return what the options ask for. Raises InputError, so that nothing is indexed in vain."""
     from clew.evaluate import Scoring, Setting, grid
     from clew.evaluate.measure import Protocol, check
 
-    names = _methods(options.names)
+    names = _parse_methods(options.names)
     names += [name for name in _REPORTED if options.reports and name not in names]
-    varied = _varied(options.grids)
+    varied = _parse_grids(options.grids)
     methods = list(dict.fromkeys((*names, *varied)))
     check_given(options.given, methods, varied)
     settings = [Setting(name) for name in names]
     settings += [each for method, values in varied.items() for each in grid(method, values)]
     asked = Protocol(
         settings=tuple(settings),
-        scoring=_scoring(options, Scoring),
-        common={name: given_to(name, options.given) for name in methods},
+        scoring=_build_scoring(options, Scoring),
+        common={name: method_settings(name, options.given) for name in methods},
         answers=options.answers or options.answer_llm is not None,
         answer_llm=options.answer_llm,
         judge=options.judge,
-        judged=("judge",) if options.judged is None else tuple(listed(options.judged)),
-        where=joined_filter(options.filters),
+        judged=("judge",) if options.judged is None else tuple(split_list(options.judged)),
+        where=join_filters(options.filters),
     )
     check(asked)
     return asked
 
 
-def _methods(text: str) -> list[str]:
-    names = listed(text)
+def _parse_methods(text: str) -> list[str]:
+    names = split_list(text)
     if not names:
         raise InputError("--methods names no method: see 'clew methods'")
     if len(names) < sum(bool(part.strip()) for part in text.split(",")):
@@ -252,10 +252,13 @@ def _methods(text: str) -> list[str]:
     return names
 
 
-def _scoring(options: EvaluationOptions, make: type[Scoring]) -> Scoring:
+def _build_scoring(options: EvaluationOptions, make: type[Scoring]) -> Scoring:
     capped = {} if options.answer_tokens is None else {"answer_tokens": options.answer_tokens}
     return make(
-        ks=_numbers(options.ks), context_tokens=options.context_tokens, seed=options.seed, **capped
+        ks=_parse_cuts(options.ks),
+        context_tokens=options.context_tokens,
+        seed=options.seed,
+        **capped,
     )
 
 
@@ -275,14 +278,14 @@ def check_given(
             raise InputError(f"--param and --grid both set {name}: take one of them")
 
 
-def given_to(method: str, given: Sequence[str]) -> dict[str, Scalar]:
+def method_settings(method: str, given: Sequence[str]) -> dict[str, Scalar]:
     """Return the parameters that --param sets in all rows of a method."""
     prefix = f"{method}."
     mine = [text.removeprefix(prefix) for text in given if text.startswith(prefix)]
-    return method_parameters(method, mine)
+    return parse_parameters(method, mine)
 
 
-def _varied(grids: Sequence[str]) -> dict[str, dict[str, list[Scalar]]]:
+def _parse_grids(grids: Sequence[str]) -> dict[str, dict[str, list[Scalar]]]:
     """Return the values that --grid names, by method and parameter."""
     varied: dict[str, dict[str, list[Scalar]]] = {}
     for text in grids:
@@ -291,7 +294,7 @@ def _varied(grids: Sequence[str]) -> dict[str, dict[str, list[Scalar]]]:
         texts = [value.strip() for value in values.split(",")]
         if not (method and parameter and all(texts)):
             raise InputError(f"--grid takes METHOD.NAME=V1,V2,..., not {text!r}")
-        typed = [method_parameters(method, [f"{parameter}={value}"])[parameter] for value in texts]
+        typed = [parse_parameters(method, [f"{parameter}={value}"])[parameter] for value in texts]
         if len(set(typed)) < len(typed):
             raise InputError(f"--grid takes different values, not {text!r}")
         if parameter in varied.setdefault(method, {}):
@@ -300,7 +303,7 @@ def _varied(grids: Sequence[str]) -> dict[str, dict[str, list[Scalar]]]:
     return varied
 
 
-def _numbers(ks: str) -> tuple[int, ...]:
+def _parse_cuts(ks: str) -> tuple[int, ...]:
     try:
         cuts = tuple(int(k) for k in ks.split(","))
     except ValueError:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from clew.cli.program import Interrupted
+from clew.cli.program import UserInterrupt
 from clew.cli.talk import say
 from clew.errors import NotAnIndex
 from clew.stopping import Stop
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def stoppable() -> Iterator[Stop]:
+def handle_stop() -> Iterator[Stop]:
     """Give what the first Ctrl-C or SIGTERM asks to stop; a second one ends at once.
 
     Where nothing heeds it, as while models load, the first one ends at once too. Nothing that was
@@ -47,7 +47,7 @@ def stoppable() -> Iterator[Stop]:
 
 
 @contextmanager
-def told(index: Index | Shards) -> Iterator[None]:
+def report_interruption(index: Index | Shards) -> Iterator[None]:
     """Say of a block that was interrupted how many documents the index has."""
     try:
         yield
@@ -56,11 +56,11 @@ def told(index: Index | Shards) -> Iterator[None]:
             n_documents = len(index.documents())
         except NotAnIndex:
             n_documents = 0
-        raise Interrupted(kept(n_documents)) from None
+        raise UserInterrupt(describe_kept(n_documents)) from None
 
 
-def kept(n_documents: int) -> str:
-    """Return what is told of an index that was stopped."""
+def describe_kept(n_documents: int) -> str:
+    """Return the message for an index run that was stopped."""
     if not n_documents:
         return "stopped before a document was whole; the same command begins anew"
     have = "is" if n_documents == 1 else "are"

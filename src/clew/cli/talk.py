@@ -20,21 +20,21 @@ _QUIET, _VERBOSE = "clew.quiet", "clew.verbose"
 _LOGGER = logging.getLogger("clew")
 
 
-def options() -> list[click.Option]:
+def build_options() -> list[click.Option]:
     """Return the options that every command has."""
     return [
         click.Option(
             ["-q", "--quiet"],
             is_flag=True,
             expose_value=False,
-            callback=_be_quiet,
+            callback=_set_quiet,
             help="Print errors and what was asked for, and nothing else.",
         ),
         click.Option(
             ["-v", "--verbose"],
             count=True,
             expose_value=False,
-            callback=_be_verbose,
+            callback=_set_verbose,
             help="Tell on stderr what is done, and name each file that is skipped; -vv: more.",
         ),
         click.Option(
@@ -42,26 +42,26 @@ def options() -> list[click.Option]:
             type=click.Path(path_type=Path, dir_okay=False),
             metavar="FILE",
             expose_value=False,
-            callback=_log_to,
+            callback=_log_to_file,
             help="Write what is done to the end of FILE, with times.",
         ),
     ]
 
 
-def warn_in_lines() -> None:
-    """Have warnings that no handler takes told as errors are: in a line, on stderr."""
+def shorten_warnings() -> None:
+    """Print warnings that no handler takes in a line on stderr, as errors are."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(_OneLine("clew: %(message)s"))
 
 
 def is_quiet() -> bool:
     """Say whether only errors and results are wanted."""
-    return bool(_meta().get(_QUIET))
+    return bool(_context_meta().get(_QUIET))
 
 
 def is_verbose() -> bool:
     """Say whether everything is to be named."""
-    return bool(_meta().get(_VERBOSE))
+    return bool(_context_meta().get(_VERBOSE))
 
 
 def say(text: str, *, err: bool = False) -> None:
@@ -70,27 +70,27 @@ def say(text: str, *, err: bool = False) -> None:
         click.echo(text, err=err)
 
 
-def _meta() -> dict[str, Any]:
+def _context_meta() -> dict[str, Any]:
     context = click.get_current_context(silent=True)
     return {} if context is None else context.meta
 
 
-def _be_quiet(context: click.Context, _option: click.Parameter, value: int) -> None:
+def _set_quiet(context: click.Context, _option: click.Parameter, value: int) -> None:
     if value:
         context.meta[_QUIET] = True
 
 
-def _be_verbose(context: click.Context, _option: click.Parameter, value: int) -> None:
+def _set_verbose(context: click.Context, _option: click.Parameter, value: int) -> None:
     if not value:
         return
     context.meta[_VERBOSE] = value
     handler = logging.StreamHandler(sys.stderr)
     handler.setLevel(logging.INFO if value == 1 else logging.DEBUG)
     handler.setFormatter(_OneLine("clew: %(message)s"))
-    _add(context, handler)
+    _add_handler(context, handler)
 
 
-def _log_to(context: click.Context, _option: click.Parameter, value: Path | None) -> None:
+def _log_to_file(context: click.Context, _option: click.Parameter, value: Path | None) -> None:
     if value is None:
         return
     try:
@@ -98,11 +98,11 @@ def _log_to(context: click.Context, _option: click.Parameter, value: Path | None
     except OSError as error:
         raise InputError(f"{value} cannot be written: {error.strerror}") from error
     handler.setFormatter(_OneLine("%(asctime)s %(levelname)s %(name)s %(message)s"))
-    _add(context, handler)
+    _add_handler(context, handler)
 
 
-def _add(context: click.Context, handler: logging.Handler) -> None:
-    """Let a handler hear what is logged until the command has ended."""
+def _add_handler(context: click.Context, handler: logging.Handler) -> None:
+    """Add a handler to the log until the command ends."""
     _LOGGER.setLevel(logging.DEBUG)
     _LOGGER.addHandler(handler)
 

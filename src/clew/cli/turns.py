@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.cli.plain import json_line
+from clew.cli.plain import to_json_line
 from clew.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ def read_turns(path: Path | None) -> tuple[Exchange, ...]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeError) as error:
         raise InputError(f"{path} cannot be read as a conversation: {error}") from error
-    return tuple(_turns(path, lines))
+    return tuple(_parse_turns(path, lines))
 
 
-def _turns(path: Path, lines: list[str]) -> Iterator[Exchange]:
+def _parse_turns(path: Path, lines: list[str]) -> Iterator[Exchange]:
     from clew.types import Exchange
 
     for number, line in enumerate(lines, 1):
@@ -48,6 +48,6 @@ def write_turn(path: Path, question: str, answer: str) -> None:
     """Write a turn at the end of a file. Raises InputError."""
     try:
         with path.open("a", encoding="utf-8") as file:
-            file.write(f"{json_line({'question': question, 'answer': answer})}\n")
+            file.write(f"{to_json_line({'question': question, 'answer': answer})}\n")
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from error

@@ -37,7 +37,7 @@ class Watcher:
             import watchfiles
         except ModuleNotFoundError:
             raise MissingExtra("watchfiles", "watch", "watching a folder") from None
-        self._folders = {folder.resolve(): _identity(folder) for folder in folders}
+        self._folders = {folder.resolve(): _identify_folder(folder) for folder in folders}
         self._index = index.resolve()
         self._changes = watchfiles.watch(
             *self._folders,
@@ -47,9 +47,9 @@ class Watcher:
             rust_timeout=_WAKE_MS,
             yield_on_timeout=True,
         )
-        self._seen = self._next()
+        self._seen = self._next_changes()
 
-    def updates(self) -> Iterator[set[Path] | None]:
+    def iterate_updates(self) -> Iterator[set[Path] | None]:
         """Yield what changed, each time that something did.
 
         None is yielded where anything may have changed. Raises InputError where a folder is gone.
@@ -60,15 +60,15 @@ class Watcher:
                 yield None
             elif paths:
                 yield paths
-            self._seen = self._next()
+            self._seen = self._next_changes()
 
-    def _next(self) -> set[Path]:
+    def _next_changes(self) -> set[Path]:
         try:
             found = {Path(path) for _, path in next(self._changes)}
         except RuntimeError as error:  # such as too many folders for this system
             raise InputError(f"this folder cannot be watched: {error}") from error
         for folder, identity in self._folders.items():
-            if _identity(folder) != identity:
+            if _identify_folder(folder) != identity:
                 raise InputError(f"{folder} is gone, so watching ends; its documents are kept")
         return found
 
@@ -92,14 +92,14 @@ def has_files(folders: Sequence[Path], options: Mapping[str, Any]) -> bool:
     return next(files(folders, None, selection), None) is not None
 
 
-def follow(watcher: Watcher, update: Update) -> None:
+def follow_changes(watcher: Watcher, update: Update) -> None:
     """Let an update follow each change until the user presses Ctrl-C.
 
     What fails is told, and tried again with the next change.
     """
     pending: set[Path] | None = set()
     with suppress(KeyboardInterrupt):
-        for changed in watcher.updates():
+        for changed in watcher.iterate_updates():
             pending = None if pending is None or changed is None else pending | changed
             try:
                 update(pending)
@@ -108,7 +108,7 @@ def follow(watcher: Watcher, update: Update) -> None:
                 click.echo(f"clew: {one_line(str(error))}", err=True)
 
 
-def patiently(write: Callable[[], T], index: Path) -> T:
+def write_when_free(write: Callable[[], T], index: Path) -> T:
     """Write, as soon as no other process writes to an index."""
     told = False
     while True:
@@ -122,7 +122,7 @@ def patiently(write: Callable[[], T], index: Path) -> T:
             time.sleep(_RETRY_S)
 
 
-def tell(report: AddReport) -> None:
+def print_update(report: AddReport) -> None:
     """Print what an update did, in one line; nothing where it did nothing."""
     done = {
         "added": report.added,
@@ -141,7 +141,7 @@ def tell(report: AddReport) -> None:
     click.echo(f"{dim(time.strftime('%H:%M:%S'))}  {one_line(told)}")
 
 
-def _identity(folder: Path) -> tuple[int, int] | None:
+def _identify_folder(folder: Path) -> tuple[int, int] | None:
     """Return what tells a folder from another one of its name, None where there is none."""
     try:
         found = folder.stat()

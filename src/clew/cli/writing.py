@@ -7,7 +7,7 @@ from typing import Self
 
 import click
 
-from clew.cli.plain import columns, dim, one_line
+from clew.cli.plain import dim, one_line, terminal_width
 from clew.display.columns import wrap
 from clew.types import Answer
 
@@ -15,8 +15,8 @@ _ANEW = "(that reply is of no use: another one, or quotes)"
 _NARROWEST = 20  # columns
 
 
-class Writing:
-    """Prints an answer's text as it comes, in the lines that `clew.cli.plain.wrapped` makes of it.
+class AnswerWriter:
+    """Prints an answer's text as it comes, in the lines of `clew.cli.plain.wrap_text`.
 
     One piece is always kept back: of an answer that is quoted, or that no LLM wrote, there is but
     one, and that is shown otherwise. As a block it ends the line where an error ends the answer.
@@ -24,9 +24,9 @@ class Writing:
 
     def __init__(self) -> None:
         self._kept = ""
-        self._begin()
+        self._reset()
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self._line = ""  # on which something may still be written
         self._word = ""  # whose end did not come yet
         self._has_printed = False
@@ -46,30 +46,30 @@ class Writing:
     def __call__(self, piece: str | None) -> None:
         """Take a further piece; None: what came does not count."""
         if piece is None:
-            self._leave()
+            self._abandon()
             self._kept = ""
             return
         self._print(self._kept)
         self._kept = piece
 
-    def end(self, answer: Answer) -> bool:
+    def finish(self, answer: Answer) -> bool:
         """Print what is left of an answer, and say whether all of its text stands there."""
         if answer.kind != "generated" or not self._kept:
-            self._leave()
+            self._abandon()
             return False
         self._print(f"{self._kept} ")
         self._kept = ""
         click.echo("\n")
         return True
 
-    def _leave(self) -> None:
+    def _abandon(self) -> None:
         if self._has_printed:
             click.echo(f"\n{dim(_ANEW)}\n")
-        self._begin()
+        self._reset()
 
     def _print(self, text: str) -> None:
         *words, self._word = f"{self._word}{text}".split(" ")
-        width = max(columns(), _NARROWEST)
+        width = max(terminal_width(), _NARROWEST)
         for word in filter(None, map(one_line, words)):
             line = f"{self._line} {word}" if self._line else word
             lines = wrap(line, width)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from clew.asking.question import OPTIONS, Question, as_question, default_of, plain_options
+from clew.asking.question import OPTIONS, Question, as_question, get_default, list_plain_options
 from clew.client.requests import ClientRequest, Pause, make_error, make_reader
 from clew.client.uploads import Upload, collect_upload
 from clew.errors import InputError
@@ -222,13 +222,13 @@ def _make_body(
         named["parameters"] = options
         options = {}
     question = as_question(text, **named, **options)
-    plain = {name: getattr(question, name) for name in plain_options("answer")}
+    plain = {name: getattr(question, name) for name in list_plain_options("answer")}
     if question.budget is not None:
         budget_tokens, budget_usd = question.budget.tokens, question.budget.usd
     return {
         "question": question.text,
         "history": [each.to_dict() for each in question.history],
-        **{name: value for name, value in plain.items() if value != default_of(name)},
+        **{name: value for name, value in plain.items() if value != get_default(name)},
         **_make_options(
             question.method, question.where, budget_tokens, budget_usd, question.parameters
         ),

@@ -85,7 +85,7 @@ def _find_limit(method: str | None) -> str:
     from clew import methods
 
     try:
-        return methods.limits(methods.load(method or methods.DEFAULT)).chunks
+        return methods.get_limits(methods.load(method or methods.DEFAULT)).chunks
     except UnknownMethod:  # it may be one of the server's
         return ""
 

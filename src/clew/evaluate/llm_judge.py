@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from clew.asking.context import quoted
+from clew.asking.context import format_context
 from clew.errors import InputError
 from clew.evaluate.datasets import DatasetQuestion
 from clew.evaluate.verdicts import Verdict
@@ -68,7 +68,9 @@ class LLMJudge:
             question=collapse(question.text),
             right=tuple(_read(text) for text in question.answers),
             given=_read(answer.text),
-            context=quoted(answer.context, answer.context.text.strip()[:MAX_CONTEXT_CHARACTERS]),
+            context=format_context(
+                answer.context, answer.context.text.strip()[:MAX_CONTEXT_CHARACTERS]
+            ),
         )
         wanted = [m for m in METRICS if m in self.metrics and (case.right or m == "faithfulness")]
         if not case.given:

@@ -58,7 +58,7 @@ class Protocol:
 
         A method that counts in chunks is asked for as many as the largest cut-off, or nDCG, needs.
         """
-        counted = methods.limits(methods.load(setting.method)).chunks
+        counted = methods.get_limits(methods.load(setting.method)).chunks
         return {
             **({counted: max((*self.scoring.ks, DEEPEST))} if counted else {}),
             **self.common.get(setting.method, {}),
@@ -78,7 +78,7 @@ def check(protocol: Protocol) -> None:
     for each in protocol.settings:
         parameters = protocol.parameters(each)
         method = build_method(each.method, parameters)
-        wanted = parameters.get(methods.limits(type(method)).tokens)
+        wanted = parameters.get(methods.get_limits(type(method)).tokens)
         room = protocol.scoring.context_tokens
         if isinstance(wanted, int) and wanted > room:
             raise InputError(

@@ -6,29 +6,29 @@ they reach. Nothing is known of any relation but its name and what stands at its
 weighed: docs/methods/paths.md, and how that was chosen: docs/results/paths.md.
 """
 
-from clew.graph_paths.named import Start, connected, starts
+from clew.graph_paths.named import NamedEntity, find_starts, mark_connected
 from clew.graph_paths.ranked import (
-    Answers,
-    Reach,
-    Reached,
+    RankedAnswers,
+    ReachedEntity,
+    ReachLimits,
     Reading,
-    graph_answers,
-    named,
-    ranked_answers,
+    find_named,
+    rank_answers,
+    to_graph_answers,
 )
-from clew.graph_paths.steps_graph import StepGraph, step_graph
+from clew.graph_paths.steps_graph import StepGraph, build_step_graph
 
 __all__ = [
-    "Answers",
-    "Reach",
-    "Reached",
+    "NamedEntity",
+    "RankedAnswers",
+    "ReachLimits",
+    "ReachedEntity",
     "Reading",
-    "Start",
     "StepGraph",
-    "connected",
-    "graph_answers",
-    "named",
-    "ranked_answers",
-    "starts",
-    "step_graph",
+    "build_step_graph",
+    "find_named",
+    "find_starts",
+    "mark_connected",
+    "rank_answers",
+    "to_graph_answers",
 ]

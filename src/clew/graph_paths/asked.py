@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from clew.graph_paths.kinship import kin_steps
+from clew.graph_paths.kinship import expand_kinship
 from clew.text.analyze import STOP_WORDS, term_spans, terms
 from clew.text.normalize import collapse
 from clew.text.phrases import Span, overlap, phrase_spans
@@ -37,7 +37,7 @@ _AGAIN = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionPhrases:
     """A question without its names."""
 
     rest: str  # its words
@@ -47,9 +47,9 @@ class Asked:
     apart: tuple[bool, ...] = ()  # for each phrase: it speaks of a step of its own
 
 
-def read_question(
+def parse_question(
     question: str, names: Sequence[Span], known: Collection[str] = frozenset()
-) -> Asked:
+) -> QuestionPhrases:
     """Return what a question asks of the names that stand at the spans `names`.
 
     Words of kinship are read as the relations that they stand for, but for those that are `known`.
@@ -59,13 +59,13 @@ def read_question(
     >>> read_question("Name a film by Ann Ray", [(15, 22)]).wanted
     'which film'
     """
-    tokens = sorted([*_spans(_WORD, question, names), *names])
-    request = _request(question, names)
-    asking = _asks(question, tokens, names, request)
-    middle = _place(tokens, asking[0]) if asking else 0
+    tokens = sorted([*_find_spans(_WORD, question, names), *names])
+    request = _find_request(question, names)
+    asking = _find_asking(question, tokens, names, request)
+    middle = _token_place(tokens, asking[0]) if asking else 0
     runs = sorted(
         phrase_spans(question, [*names, *request]),
-        key=lambda run: -abs(_place(tokens, run[0]) - middle),
+        key=lambda run: -abs(_token_place(tokens, run[0]) - middle),
     )
     found = [tuple(terms(question[a:b])) for a, b in runs]
     if asking and found and _is_inverted(question, asking, names):
@@ -73,14 +73,14 @@ def read_question(
         found = [*found[:last], found[last][:-1], *found[last + 1 :], found[last][-1:]]
     pieces: list[tuple[tuple[str, ...], bool]] = []
     for phrase in filter(None, found):
-        kin = kin_steps(phrase, known)
+        kin = expand_kinship(phrase, known)
         pieces += [(each, bool(kin)) for each in kin or (phrase,)]
     last_term = pieces[-1][0][-1] if pieces else ""
-    wanted = _wanted(question, asking, names) if asking else last_term
+    wanted = _find_asked_kind(question, asking, names) if asking else last_term
     rest = question
     for start, end in sorted(names, reverse=True):
         rest = f"{rest[:start]} {rest[end:]}"
-    return Asked(
+    return QuestionPhrases(
         rest=collapse(rest),
         phrases=tuple(phrase for phrase, _ in pieces),
         wanted=wanted,
@@ -89,7 +89,7 @@ def read_question(
     )
 
 
-def _asks(
+def _find_asking(
     question: str, tokens: Sequence[Span], names: Sequence[Span], request: Sequence[Span]
 ) -> Span | None:
     """Return the interrogative that stands for the answer, or the verb of a request.
@@ -97,12 +97,12 @@ def _asks(
     It is the first one where the question or the request begins with it; else the others are
     relative.
     """
-    asking = _spans(_ASKING, question, names)
+    asking = _find_spans(_ASKING, question, names)
     if request and not (asking and question[request[0][1] : asking[0][0]].isspace()):
         return request[0]
     if not asking:
         return None
-    return asking[0] if request or _place(tokens, asking[0][0]) <= 1 else asking[-1]
+    return asking[0] if request or _token_place(tokens, asking[0][0]) <= 1 else asking[-1]
 
 
 def _is_inverted(question: str, asking: Span, names: Sequence[Span]) -> bool:
@@ -118,23 +118,23 @@ def _is_inverted(question: str, asking: Span, names: Sequence[Span]) -> bool:
     return word in _WITH_A_VERB or bool(_DOES.match(question[asking[1] :]))
 
 
-def _request(question: str, names: Sequence[Span]) -> list[Span]:
+def _find_request(question: str, names: Sequence[Span]) -> list[Span]:
     """Return where the verb of a request for a thing stands, if the question is one."""
     found = _REQUEST.match(question)
     return [found.span(1)] if found and not any(overlap(found.span(1), n) for n in names) else []
 
 
-def _spans(pattern: re.Pattern[str], question: str, names: Sequence[Span]) -> list[Span]:
+def _find_spans(pattern: re.Pattern[str], question: str, names: Sequence[Span]) -> list[Span]:
     found = [match.span() for match in pattern.finditer(question)]
     return [span for span in found if not any(overlap(span, name) for name in names)]
 
 
-def _place(tokens: Sequence[Span], start: int) -> int:
+def _token_place(tokens: Sequence[Span], start: int) -> int:
     """Return which token of a question a character belongs to."""
     return max((i for i, (begin, _) in enumerate(tokens) if begin <= start), default=0)
 
 
-def _wanted(question: str, asking: Span, names: Sequence[Span]) -> str:
+def _find_asked_kind(question: str, asking: Span, names: Sequence[Span]) -> str:
     """Return an interrogative with the first term behind it, where only stop words part them.
 
     The verb of a request stands for "which".

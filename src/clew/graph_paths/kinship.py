@@ -21,7 +21,7 @@ _BESIDE = {
 }
 
 
-def kin_steps(phrase: Sequence[str], known: Collection[str]) -> list[tuple[str, ...]]:
+def expand_kinship(phrase: Sequence[str], known: Collection[str]) -> list[tuple[str, ...]]:
     """Return a phrase in pieces, each word of kinship as the relations that it stands for.
 
     Words that are `known`, as those of a graph's own relations, stay. Empty if there is no other.
@@ -36,7 +36,7 @@ def kin_steps(phrase: Sequence[str], known: Collection[str]) -> list[tuple[str, 
     found = False
     side = ""
     for word in phrase:
-        stands_for = () if word in known else _stands_for(word)
+        stands_for = () if word in known else _expand_word(word)
         if word in _OF_SIDE and word not in known:
             side = _OF_SIDE[word]
             continue
@@ -53,7 +53,7 @@ def kin_steps(phrase: Sequence[str], known: Collection[str]) -> list[tuple[str, 
     return pieces if found else []
 
 
-def _stands_for(word: str) -> tuple[str, ...]:
+def _expand_word(word: str) -> tuple[str, ...]:
     if up := _UP.fullmatch(word):
         return (*["parent"] * (1 + up[1].count("great")), up[2])
     if down := _DOWN.fullmatch(word):

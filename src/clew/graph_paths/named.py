@@ -28,7 +28,7 @@ _NO_NAMES = ("DATE", "TERM")
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class NamedEntity:
     """An entity that a question names."""
 
     entity: int  # row
@@ -37,12 +37,12 @@ class Start:
     cosine: float = 1.0  # of the name to the entity's, 1 where it is the same
 
 
-def connected(snapshot: Snapshot) -> NDArray[np.bool_]:
+def mark_connected(snapshot: Snapshot) -> NDArray[np.bool_]:
     """Return (n_entities,): which entities have a triple."""
     return snapshot.get(_CONNECTED)
 
 
-def _connected(snapshot: Snapshot) -> NDArray[np.bool_]:
+def _compute_connected(snapshot: Snapshot) -> NDArray[np.bool_]:
     columns = snapshot.layer("triple").columns
     found = np.zeros(len(snapshot.layer("entity")), dtype=bool)
     found[columns["subject"]] = True
@@ -50,34 +50,40 @@ def _connected(snapshot: Snapshot) -> NDArray[np.bool_]:
     return found
 
 
-_CONNECTED = Derived("entities that have a triple", _connected)
+_CONNECTED = Derived("entities that have a triple", _compute_connected)
 
 
-def starts(snapshot: Snapshot, models: Models, query: str) -> list[Start]:
+def find_starts(snapshot: Snapshot, models: Models, query: str) -> list[NamedEntity]:
     """Return the entities with triples that a query names, in the order of their names there.
 
     Where none is sure, the tagger's names are taken for the entity with the nearest name.
     """
-    found = _named(snapshot, query)
-    return found if any(each.sure for each in found) else _like(snapshot, models, query) or found
+    found = _find_named(snapshot, query)
+    return (
+        found
+        if any(each.sure for each in found)
+        else _find_similar(snapshot, models, query) or found
+    )
 
 
-def _like(snapshot: Snapshot, models: Models, query: str) -> list[Start]:
+def _find_similar(snapshot: Snapshot, models: Models, query: str) -> list[NamedEntity]:
     """Return the entities with triples whose names come near to those that the tagger finds."""
     [mentions] = models.tagger.tag([query])
     spans = [(m.start, m.end) for m in mentions if m.label not in _NO_NAMES]
     if not spans:
         return []
     vectors = models.embedder.embed([query[slice(*span)] for span in spans], kind="document")
-    near = steps.near_rows(snapshot, "entity", vectors, 1, only=connected(snapshot))
-    found: dict[int, Start] = {}
+    near = steps.near_rows(snapshot, "entity", vectors, 1, only=mark_connected(snapshot))
+    found: dict[int, NamedEntity] = {}
     for span, rows in zip(spans, near, strict=True):
         if rows and rows[0][1] >= _LIKE:
-            found.setdefault(rows[0][0], Start(rows[0][0], span, sure=True, cosine=rows[0][1]))
+            found.setdefault(
+                rows[0][0], NamedEntity(rows[0][0], span, sure=True, cosine=rows[0][1])
+            )
     return list(found.values())
 
 
-def _named(snapshot: Snapshot, query: str) -> list[Start]:
+def _find_named(snapshot: Snapshot, query: str) -> list[NamedEntity]:
     """Return the entities with triples whose very names stand in a query.
 
     A name is sure where it begins with a capital, a digit or a letter of a script without
@@ -101,9 +107,9 @@ def _named(snapshot: Snapshot, query: str) -> list[Start]:
     }
     keys = [name_key(name) for name in named.values()]
     rows = snapshot.layer("entity").rows(keys)
-    in_graph = connected(snapshot)
+    in_graph = mark_connected(snapshot)
     found = [
-        Start(
+        NamedEntity(
             row,
             span,
             _is_sure(
@@ -115,7 +121,7 @@ def _named(snapshot: Snapshot, query: str) -> list[Start]:
         for (span, name), row in zip(named.items(), rows, strict=True)
         if row >= 0 and in_graph[row]
     ]
-    kept: list[Start] = []
+    kept: list[NamedEntity] = []
     for each in sorted(found, key=lambda s: (not s.sure, s.span[0] - s.span[1], s.span)):
         if not any(overlap(each.span, other.span) for other in kept):
             kept.append(each)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from clew.algo.topk import DECIMALS, top_k
-from clew.graph_paths.asked import read_question
-from clew.graph_paths.named import Start, starts
-from clew.graph_paths.relations import relations_of
+from clew.graph_paths.asked import parse_question
+from clew.graph_paths.named import NamedEntity, find_starts
+from clew.graph_paths.relations import read_relations
 from clew.graph_paths.scores import ByText, ByWords
-from clew.graph_paths.steps_graph import Walk, Walks, step_graph
+from clew.graph_paths.steps_graph import Walk, Walks, build_step_graph
 from clew.types import GraphAnswer
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _SHARPNESS = 3.0  # of the shares of walks: a score that is less by 1 / this is 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
+class ReachLimits:
     """How far to look, and how a question is read."""
 
     reading: Reading = "words"  # or "text": as one text
@@ -44,7 +44,7 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class ReachedEntity:
     """An entity that may be the answer."""
 
     entity: int  # row
@@ -55,23 +55,23 @@ class Reached:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class RankedAnswers:
     """What a question's walks lead to, best first."""
 
-    starts: tuple[Start, ...]
-    reached: tuple[Reached, ...]
+    starts: tuple[NamedEntity, ...]
+    reached: tuple[ReachedEntity, ...]
     ended: bool = False  # some walks were not looked at, as they had too many triples
 
 
-def ranked_answers(
+def rank_answers(
     snapshot: Snapshot,
     models: Models,
     question: str,
-    limits: Reach,
+    limits: ReachLimits,
     *,
     triples: Sequence[int] | None = None,
     begin: Collection[int] | None = None,
-) -> Answers:
+) -> RankedAnswers:
     """Return the entities at the ends of the best walks from what a question names, best first.
 
     `triples` are the rows that a walk may go along, all of the index where none are given, and
@@ -79,36 +79,40 @@ def ranked_answers(
     each by its share of all; an entity has that of the best walk from each start, and their sum
     where several starts lead to it. Of equal ones the first is where the walk ends most probably.
     """
-    found = named(snapshot, models, question)
+    found = find_named(snapshot, models, question)
     if not found or not len(snapshot.layer("triple")):
-        return Answers((), ())
-    relations = relations_of(snapshot, models.embedder)
-    graph = step_graph(snapshot, relations, triples)
+        return RankedAnswers((), ())
+    relations = read_relations(snapshot, models.embedder)
+    graph = build_step_graph(snapshot, relations, triples)
     ways: list[tuple[float, Walks, Walk]] = []
     ended = False
     sure = [start.span for start in found if start.sure]
     for start in (each for each in found if begin is None or each.entity in begin):
-        asked = read_question(question, sure or [start.span], relations.words)
+        asked = parse_question(question, sure or [start.span], relations.words)
         by = (ByWords if limits.reading == "words" else ByText)(relations, asked, models.embedder)
         seen = Walks(
-            graph, start.entity, limits.hops, _followed(by.near, limits.width), limits.edges
+            graph, start.entity, limits.hops, _nearest_steps(by.near, limits.width), limits.edges
         )
         ended = ended or seen.ended
         scores = np.round(by.score(seen.all), DECIMALS)
-        order = (i for i in top_k(scores, len(scores)).tolist() if len(seen.reached(seen.all[i])))
+        order = (
+            i for i in top_k(scores, len(scores)).tolist() if len(seen.get_reached(seen.all[i]))
+        )
         ways += [(float(scores[i]), seen, seen.all[i]) for i in islice(order, limits.walks)]
     if not ways:
-        return Answers(tuple(found), (), ended)
+        return RankedAnswers(tuple(found), (), ended)
     at = {start.entity for start in found}
-    return Answers(tuple(found), _reached(ways, at, relations.labels, limits), ended)
+    return RankedAnswers(tuple(found), _rank_reached(ways, at, relations.labels, limits), ended)
 
 
-def named(snapshot: Snapshot, models: Models, question: str) -> list[Start]:
+def find_named(snapshot: Snapshot, models: Models, question: str) -> list[NamedEntity]:
     """Return the named entities of a question that count, in the order of their names there."""
-    return starts(snapshot, models, question)[:_MOST_STARTS]
+    return find_starts(snapshot, models, question)[:_MOST_STARTS]
 
 
-def graph_answers(snapshot: Snapshot, reached: Sequence[Reached]) -> tuple[GraphAnswer, ...]:
+def to_graph_answers(
+    snapshot: Snapshot, reached: Sequence[ReachedEntity]
+) -> tuple[GraphAnswer, ...]:
     """Return what was reached as evidence has it, with ids and names for rows."""
     entities, triples = snapshot.layer("entity"), snapshot.layer("triple")
     rows = [each.entity for each in reached]
@@ -132,7 +136,7 @@ def graph_answers(snapshot: Snapshot, reached: Sequence[Reached]) -> tuple[Graph
     )
 
 
-def _followed(near: NDArray[np.float64], width: int) -> NDArray[np.bool_]:
+def _nearest_steps(near: NDArray[np.float64], width: int) -> NDArray[np.bool_]:
     """Return (2 r,): the steps of the relations that phrases, (n, r), come nearest to."""
     n = near.shape[1]
     allowed = np.ones(2 * n, dtype=bool)
@@ -145,12 +149,12 @@ def _followed(near: NDArray[np.float64], width: int) -> NDArray[np.bool_]:
     return allowed
 
 
-def _reached(
+def _rank_reached(
     ways: Sequence[tuple[float, Walks, Walk]],
     at: Collection[int],
     labels: Sequence[str],
-    limits: Reach,
-) -> tuple[Reached, ...]:
+    limits: ReachLimits,
+) -> tuple[ReachedEntity, ...]:
     """Return what ways lead to, best first; nothing `at` which a name is is reached."""
     scores = np.array([score for score, _, _ in ways])
     shares = np.exp(_SHARPNESS * (scores - scores.max()))
@@ -161,7 +165,9 @@ def _reached(
     counted: set[tuple[int, int]] = set()
     for place in top_k(shares, limits.walks).tolist():
         _, seen, walk = ways[place]
-        found = zip(seen.reached(walk).tolist(), seen.shares(walk).tolist(), strict=True)
+        found = zip(
+            seen.get_reached(walk).tolist(), seen.compute_shares(walk).tolist(), strict=True
+        )
         for entity, often_here in found:
             if entity not in at and (entity, seen.start) not in counted:
                 counted.add((entity, seen.start))
@@ -176,12 +182,12 @@ def _reached(
             break
         seen, walk = through[entity]
         reached.append(
-            Reached(
+            ReachedEntity(
                 entity=entity,
                 score=round(totals[entity], DECIMALS),
                 start=seen.start,
                 relations=tuple(f"{labels[s // 2]}{' of' if s % 2 else ''}" for s in walk),
-                triples=seen.way(walk, entity),
+                triples=seen.trace_way(walk, entity),
             )
         )
     return tuple(reached)

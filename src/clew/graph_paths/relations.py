@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from clew.algo.topk import DECIMALS
 from clew.derived import Derived
 from clew.graph_paths.asked import INTERROGATIVES
-from clew.graph_paths.named import connected
+from clew.graph_paths.named import mark_connected
 from clew.text.analyze import terms
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Relations:
     near: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     texts: dict[str, NDArray[np.float32]] = field(default_factory=dict)
 
-    def nearness(self, words: Sequence[str], embedder: Embedder) -> NDArray[np.float64]:
+    def compute_nearness(self, words: Sequence[str], embedder: Embedder) -> NDArray[np.float64]:
         """Return the (n, r) nearness of words to relations: above zero where one is meant.
 
         A word is near to a relation by its cosine to the name of it, by that to the nearest word
@@ -59,17 +59,21 @@ class Relations:
                 new = list(dict.fromkeys(words))
             vectors = embedder.embed(new, kind="document")
             for word, vector in zip(new, vectors, strict=True):
-                self.near[word] = self._of_word(word, vector)
+                self.near[word] = self._word_nearness(word, vector)
         return np.array([self.near[word] for word in words]).reshape(-1, len(self.labels))
 
-    def _of_word(self, word: str, vector: NDArray[np.float32]) -> NDArray[np.float64]:
+    def _word_nearness(self, word: str, vector: NDArray[np.float32]) -> NDArray[np.float64]:
         cosines = np.round(np.asarray(self.word_vectors @ vector, dtype=np.float64), DECIMALS)
         stems = np.array([stem_share(word, other) for other in self.words], dtype=np.float64)
         label = np.round(np.asarray(self.vectors @ vector, dtype=np.float64), DECIMALS)
-        found = _LABEL * label + _WORD * self._best(cosines) + _STEM * self._best(stems)
+        found = (
+            _LABEL * label
+            + _WORD * self._max_by_relation(cosines)
+            + _STEM * self._max_by_relation(stems)
+        )
         return np.asarray(found - found.mean() - _NOISE)
 
-    def _best(self, of_words: NDArray[np.floating]) -> NDArray[np.float64]:
+    def _max_by_relation(self, of_words: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return for each relation the highest value of the words of its name, 0 without any."""
         best = np.zeros(len(self.labels))
         rows = np.repeat(np.arange(len(self.labels)), np.diff(self.has_word.indptr))
@@ -77,7 +81,7 @@ class Relations:
             np.maximum.at(best, rows, of_words[self.has_word.indices])
         return best
 
-    def vectors_of(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.float32]:
+    def embed(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.float32]:
         """Return the (n, d) vectors of texts, each embedded once."""
         new = [text for text in dict.fromkeys(texts) if text not in self.texts]
         if new:
@@ -88,7 +92,7 @@ class Relations:
         return np.array([self.texts[text] for text in texts])
 
 
-def relations_of(snapshot: Snapshot, embedder: Embedder) -> Relations:
+def read_relations(snapshot: Snapshot, embedder: Embedder) -> Relations:
     """Return the relations of all triples of an index, read once."""
     return snapshot.get(_RELATIONS, embedder=embedder)
 
@@ -106,7 +110,7 @@ def stem_share(word: str, other: str) -> float:
     return 0.0 if not n or (short and not word.startswith(other[:n])) else n / len(other)
 
 
-def _read(snapshot: Snapshot, *, embedder: Embedder) -> Relations:
+def _read_relations(snapshot: Snapshot, *, embedder: Embedder) -> Relations:
     layer = cast("TripleLayer", snapshot.layer("triple"))
     stated = layer.relations(range(len(layer)))
     labels = sorted(set(stated))
@@ -129,16 +133,16 @@ def _read(snapshot: Snapshot, *, embedder: Embedder) -> Relations:
         if words
         else np.zeros((0, dimension), dtype=np.float32),
         has_word=csr_array((ones, indices, indptr), shape=(len(labels), len(words))),
-        ends=_ends(snapshot, of_triple, len(labels)),
-        dated=_dated(snapshot, of_triple, len(labels)),
+        ends=_mean_ends(snapshot, of_triple, len(labels)),
+        dated=_count_dated(snapshot, of_triple, len(labels)),
         interrogatives=embedder.embed(list(INTERROGATIVES), kind="document").mean(axis=0),
     )
 
 
-_RELATIONS = Derived("relations of all triples", _read)
+_RELATIONS = Derived("relations of all triples", _read_relations)
 
 
-def _members(snapshot: Snapshot, of_triple: NDArray[np.int32], n: int) -> csr_array:
+def _link_members(snapshot: Snapshot, of_triple: NDArray[np.int32], n: int) -> csr_array:
     """Return (2 n, n_entities): 1 where a step ends."""
     columns = snapshot.layer("triple").columns
     rows = np.concatenate([2 * of_triple, 2 * of_triple + 1])
@@ -150,24 +154,26 @@ def _members(snapshot: Snapshot, of_triple: NDArray[np.int32], n: int) -> csr_ar
     return member
 
 
-def _dated(snapshot: Snapshot, of_triple: NDArray[np.int32], n: int) -> NDArray[np.float64]:
+def _count_dated(snapshot: Snapshot, of_triple: NDArray[np.int32], n: int) -> NDArray[np.float64]:
     """Return (2 n,): how many of the entities where each step ends have a digit in their names."""
     layer = snapshot.layer("entity")
-    rows = np.flatnonzero(connected(snapshot)).tolist()
+    rows = np.flatnonzero(mark_connected(snapshot)).tolist()
     digits = np.zeros(len(layer), dtype=np.float32)
     digits[rows] = [any(map(str.isdigit, name)) for name in layer.texts(rows)]
-    member = _members(snapshot, of_triple, n)
+    member = _link_members(snapshot, of_triple, n)
     return np.asarray((member @ digits) / np.maximum(member.sum(axis=1), 1.0), dtype=np.float64)
 
 
-def _ends(snapshot: Snapshot, of_triple: NDArray[np.int32], n: int) -> NDArray[np.float32]:
+def _mean_ends(snapshot: Snapshot, of_triple: NDArray[np.int32], n: int) -> NDArray[np.float32]:
     """Return (2 n, d) unit vectors of the mean name where each step ends."""
-    member = _members(snapshot, of_triple, n)
+    member = _link_members(snapshot, of_triple, n)
     vectors = np.asarray(snapshot.layer("entity").vectors)
-    means = _unit(member @ vectors)
-    return _unit(means - _unit(vectors[connected(snapshot)].mean(axis=0)[None]))
+    means = _normalize_rows(member @ vectors)
+    return _normalize_rows(
+        means - _normalize_rows(vectors[mark_connected(snapshot)].mean(axis=0)[None])
+    )
 
 
-def _unit(rows: NDArray[np.floating]) -> NDArray[np.float32]:
+def _normalize_rows(rows: NDArray[np.floating]) -> NDArray[np.float32]:
     lengths = np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
     return np.asarray(rows / lengths, dtype=np.float32)

@@ -12,7 +12,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.graph_paths.asked import Asked
+    from clew.graph_paths.asked import QuestionPhrases
     from clew.graph_paths.relations import Relations
     from clew.graph_paths.steps_graph import Walk
     from clew.models import Embedder
@@ -41,9 +41,9 @@ class ByWords:
     of which none speaks.
     """
 
-    def __init__(self, relations: Relations, asked: Asked, embedder: Embedder) -> None:
+    def __init__(self, relations: Relations, asked: QuestionPhrases, embedder: Embedder) -> None:
         words = [word for phrase in asked.phrases for word in phrase]
-        near = relations.nearness(words, embedder)
+        near = relations.compute_nearness(words, embedder)
         bounds = np.cumsum([0, *map(len, asked.phrases)])[:-1]
         phrases = np.maximum.reduceat(near, bounds, axis=0) if words else near
         self.near = phrases  # (n_phrases, r)
@@ -51,8 +51,8 @@ class ByWords:
         self._lost = np.maximum(phrases, 0.0).max(axis=1, initial=0.0).tolist()
         self._apart = asked.apart
         self._again = asked.again
-        self._types = _types(relations, asked, embedder)
-        self._roles = _roles(relations, asked)
+        self._types = _match_types(relations, asked, embedder)
+        self._roles = _match_roles(relations, asked)
         self._aligned: dict[tuple[int, ...], float] = {}
 
     def score(self, walks: Sequence[Walk]) -> NDArray[np.float64]:
@@ -102,28 +102,28 @@ class ByText:
     This is what a plain method does, to compare with.
     """
 
-    def __init__(self, relations: Relations, asked: Asked, embedder: Embedder) -> None:
+    def __init__(self, relations: Relations, asked: QuestionPhrases, embedder: Embedder) -> None:
         self._relations = relations
         self._embedder = embedder
-        self._vector = relations.vectors_of([asked.rest], embedder)[0]
+        self._vector = relations.embed([asked.rest], embedder)[0]
         self.near = np.zeros((0, len(relations.labels)))
 
     def score(self, walks: Sequence[Walk]) -> NDArray[np.float64]:
         """Return the (n,) scores of walks."""
         labels = self._relations.labels
         texts = [" ".join(labels[step // 2] for step in walk) for walk in walks]
-        vectors = self._relations.vectors_of(texts, self._embedder)
+        vectors = self._relations.embed(texts, self._embedder)
         return np.asarray(vectors @ self._vector, dtype=np.float64)
 
 
-def _roles(relations: Relations, asked: Asked) -> dict[int, int]:
+def _match_roles(relations: Relations, asked: QuestionPhrases) -> dict[int, int]:
     """Return for relations with a word such as "for": -1 if the question lacks it, else 1."""
     said = set(_WORD.findall(asked.rest.casefold()))
     words = (_ROLES.intersection(label.casefold().split()) for label in relations.labels)
     return {i: 1 if found <= said else -1 for i, found in enumerate(words) if found}
 
 
-def _shape(relations: Relations, wanted: str) -> NDArray[np.float64]:
+def _date_costs(relations: Relations, wanted: str) -> NDArray[np.float64]:
     """Return (2 r,) what steps cost that end at dates where none is asked for, or at none."""
     if wanted == "when":
         return _NO_DATE * (relations.dated - 1.0)
@@ -132,12 +132,14 @@ def _shape(relations: Relations, wanted: str) -> NDArray[np.float64]:
     return np.zeros(len(relations.dated))
 
 
-def _types(relations: Relations, asked: Asked, embedder: Embedder) -> NDArray[np.float64]:
-    """Return (2 r,) how like what is asked for the names are where each step ends."""
+def _match_types(
+    relations: Relations, asked: QuestionPhrases, embedder: Embedder
+) -> NDArray[np.float64]:
+    """Return the (2 r,) similarity of the names at each step's end to the kind asked for."""
     if not asked.wanted:
         return np.zeros(len(relations.ends))
-    wanted = relations.vectors_of([asked.wanted], embedder)[0]
+    wanted = relations.embed([asked.wanted], embedder)[0]
     other = wanted - relations.interrogatives
     other = other / max(float(np.linalg.norm(other)), 1e-9)
     like = _TYPE * (relations.ends @ wanted) + _CONTRAST * (relations.ends @ other)
-    return np.asarray(like, dtype=np.float64) + _shape(relations, asked.wanted)
+    return np.asarray(like, dtype=np.float64) + _date_costs(relations, asked.wanted)

@@ -35,33 +35,33 @@ class StepGraph:
     kinds: NDArray[np.int32]  # the distinct steps from each entity
     n_steps: int
 
-    def edges(self, entities: Rows) -> Rows:
+    def find_edges(self, entities: Rows) -> Rows:
         """Return the places of all edges of entities."""
-        return _ranges(self.indptr, entities)
+        return _expand_rows(self.indptr, entities)
 
-    def taken(self, entities: Rows, step: int) -> Rows:
+    def follow_step(self, entities: Rows, step: int) -> Rows:
         """Return the entities that a step leads to from any of some entities, ascending."""
-        edges = self.edges(entities)
+        edges = self.find_edges(entities)
         found: Rows = np.unique(self.targets[edges[self.steps[edges] == step]]).astype(np.int64)
         return found
 
-    def onward(self, entities: Rows) -> Rows:
+    def list_steps(self, entities: Rows) -> Rows:
         """Return the steps that any of some entities has, ascending."""
         seen = np.zeros(self.n_steps, dtype=bool)
-        seen[self.kinds[_ranges(self.kinds_indptr, entities)]] = True
+        seen[self.kinds[_expand_rows(self.kinds_indptr, entities)]] = True
         return np.flatnonzero(seen)
 
 
-def step_graph(
+def build_step_graph(
     snapshot: Snapshot, relations: Relations, triples: Sequence[int] | None = None
 ) -> StepGraph:
     """Return the steps of some triples of an index, of all where none are named."""
     if triples is None:
         return snapshot.get(_STEPS, relations=relations)
-    return _built(snapshot, relations, np.array(sorted(triples), dtype=np.int64))
+    return _build_steps(snapshot, relations, np.array(sorted(triples), dtype=np.int64))
 
 
-def _built(snapshot: Snapshot, relations: Relations, rows: Rows | None = None) -> StepGraph:
+def _build_steps(snapshot: Snapshot, relations: Relations, rows: Rows | None = None) -> StepGraph:
     columns = snapshot.layer("triple").columns
     rows = np.arange(len(columns["subject"])) if rows is None else rows
     subjects, objects = columns["subject"][rows], columns["object"][rows]
@@ -75,26 +75,26 @@ def _built(snapshot: Snapshot, relations: Relations, rows: Rows | None = None) -
     first = np.ones(len(order), dtype=bool)
     first[1:] = (sources[1:] != sources[:-1]) | (steps[1:] != steps[:-1])
     return StepGraph(
-        indptr=_indptr(sources, n),
+        indptr=_build_indptr(sources, n),
         steps=steps.astype(np.int32),
         targets=targets[order].astype(np.int32),
         triples=np.concatenate([rows, rows])[order].astype(np.int32),
-        kinds_indptr=_indptr(sources[first], n),
+        kinds_indptr=_build_indptr(sources[first], n),
         kinds=steps[first].astype(np.int32),
         n_steps=2 * len(relations.labels),
     )
 
 
-_STEPS = Derived("steps along all triples", _built)
+_STEPS = Derived("steps along all triples", _build_steps)
 
 
-def _indptr(sources: NDArray[np.integer], n: int) -> Rows:
+def _build_indptr(sources: NDArray[np.integer], n: int) -> Rows:
     found: Rows = np.zeros(n + 1, dtype=np.int64)
     found[1:] = np.cumsum(np.bincount(sources, minlength=n))
     return found
 
 
-def _ranges(indptr: Rows, rows: Rows) -> Rows:
+def _expand_rows(indptr: Rows, rows: Rows) -> Rows:
     """Return all places from indptr[row] up to indptr[row + 1], for each of some rows."""
     counts = indptr[rows + 1] - indptr[rows]
     before = np.cumsum(counts) - counts
@@ -117,29 +117,29 @@ class Walks:
         self.ended = False  # before all walks were seen
         self._left = most
         self._reached: dict[Walk, Rows] = {(): np.array([start], dtype=np.int64)}
-        self.all = list(self._walks(hops, allowed))
+        self.all = list(self._iterate_walks(hops, allowed))
 
-    def reached(self, walk: Walk) -> Rows:
+    def get_reached(self, walk: Walk) -> Rows:
         """Return the entities at the end of a walk, ascending."""
         if walk not in self._reached:
-            found = self.graph.taken(self.reached(walk[:-1]), walk[-1])
+            found = self.graph.follow_step(self.get_reached(walk[:-1]), walk[-1])
             self._reached[walk] = found[found != self.start]
         return self._reached[walk]
 
-    def shares(self, walk: Walk) -> NDArray[np.float64]:
+    def compute_shares(self, walk: Walk) -> NDArray[np.float64]:
         """Return how probably a walk ends at each entity of `reached`, all ways being equal.
 
         At each entity the ways on are equally probable. Where some cannot go on the sum is below 1.
         """
-        here = self.reached(())
+        here = self.get_reached(())
         mass: NDArray[np.float64] = np.ones(1)
         for n, step in enumerate(walk, 1):
             counts = self.graph.indptr[here + 1] - self.graph.indptr[here]
-            edges, owners = self.graph.edges(here), np.repeat(np.arange(len(here)), counts)
+            edges, owners = self.graph.find_edges(here), np.repeat(np.arange(len(here)), counts)
             kept = (self.graph.steps[edges] == step) & (self.graph.targets[edges] != self.start)
             edges, owners = edges[kept], owners[kept]
             ways = np.bincount(owners, minlength=len(here))
-            after = self.reached(walk[:n])
+            after = self.get_reached(walk[:n])
             places = np.searchsorted(after, self.graph.targets[edges])
             weights = mass[owners] / ways[owners]
             mass = np.zeros(len(after))
@@ -147,35 +147,35 @@ class Walks:
             here = after
         return mass
 
-    def way(self, walk: Walk, end: int) -> tuple[int, ...]:
+    def trace_way(self, walk: Walk, end: int) -> tuple[int, ...]:
         """Return the triples of one way to an entity at the end of a walk, from the start on."""
         graph, way, here = self.graph, [], end
         for n in range(len(walk), 0, -1):
-            edges = graph.edges(np.array([here], dtype=np.int64))
+            edges = graph.find_edges(np.array([here], dtype=np.int64))
             edges = edges[graph.steps[edges] == walk[n - 1] ^ 1]
-            before = self.reached(walk[: n - 1])
+            before = self.get_reached(walk[: n - 1])
             edge = edges[np.isin(graph.targets[edges], before)][0]
             way.append(int(graph.triples[edge]))
             here = int(graph.targets[edge])
         return tuple(reversed(way))
 
-    def _walks(self, hops: int, allowed: NDArray[np.bool_]) -> Iterator[Walk]:
+    def _iterate_walks(self, hops: int, allowed: NDArray[np.bool_]) -> Iterator[Walk]:
         """Yield walks, shorter ones first; the last step of the longest is not taken."""
         level: list[Walk] = [()]
         for depth in range(1, hops + 1):
             longer: list[Walk] = []
             for walk in level:
                 if depth < hops:
-                    longer += self._onward(walk, allowed)
+                    longer += self._extend_walk(walk, allowed)
                 else:
-                    steps = self.graph.onward(self.reached(walk))
+                    steps = self.graph.list_steps(self.get_reached(walk))
                     longer += [(*walk, step) for step in steps[allowed[steps]].tolist()]
             yield from longer
             level = longer
 
-    def _onward(self, walk: Walk, allowed: NDArray[np.bool_]) -> list[Walk]:
+    def _extend_walk(self, walk: Walk, allowed: NDArray[np.bool_]) -> list[Walk]:
         """Return the walks that are one step longer, and keep what they reach."""
-        edges = self.graph.edges(self.reached(walk))
+        edges = self.graph.find_edges(self.get_reached(walk))
         if len(edges) > self._left:
             self.ended = True
             return []

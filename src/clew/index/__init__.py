@@ -22,7 +22,7 @@ from clew.algo.coding import BITS
 from clew.derived import CachedArrays
 from clew.display.shown import Shown
 from clew.errors import InputError, MissingExtra, MissingLayer, ModelError, RecipeMismatch
-from clew.index.origins import Owners
+from clew.index.origins import DocumentOwners
 from clew.models import Embedder, Models, gives_tokens
 from clew.models.metered import Meter, metered
 from clew.progress import Progress
@@ -72,11 +72,11 @@ class Settings:
                 f"not {self.vector_bits!r:.60}, {self.unit_bits!r:.60} and {self.token_bits!r:.60}"
             )
 
-    def recipe(self, models: Models) -> dict[str, Scalar]:
+    def build_recipe(self, models: Models) -> dict[str, Scalar]:
         """Return the recipe of an index that `models` make."""
         late = self.vectors == LATE and gives_tokens(models.embedder)
         return {
-            **model_recipe(models),
+            **build_model_recipe(models),
             "chunk_overlap": self.chunking.overlap,
             "chunk_size": self.chunking.size,
             "subchunk_depth": self.chunking.subchunk_depth,
@@ -87,7 +87,7 @@ class Settings:
         }
 
 
-def model_recipe(models: Models) -> dict[str, Scalar]:
+def build_model_recipe(models: Models) -> dict[str, Scalar]:
     """Return the part of a recipe that names models."""
     return {
         "analyzer": ANALYZER,
@@ -130,7 +130,7 @@ def check_recipe(stored: Mapping[str, Scalar], wanted: Mapping[str, Scalar]) -> 
             )
 
 
-def add(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
+def add_documents(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
     store: Store,
     items: Iterable[Document | Skipped],
     models: Models,
@@ -152,7 +152,7 @@ def add(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
     given, and the index is the same. Raises RecipeMismatch where it was not built with `models`.
     """
     meter = meter or Meter()
-    check_recipe(store.recipe, model_recipe(metered(models, meter)))
+    check_recipe(store.recipe, build_model_recipe(metered(models, meter)))
     report = AddReport()
     progress, told = progress or Progress(), on_progress or (lambda _: None)
 
@@ -160,24 +160,31 @@ def add(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
         progress.settle(document_ids)
         told(len(document_ids))
 
-    known = _Known(store)
+    known = _KnownHashes(store)
     read = set() if read is None else read
     stop = stop or Stop()
     restated: dict[str, tuple[Document, str]] = {}
     wordless: list[str] = []
-    changed = _changed(
-        _until(items, stop), store, known, report, tell, read, restated=restated, wordless=wordless
+    changed = _find_changed(
+        _take_until_stopped(items, stop),
+        store,
+        known,
+        report,
+        tell,
+        read,
+        restated=restated,
+        wordless=wordless,
     )
-    new = _not_renamed(changed, store, gone, report, tell)
-    groups = batches(_not_restored(new, store, report, tell))
+    new = _apply_renames(changed, store, gone, report, tell)
+    groups = group_batches(_restore_removed(new, store, report, tell))
     with stop.heeded():
         if workers is None:
-            made = _built(groups, store, models, meter, progress, stop)
+            made = _build_batches(groups, store, models, meter, progress, stop)
         else:
-            from clew.index.building import built_by
+            from clew.index.building import build_by_workers
 
             most = AHEAD * workers.n * BATCH_CHARACTERS
-            made = built_by(workers, groups, store, meter, stop, most=most)
+            made = build_by_workers(workers, groups, store, meter, stop, most=most)
         for batch, rows in made:
             with meter.stage("store"):
                 store.commit(rows, [content for _, content in batch])
@@ -195,7 +202,7 @@ def add(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
     return report
 
 
-def _built(
+def _build_batches(
     groups: Iterable[Hashed],
     store: Store,
     models: Models,
@@ -203,18 +210,18 @@ def _built(
     progress: Progress,
     stop: Stop,
 ) -> Iterator[tuple[Hashed, Batch]]:
-    """Yield batches with their rows, which are made here when they are asked for."""
-    from clew.index.building import build
+    """Yield batches with their rows, which are built when they are needed."""
+    from clew.index.building import build_batch
 
     for batch in groups:
         if stop.is_asked:  # while it was read: nothing of it is paid for yet
             return
         store.lock()  # what is built refers to what the store has now
-        progress.expect(_embedding(batch, store.recipe))
-        yield batch, build([document for document, _ in batch], store, models, meter)
+        progress.expect(_count_embedded(batch, store.recipe))
+        yield batch, build_batch([document for document, _ in batch], store, models, meter)
 
 
-class _Known:
+class _KnownHashes:
     """The content hashes of documents as they were before: a few are looked up, of many all."""
 
     def __init__(self, store: Store) -> None:
@@ -238,20 +245,22 @@ class _Known:
         return self._store.hashes()
 
 
-def _embedding(batch: Iterable[tuple[Document, str]], recipe: Mapping[str, Scalar]) -> float:
+def _count_embedded(batch: Iterable[tuple[Document, str]], recipe: Mapping[str, Scalar]) -> float:
     """Return about how many characters are embedded for a batch: chunks, sentences and names."""
     texts = sum(len(document.text) for document, _ in batch)
     return texts * (1.25 if recipe["vectors"] == LATE else 2.25)
 
 
-def _until(items: Iterable[Document | Skipped], stop: Stop) -> Iterator[Document | Skipped]:
+def _take_until_stopped(
+    items: Iterable[Document | Skipped], stop: Stop
+) -> Iterator[Document | Skipped]:
     for item in items:
         if stop.is_asked:
             return
         yield item
 
 
-def finish(
+def finish_index(
     store: Store,
     embedder: Callable[[], Embedder] | None = None,
     *,
@@ -284,10 +293,10 @@ def finish(
     store.sweep()
 
 
-def _changed(
+def _find_changed(
     items: Iterable[Document | Skipped],
     store: Store,
-    known: _Known,
+    known: _KnownHashes,
     report: AddReport,
     tell: Tell,
     seen: set[str],
@@ -295,29 +304,29 @@ def _changed(
     restated: dict[str, tuple[Document, str]],
     wordless: list[str],
 ) -> Iterator[tuple[Document, str]]:
-    """Yield what is not in the index as it is, with its content hash; report the rest.
+    """Yield new and changed documents with their content hashes; report the rest.
 
     Documents whose rows are there and whose metadata changed go into `restated`, and those that
     have no words any more into `wordless`.
     """
-    owners = Owners(store)
+    owners = DocumentOwners(store)
     for item in items:
         if isinstance(item, Skipped):
             _log.debug("skipped %s", item)
             report.skipped.append(item)
             continue
-        document = _encodable(item)
+        document = _replace_surrogates(item)
         if document.id in seen:
             raise InputError(f"two documents have the id {document.id!r}: ids must differ")
         seen.add(document.id)
-        content = content_hash(document)
+        content = hash_content(document)
         if known.get(document.id) == content:
             report.n_unchanged += 1
             tell([document.id])
         elif document.id in known and (refused := owners.refuse(document)):
             report.skipped.append(refused)
             tell([document.id])
-        elif rows_hash(known.get(document.id) or "") == rows_hash(content):
+        elif get_rows_hash(known.get(document.id) or "") == get_rows_hash(content):
             restated[document.id] = replace(document, text=""), content
             tell([document.id])
         elif _has_words(document):
@@ -334,7 +343,7 @@ def _has_words(document: Document) -> bool:
     return any(c.isalnum() for c in document.text[document.body_start :])
 
 
-def _not_renamed(
+def _apply_renames(
     documents: Iterable[tuple[Document, str]],
     store: Store,
     gone: Iterable[str],
@@ -349,17 +358,17 @@ def _not_renamed(
     if not gone:
         yield from documents
         return
-    for group in batches(documents):
+    for group in group_batches(documents):
         store.lock()  # what is read of the store now stays so
         known = store.hashes([*gone, *(document.id for document, _ in group)])
         old = dict[str, list[str]]()
         for each in gone:
             if each in known:
-                old.setdefault(rows_hash(known[each]), []).append(each)
+                old.setdefault(get_rows_hash(known[each]), []).append(each)
         moved = {
-            old[rows_hash(content)].pop(0): document
+            old[get_rows_hash(content)].pop(0): document
             for document, content in group
-            if document.id not in known and old.get(rows_hash(content))
+            if document.id not in known and old.get(get_rows_hash(content))
         }
         renamed = {each: moved[each].id for each in store.rename(moved)}
         report.renamed |= renamed
@@ -368,14 +377,14 @@ def _not_renamed(
         yield from (pair for pair in group if pair[0].id not in done)
 
 
-def _not_restored(
+def _restore_removed(
     documents: Iterable[tuple[Document, str]], store: Store, report: AddReport, tell: Tell
 ) -> Iterator[tuple[Document, str]]:
     """Bring back what the store still holds as removed; yield the rest.
 
     This comes before batches are cut, so that a resumed run cuts them at the same places.
     """
-    for group in batches(documents):
+    for group in group_batches(documents):
         back = set(store.revive({document.id: content for document, content in group}))
         for document, content in group:
             if document.id in back:
@@ -385,7 +394,7 @@ def _not_restored(
                 yield document, content
 
 
-def content_hash(document: Document) -> str:
+def hash_content(document: Document) -> str:
     """Return what changes whenever the document would: a hash of its rows, and one of the rest.
 
     What is read of the text decides the rows. Metadata, pages and apparatus are the rest.
@@ -394,10 +403,10 @@ def content_hash(document: Document) -> str:
     apparatus = [(a.start, a.end, a.kind) for a in document.apparatus]
     rows = [document.title, document.body_start, document.text, headings]
     rest = [dict(document.metadata), document.pages, apparatus]
-    return f"{_hash(rows)}{_AND}{_hash(rest)[:16]}"
+    return f"{_hash_values(rows)}{_AND}{_hash_values(rest)[:16]}"
 
 
-def rows_hash(content: str) -> str:
+def get_rows_hash(content: str) -> str:
     """Return the part of a content hash that the rows decide."""
     return content.partition(_AND)[0]
 
@@ -407,64 +416,65 @@ _AND = "-"
 
 def has_new_rows(document: Document, content: str | None) -> bool:
     """Say whether a document has rows to make where the index has the hash `content` of it."""
-    document = _encodable(document)
-    same = content is not None and rows_hash(content) == rows_hash(content_hash(document))
+    document = _replace_surrogates(document)
+    same = content is not None and get_rows_hash(content) == get_rows_hash(hash_content(document))
     return _has_words(document) and not same
 
 
-def _hash(values: object) -> str:
+def _hash_values(values: object) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
-def _encodable(document: Document) -> Document:
+def _replace_surrogates(document: Document) -> Document:
     """Return the document with half surrogate pairs, which no file can hold, as U+FFFD."""
     fields = (document.id, document.text, document.title, document.source)
     given = values(document.metadata)
-    metadata = {_whole(name): _whole_value(value) for name, value in given.items()}
-    headings = tuple(replace(h, title=_whole(h.title)) for h in document.headings)
+    metadata = {_repair_text(name): _repair_value(value) for name, value in given.items()}
+    headings = tuple(replace(h, title=_repair_text(h.title)) for h in document.headings)
     if (
-        tuple(map(_whole, fields)) == fields
+        tuple(map(_repair_text, fields)) == fields
         and metadata == dict(document.metadata)
         and headings == document.headings
     ):
         return document
 
-    def moved(place: int) -> int:
-        return len(_whole(document.text[:place]))
+    def shift_place(place: int) -> int:
+        return len(_repair_text(document.text[:place]))
 
     return replace(
         document,
-        id=_whole(document.id),
-        text=_whole(document.text),
-        title=_whole(document.title),
-        source=_whole(document.source),
-        body_start=moved(document.body_start),
+        id=_repair_text(document.id),
+        text=_repair_text(document.text),
+        title=_repair_text(document.title),
+        source=_repair_text(document.source),
+        body_start=shift_place(document.body_start),
         metadata=metadata,
-        headings=tuple(replace(h, start=moved(h.start)) for h in headings),
-        pages=tuple(map(moved, document.pages)),
+        headings=tuple(replace(h, start=shift_place(h.start)) for h in headings),
+        pages=tuple(map(shift_place, document.pages)),
         apparatus=tuple(
-            replace(a, start=moved(a.start), end=moved(a.end)) for a in document.apparatus
+            replace(a, start=shift_place(a.start), end=shift_place(a.end))
+            for a in document.apparatus
         ),
     )
 
 
-def _whole_value(value: Value) -> Value:
+def _repair_value(value: Value) -> Value:
     if isinstance(value, tuple):
-        return tuple(_whole(each) if isinstance(each, str) else each for each in value)
-    return _whole(value) if isinstance(value, str) else value
+        return tuple(_repair_text(each) if isinstance(each, str) else each for each in value)
+    return _repair_text(value) if isinstance(value, str) else value
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def _whole(text: str) -> str:
+def _repair_text(text: str) -> str:
     """Return `text` with its surrogates joined where they are pairs, else replaced."""
     if _SURROGATE.search(text) is None:
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def batches(
+def group_batches(
     documents: Iterable[tuple[Document, str]],
 ) -> Iterator[list[tuple[Document, str]]]:
     """Yield documents with their hashes, as many together as one commit adds."""

@@ -75,13 +75,13 @@ class Workers(Protocol):
         ...
 
 
-def rows_of(
+def build_rows(
     documents: Sequence[Document], recipe: Mapping[str, Scalar], models: Models, meter: Meter
 ) -> Rows:
     """Return the rows of some documents, without the vectors of names."""
     models = metered(models, meter)
     with meter.stage("chunk"):
-        cut = chunks.cut_chunks(documents, chunking(recipe))
+        cut = chunks.cut_chunks(documents, read_chunking(recipe))
         columns = chunks.chunk_columns(cut) | chunks.sentence_columns(cut)
         columns |= chunks.subchunk_columns(cut)
         counted, found_terms = terms.count_columns(cut)
@@ -97,17 +97,22 @@ def rows_of(
     return Rows(keys, found_terms, columns | counted | mentioned | embedded, nameable)
 
 
-def build(documents: Sequence[Document], store: Store, models: Models, meter: Meter) -> Batch:
+def build_batch(documents: Sequence[Document], store: Store, models: Models, meter: Meter) -> Batch:
     """Return the rows of `documents` as they come into a store, without committing them."""
-    rows = rows_of(documents, store.recipe, models, meter)
+    rows = build_rows(documents, store.recipe, models, meter)
     unnamed = [i for i in store.unnamed(rows.entities) if i in rows.nameable]
     with meter.stage("vectors"):
         embedder = metered(models, meter).embedder
         found = vectors.embed_names([rows.entities[i] for i in unnamed], embedder)
-    return _batch(documents, rows, unnamed, found)
+    return _build_batch(documents, rows, unnamed, found)
 
 
-def _batch(documents: Sequence[Document], rows: Rows, unnamed: Sequence[int], found: Any) -> Batch:  # noqa: ANN401 -- vectors
+def _build_batch(
+    documents: Sequence[Document],
+    rows: Rows,
+    unnamed: Sequence[int],
+    found: Any,  # noqa: ANN401 -- vectors
+) -> Batch:
     return Batch(
         documents=documents,
         entities=rows.entities,
@@ -117,7 +122,7 @@ def _batch(documents: Sequence[Document], rows: Rows, unnamed: Sequence[int], fo
 
 
 @dataclass(slots=True)
-class _AtHand:
+class _PendingBatch:
     """A batch that workers have: its rows are made, then those of its names that it is to bring."""
 
     batch: Hashed
@@ -137,7 +142,7 @@ class _AtHand:
         return [self.rows.entities[i] for i in self.unnamed] if self.rows else []
 
 
-def built_by(
+def build_by_workers(
     workers: Workers,
     batches: Iterator[Hashed],
     store: Store,
@@ -152,9 +157,9 @@ def built_by(
     for, the batch that is next is the last. An error, of what is read or of a worker, is raised
     once all batches before it are committed, as where there are no workers.
     """
-    at_hand: deque[_AtHand] = deque()
+    at_hand: deque[_PendingBatch] = deque()
     claimed: set[str] = set()  # keys whose vectors batches at hand will bring
-    batches = _Until(batches)
+    batches = _TakenBatches(batches)
     while not stop.is_asked:
         while sum(each.size for each in at_hand) < most and not stop.is_asked:
             if (batch := next(batches, None)) is None:
@@ -162,21 +167,21 @@ def built_by(
             store.lock()  # which names are embedded depends on what the store has now
             documents = [document for document, _ in batch]
             rows = workers.submit("rows", documents, dict(store.recipe))
-            at_hand.append(_AtHand(batch, documents, rows))
+            at_hand.append(_PendingBatch(batch, documents, rows))
         if not at_hand:
             batches.close()
             return
-        _name(at_hand, claimed, workers, store, meter)
+        _embed_names(at_hand, claimed, workers, store, meter)
         first = at_hand.popleft()
         assert first.rows is not None  # noqa: S101 -- the first one's are waited for
         assert first.names is not None  # noqa: S101
         with meter.stage("workers"):
             found = first.names.result()
-        yield first.batch, _batch(first.documents, first.rows, first.unnamed, found)
+        yield first.batch, _build_batch(first.documents, first.rows, first.unnamed, found)
         claimed.difference_update(first.claimed)
 
 
-class _Until(Iterator[Hashed]):
+class _TakenBatches(Iterator[Hashed]):
     """Batches until one cannot be read; why not is raised at the close."""
 
     def __init__(self, batches: Iterator[Hashed]) -> None:
@@ -197,8 +202,12 @@ class _Until(Iterator[Hashed]):
             raise self._error
 
 
-def _name(
-    at_hand: Iterable[_AtHand], claimed: set[str], workers: Workers, store: Store, meter: Meter
+def _embed_names(
+    at_hand: Iterable[_PendingBatch],
+    claimed: set[str],
+    workers: Workers,
+    store: Store,
+    meter: Meter,
 ) -> None:
     """Let names be embedded of the first batch, and of those behind it whose rows are made."""
     for place, each in enumerate(at_hand):
@@ -217,16 +226,16 @@ def _name(
         each.names = workers.submit("names", each.claimed)
 
 
-def chunking(recipe: Mapping[str, Scalar]) -> Chunking:
+def read_chunking(recipe: Mapping[str, Scalar]) -> Chunking:
     """Return how an index with this recipe cuts documents."""
     return Chunking(
-        size=_int(recipe, "chunk_size"),
-        overlap=_int(recipe, "chunk_overlap"),
-        subchunk_depth=_int(recipe, "subchunk_depth"),
+        size=_read_int(recipe, "chunk_size"),
+        overlap=_read_int(recipe, "chunk_overlap"),
+        subchunk_depth=_read_int(recipe, "subchunk_depth"),
     )
 
 
-def _int(recipe: Mapping[str, Scalar], name: str) -> int:
+def _read_int(recipe: Mapping[str, Scalar], name: str) -> int:
     value = recipe[name]
     if not isinstance(value, int):
         raise RecipeMismatch(f"the index's recipe has {name} {value!r}: index into a new folder")

@@ -115,7 +115,7 @@ class Wanted:
             return None
         return TermSettings(float(self.entity_threshold), self.entity_words)
 
-    def of_llm(self, kind: str) -> tuple[Scalar, ...]:
+    def llm_share(self, kind: str) -> tuple[Scalar, ...]:
         """Return which chunks an LLM is to read for a kind: share, choice, seed; () for none.
 
         Where the share is 1 there is no choice.
@@ -128,13 +128,13 @@ class Wanted:
 
     def needs_llm(self, before: Wanted) -> bool:
         """Say whether something is wanted of an LLM that was not wanted `before`."""
-        return any(self.of_llm(kind) not in ((), before.of_llm(kind)) for kind in KINDS)
+        return any(self.llm_share(kind) not in ((), before.llm_share(kind)) for kind in KINDS)
 
-    def kinds(self) -> list[str]:
-        """Return what is wanted of an LLM."""
-        return [kind for kind in KINDS if self.of_llm(kind)]
+    def list_kinds(self) -> list[str]:
+        """Return the kinds of extraction that an LLM is to do."""
+        return [kind for kind in KINDS if self.llm_share(kind)]
 
-    def plain(self) -> dict[str, Scalar]:
+    def to_plain(self) -> dict[str, Scalar]:
         """Return the wish as the index keeps it."""
         return asdict(self)
 
@@ -144,8 +144,8 @@ class Wanted:
         return cls(**plain)
 
 
-def wished(kept: Mapping[str, Scalar], given: EntityOptions) -> Wanted:
-    """Return what was wanted last with what is `given`, None standing for nothing given.
+def merge_wanted(kept: Mapping[str, Scalar], given: EntityOptions) -> Wanted:
+    """Return the last wish, updated by the fields that are `given` and not None.
 
     Raises InputError for what cannot be wanted together.
     """
@@ -175,7 +175,7 @@ def check_share(share: float, of: str) -> None:
         raise InputError(f"the share of {of} is from 0 to 1, not {share}")
 
 
-def consider(
+def choose_chunks(
     store: Store, snapshot: Snapshot, wanted: Wanted, known: Known, *, with_llm: bool
 ) -> None:
     """Choose among the chunks that were not considered yet, and let the chosen ones wait.
@@ -185,53 +185,53 @@ def consider(
     """
     before = Wanted.from_plain(store.note(NOTE))
     for kind in KINDS:
-        anew = wanted.of_llm(kind) != before.of_llm(kind)
-        if wanted.of_llm(kind) and with_llm:
-            _consider(store, snapshot, wanted, kind, known, anew=anew)
+        anew = wanted.llm_share(kind) != before.llm_share(kind)
+        if wanted.llm_share(kind) and with_llm:
+            _choose_kind(store, snapshot, wanted, kind, known, anew=anew)
         elif anew:
             store.set_work(kind, {}, anew=True)
 
 
-def waiting(store: Store, snapshot: Snapshot) -> dict[str, int]:
+def count_waiting(store: Store, snapshot: Snapshot) -> dict[str, int]:
     """Return how many chunks wait for an LLM, by kind: chosen ones, and new ones to choose from."""
-    kinds = Wanted.from_plain(store.note(NOTE)).kinds()
-    stored = stored_chunks(snapshot)
+    kinds = Wanted.from_plain(store.note(NOTE)).list_kinds()
+    stored = stored_chunk_numbers(snapshot)
     counts = {}
     for kind in KINDS:
         work = store.work(kind)
         new = ~np.isin(snapshot.layer("chunk").columns[kind], _PAID) & (kind in kinds)
         new &= snapshot.are_texts() & ~np.isin(stored, list(work))
-        counts[kind] = int(np.sum(new | np.isin(stored, _chosen_ones(work))))
+        counts[kind] = int(np.sum(new | np.isin(stored, _list_chosen(work))))
     return counts
 
 
-def consider_failed(store: Store, snapshot: Snapshot, wanted: Wanted, known: Known) -> None:
+def requeue_failed(store: Store, snapshot: Snapshot, wanted: Wanted, known: Known) -> None:
     """Let the chunks wait once more whose reply was of no use."""
-    texts = titled_texts(snapshot)
-    for kind in wanted.kinds():
+    texts = read_titled_texts(snapshot)
+    for kind in wanted.list_kinds():
         rows = np.flatnonzero(snapshot.layer("chunk").columns[kind] == FALLBACK)
-        store.set_work(kind, packed(store, snapshot, rows, texts, known, kind))
+        store.set_work(kind, assign_packs(store, snapshot, rows, texts, known, kind))
 
 
-def consider_graph(store: Store, snapshot: Snapshot, rows: NDArray[np.intp], known: Known) -> None:
+def requeue_graph(store: Store, snapshot: Snapshot, rows: NDArray[np.intp], known: Known) -> None:
     """Let those of the texts in `rows` wait whose triples no LLM or file has given yet."""
     done = np.isin(snapshot.layer("chunk").columns[GRAPH], _PAID)
-    done |= np.isin(stored_chunks(snapshot), _chosen_ones(store.work(GRAPH)))
+    done |= np.isin(stored_chunk_numbers(snapshot), _list_chosen(store.work(GRAPH)))
     done |= ~snapshot.are_texts()
     new = np.unique(rows[~done[rows]])
     if len(new):
-        texts = titled_texts(snapshot)
-        store.set_work(GRAPH, packed(store, snapshot, new, texts, known, GRAPH))
+        texts = read_titled_texts(snapshot)
+        store.set_work(GRAPH, assign_packs(store, snapshot, new, texts, known, GRAPH))
 
 
-def _chosen_ones(work: Mapping[int, int]) -> list[int]:
+def _list_chosen(work: Mapping[int, int]) -> list[int]:
     return [chunk for chunk, pack in work.items() if pack != LEFT]
 
 
-def _consider(
+def _choose_kind(
     store: Store, snapshot: Snapshot, wanted: Wanted, kind: str, known: Known, *, anew: bool
 ) -> None:
-    layer, stored, work = snapshot.layer("chunk"), stored_chunks(snapshot), store.work(kind)
+    layer, stored, work = snapshot.layer("chunk"), stored_chunk_numbers(snapshot), store.work(kind)
     texts_only = snapshot.are_texts()
     undone = texts_only & ~np.isin(layer.columns[kind], _PAID)
     among = np.flatnonzero(undone & ~np.isin(stored, list(work)))
@@ -239,25 +239,25 @@ def _consider(
         among = np.flatnonzero(texts_only)
     if not len(among):
         return
-    texts = titled_texts(snapshot)
+    texts = read_titled_texts(snapshot)
     free = among[known(kind, [texts[row] for row in among.tolist()])]
     if kind == UNITS:
-        choice = _worthy(snapshot, wanted, among)
+        choice = _choose_worthy(snapshot, wanted, among)
     elif anew:
-        choice = _core(snapshot, wanted, among, 0)
+        choice = _choose_core(snapshot, wanted, among, 0)
     else:
-        read = np.isin(layer.columns[kind], _READ) | np.isin(stored, _chosen_ones(work))
+        read = np.isin(layer.columns[kind], _READ) | np.isin(stored, _list_chosen(work))
         n_read = int(np.sum(read)) + len(free)
-        choice = _core(snapshot, wanted, np.setdiff1d(among, free), n_read)
+        choice = _choose_core(snapshot, wanted, np.setdiff1d(among, free), n_read)
     taken = np.union1d(choice, free)  # what is paid for stays
     left = {int(stored[row]): LEFT for row in among[undone[among]]}
-    chosen_ones = packed(store, snapshot, taken[undone[taken]], texts, known, kind)
+    chosen_ones = assign_packs(store, snapshot, taken[undone[taken]], texts, known, kind)
     store.set_work(kind, left | chosen_ones, anew=anew)
 
 
-def _worthy(snapshot: Snapshot, wanted: Wanted, among: NDArray[np.intp]) -> NDArray[np.intp]:
+def _choose_worthy(snapshot: Snapshot, wanted: Wanted, among: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return which of the chunks `among` get units, by what they are worth among all texts."""
-    layer, texts = snapshot.layer("chunk"), titled_texts(snapshot)
+    layer, texts = snapshot.layer("chunk"), read_titled_texts(snapshot)
     rows, values = np.flatnonzero(snapshot.are_texts()), None
     if wanted.units < 1:  # with a share of 1 it does not matter what a chunk is worth
         values = chunk_values(
@@ -267,7 +267,7 @@ def _worthy(snapshot: Snapshot, wanted: Wanted, among: NDArray[np.intp]) -> NDAr
     return rows[select_chunks(n_tokens, places, wanted.units, values, wanted.seed)]
 
 
-def _core(
+def _choose_core(
     snapshot: Snapshot, wanted: Wanted, among: NDArray[np.intp], n_read: int
 ) -> NDArray[np.intp]:
     """Return which of the chunks `among` the core of the texts lacks, having `n_read` others."""
@@ -279,7 +279,7 @@ def _core(
     return among[choose_core(len(among), quota, ranks, wanted.seed)]
 
 
-def packed(
+def assign_packs(
     store: Store,
     snapshot: Snapshot,
     rows: NDArray[np.intp],
@@ -288,8 +288,8 @@ def packed(
     kind: str,
 ) -> dict[int, int]:
     """Return the pack of each of `rows`, by the store's own numbers."""
-    stored, n_tokens = stored_chunks(snapshot), snapshot.layer("chunk").columns["n_tokens"]
-    asked, free = to_ask(rows, texts, known(kind, [texts[row] for row in rows]))
+    stored, n_tokens = stored_chunk_numbers(snapshot), snapshot.layer("chunk").columns["n_tokens"]
+    asked, free = select_unread(rows, texts, known(kind, [texts[row] for row in rows]))
     groups = [
         part[pack]
         for part in (asked, free)
@@ -299,7 +299,7 @@ def packed(
     return {int(stored[row]): number for number, group in enumerate(groups, first) for row in group}
 
 
-def to_ask(
+def select_unread(
     rows: NDArray[np.intp], texts: Sequence[str], have: NDArray[np.bool_]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the rows whose texts an LLM must read, and those that cost nothing.
@@ -314,7 +314,7 @@ def to_ask(
     return rows[asked], rows[~asked]
 
 
-def stored_chunks(snapshot: Snapshot) -> NDArray[np.int64]:
+def stored_chunk_numbers(snapshot: Snapshot) -> NDArray[np.int64]:
     """Return the store's own number of each chunk."""
     numbers: NDArray[np.int64] | None = snapshot.layer("chunk").columns.get("number")
     if numbers is None:
@@ -322,7 +322,7 @@ def stored_chunks(snapshot: Snapshot) -> NDArray[np.int64]:
     return numbers
 
 
-def titled_texts(snapshot: Snapshot) -> Sequence[str]:
+def read_titled_texts(snapshot: Snapshot) -> Sequence[str]:
     """Return what models read of each chunk: its document's title on a line, then its text.
 
     Of no more chunks the text is read than of those that are asked for.
@@ -358,7 +358,7 @@ NOTHING = False  # kept of a text whose reply was of no use
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class ReplyMemory:
     """What the ledger keeps of each text: the part of a reply that was made of it, or NOTHING."""
 
     ledger: Ledger | None
@@ -368,16 +368,16 @@ class Memory:
     listed: Mapping[str, Sequence[str]] | None = None
     terms: TermSettings | None = None  # what these are
 
-    def known(self, kind: str, texts: Sequence[str]) -> NDArray[np.bool_]:
-        """Say of which texts something is kept."""
-        return np.asarray([part is not None for part in self.parts(kind, texts)], dtype=bool)
+    def mark_known(self, kind: str, texts: Sequence[str]) -> NDArray[np.bool_]:
+        """Return which texts have a kept reply."""
+        return np.asarray([part is not None for part in self.get_parts(kind, texts)], dtype=bool)
 
-    def parts(self, kind: str, texts: Sequence[str]) -> list[Any]:
-        """Return what is kept of each text, None where that is to be asked for."""
-        unrelated = [self._unrelated(kind, text) for text in texts]
+    def get_parts(self, kind: str, texts: Sequence[str]) -> list[Any]:
+        """Return the kept part for each text, or None."""
+        unrelated = [self._find_unrelated(kind, text) for text in texts]
         if self.ledger is None or not texts:
             return unrelated
-        keys = [self._key(kind, text) for text in texts]
+        keys = [self._text_key(kind, text) for text in texts]
         found = self.ledger.pieces(keys)
         unknown = (None, NOTHING) if self.again else (None,)
         kept = (None if found.get(key) in unknown else found[key] for key in keys)
@@ -389,38 +389,38 @@ class Memory:
         Of a text that it gave nothing of use that is NOTHING, and the prompt is one to ask again.
         """
         given = zip(texts, split_reply(reply.data, len(texts)), strict=True)
-        made = [self._made(kind, part, text) for text, part in given]
+        made = [self._build_part(kind, part, text) for text, part in given]
         if self.ledger is not None:
-            self.ledger.keep({self._key(kind, t): m for t, m in zip(texts, made, strict=True)})
+            self.ledger.keep({self._text_key(kind, t): m for t, m in zip(texts, made, strict=True)})
             if NOTHING in made:
                 self.ledger.mark_failed([Request(self.model, prompt)])
         return made
 
-    def of_others(self, kind: str) -> list[Memory]:
+    def list_others(self, kind: str) -> list[ReplyMemory]:
         """Return memories of the other models whose replies are kept, that with the most first."""
-        models = [] if self.ledger is None else self.ledger.models(self._kept_version(kind))
+        models = [] if self.ledger is None else self.ledger.models(self._stored_version(kind))
         return [replace(self, model=each) for each in models if each != self.model]
 
-    def version(self, kind: str) -> str:
+    def prompt_version(self, kind: str) -> str:
         """Return the version of the prompt for a kind of extraction."""
-        return prompt_version(kind, statistical=self.listed is not None)
+        return get_prompt_version(kind, statistical=self.listed is not None)
 
-    def _kept_version(self, kind: str) -> str:
-        version = self.version(kind)
+    def _stored_version(self, kind: str) -> str:
+        version = self.prompt_version(kind)
         if kind == GRAPH and self.terms is not None:
             return f"{version} {self.terms.threshold!r} {self.terms.longest}"
         return version
 
-    def _key(self, kind: str, text: str) -> tuple[str, ...]:
-        return self.model, self._kept_version(kind), text
+    def _text_key(self, kind: str, text: str) -> tuple[str, ...]:
+        return self.model, self._stored_version(kind), text
 
-    def _unrelated(self, kind: str, text: str) -> dict[str, Any] | None:
+    def _find_unrelated(self, kind: str, text: str) -> dict[str, Any] | None:
         """Return what a text has that has too few terms to ask about, None for another one."""
         if kind != GRAPH or self.listed is None or len(self.listed[text]) >= LEAST:
             return None
         return {"relations": [], "listed": list(self.listed[text])}
 
-    def _made(self, kind: str, part: Any, text: str) -> Any:  # noqa: ANN401 -- parsed JSON
+    def _build_part(self, kind: str, part: Any, text: str) -> Any:  # noqa: ANN401 -- parsed JSON
         """Return what is kept of a reply's part: with the terms that were listed, or NOTHING.
 
         Which terms a text has may change with the texts beside it.
@@ -436,7 +436,7 @@ class Memory:
 
 
 @cache
-def prompt_version(kind: str, *, statistical: bool = False) -> str:
+def get_prompt_version(kind: str, *, statistical: bool = False) -> str:
     """Return the version of the prompt for a kind of extraction."""
     if kind == UNITS:
         return units_prompt([]).version

@@ -20,18 +20,18 @@ import numpy as np
 from clew.display.shown import Shown
 from clew.errors import BudgetSpent, ClewError, InputError, ModelError, RecipeMismatch
 from clew.generation import open_snapshot
-from clew.index import finish
+from clew.index import finish_index
 from clew.index.choose import (
     NOTE,
     NOTHING,
-    Memory,
+    ReplyMemory,
     Wanted,
-    consider,
-    consider_failed,
-    consider_graph,
-    stored_chunks,
-    titled_texts,
-    waiting,
+    choose_chunks,
+    count_waiting,
+    read_titled_texts,
+    requeue_failed,
+    requeue_graph,
+    stored_chunk_numbers,
 )
 from clew.layers.document_extractions import split_extraction
 from clew.layers.extractions import ChunkExtraction, build_graph_batch, build_statement_batch
@@ -70,12 +70,12 @@ _CHUNKS_AT_ONCE = 256  # the same, where no prompt is needed
 _WEAKER = {"parse": ("none", "cooccurrence"), "cooccurrence": ("none",)}  # what rules replace
 
 
-def _tell_nobody(_done: int, _total: int) -> None:
+def _ignore_progress(_done: int, _total: int) -> None:
     """Do nothing."""
 
 
 @dataclass(slots=True, repr=False)
-class Done(Shown):
+class ExtractionReport(Shown):
     """What a run extracted, in chunks, by kind."""
 
     llm: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
@@ -93,7 +93,7 @@ class Done(Shown):
         return by_llm + self.rules + self.recorded
 
 
-def extract(
+def extract_wanted(
     store: Store,
     models: Models,
     wanted: Wanted,
@@ -102,7 +102,7 @@ def extract(
     rules: Extractor | None = None,
     again: bool = False,
     on_progress: OnChunks | None = None,
-) -> Done:
+) -> ExtractionReport:
     """Extract what is `wanted` from the chunks that lack it, a commit for some chunks at a time.
 
     `rules` extracts triples where they are not wanted of an LLM. `again` asks once more for the
@@ -114,43 +114,45 @@ def extract(
     before, with_llm = Wanted.from_plain(store.note(NOTE)), models.llm is not None
     if not with_llm and wanted.needs_llm(before):
         raise InputError("this extraction needs an LLM: name one, as in --llm openai:MODEL@URL")
-    done, tell = Done(), on_progress or _tell_nobody
+    done, tell = ExtractionReport(), on_progress or _ignore_progress
     if wanted == before == Wanted():
         return done
     rules = rules if wanted.triples in _WEAKER else None
-    _check(models, rules)
-    memory = Memory(ledger, models.llm.name if models.llm else "", again=again)
-    if with_llm and "pagerank" in wanted.of_llm(GRAPH):
-        finish(store)  # compacted now, it stays so, and so does the graph that the choice computes
+    _check_models(models, rules)
+    memory = ReplyMemory(ledger, models.llm.name if models.llm else "", again=again)
+    if with_llm and "pagerank" in wanted.llm_share(GRAPH):
+        finish_index(
+            store
+        )  # compacted now, it stays so, and so does the graph that the choice computes
     with closing(ExtractionCorpus(store)) as corpus:
-        _settle(corpus, wanted)
-        memory = corpus.remembered(memory)
+        _store_terms(corpus, wanted)
+        memory = corpus.remember(memory)
         done.bare = memory.terms is not None
-        consider(store, corpus.snapshot, wanted, memory.known, with_llm=with_llm)
+        choose_chunks(store, corpus.snapshot, wanted, memory.mark_known, with_llm=with_llm)
         if again and with_llm:
             if ledger is not None:
                 ledger.forget_failed()
-            consider_failed(store, corpus.snapshot, wanted, memory.known)
-        with _taken_back(corpus, wanted, before, memory, done, with_llm=with_llm):
+            requeue_failed(store, corpus.snapshot, wanted, memory.mark_known)
+        with _undo_wanted(corpus, wanted, before, memory, done, with_llm=with_llm):
             if wanted != before:
-                store.set_note(NOTE, wanted.plain())
+                store.set_note(NOTE, wanted.to_plain())
             if rules is not None:
                 extract_by_rules(corpus, models, rules, wanted.triples, done, tell=tell)
-            for kind in wanted.kinds() if with_llm else ():
+            for kind in wanted.list_kinds() if with_llm else ():
                 if not done.stopped:
-                    task = task_of(corpus, models, kind)
+                    task = get_task(corpus, models, kind)
                     extract_by_llm(corpus, models, task, memory, done, tell=tell)
     _count_waiting(store, done)
     return done
 
 
 @contextmanager
-def _taken_back(
+def _undo_wanted(
     corpus: ExtractionCorpus,
     wanted: Wanted,
     before: Wanted,
-    memory: Memory,
-    done: Done,
+    memory: ReplyMemory,
+    done: ExtractionReport,
     *,
     with_llm: bool,
 ) -> Iterator[None]:
@@ -159,35 +161,37 @@ def _taken_back(
         yield
     except ClewError:
         if wanted != before and not done.n_chunks:
-            consider(corpus.store, corpus.snapshot, before, memory.known, with_llm=with_llm)
-            corpus.store.set_note(NOTE, before.plain())
+            choose_chunks(
+                corpus.store, corpus.snapshot, before, memory.mark_known, with_llm=with_llm
+            )
+            corpus.store.set_note(NOTE, before.to_plain())
         raise
 
 
-def _settle(corpus: ExtractionCorpus, wanted: Wanted) -> None:
+def _store_terms(corpus: ExtractionCorpus, wanted: Wanted) -> None:
     """Write into the recipe which entities an LLM relates: all of an index has the same.
 
     Raises RecipeMismatch where it has triples already of other ones.
     """
     if wanted.triples != "llm" or wanted.terms == corpus.terms:
         return
-    if np.isin(corpus.made_by(GRAPH), (LLM_MADE, FALLBACK)).any():
+    if np.isin(corpus.read_sources(GRAPH), (LLM_MADE, FALLBACK)).any():
         raise RecipeMismatch(
-            f"this index has an LLM's triples of {_worded(corpus.terms)}, not of "
-            f"{_worded(wanted.terms)}: use the former, or index into a new folder"
+            f"this index has an LLM's triples of {_describe_terms(corpus.terms)}, not of "
+            f"{_describe_terms(wanted.terms)}: use the former, or index into a new folder"
         )
     none = dict.fromkeys(TermSettings().to_recipe())
     corpus.store.settle(none if wanted.terms is None else wanted.terms.to_recipe())
 
 
-def _worded(terms: TermSettings | None) -> str:
+def _describe_terms(terms: TermSettings | None) -> str:
     if terms is None:
         return "entities that it named"
     most = f"at most {terms.longest} words"
     return f"statistical entities (threshold {terms.threshold:g}, {most})"
 
 
-def _check(models: Models, rules: Extractor | None) -> None:
+def _check_models(models: Models, rules: Extractor | None) -> None:
     """Raise what would end the run at its first step, before anything is written down."""
     if models.llm is not None:
         models.llm.complete([])  # a budget in dollars needs a price
@@ -195,9 +199,9 @@ def _check(models: Models, rules: Extractor | None) -> None:
         _ = rules.name  # a package may be missing
 
 
-def _count_waiting(store: Store, done: Done) -> None:
+def _count_waiting(store: Store, done: ExtractionReport) -> None:
     with closing(open_snapshot(store)) as snapshot:
-        done.waiting.update(waiting(store, snapshot))
+        done.waiting.update(count_waiting(store, snapshot))
 
 
 def extract_triples(
@@ -206,7 +210,7 @@ def extract_triples(
     chunk_ids: Sequence[str],
     *,
     ledger: Ledger | None = None,
-) -> Done:
+) -> ExtractionReport:
     """Extract entities and triples by the LLM from some chunks, and leave the others for later.
 
     What a method needs of the others is extracted when it is asked for. Raises InputError for an
@@ -214,16 +218,16 @@ def extract_triples(
     """
     if models.llm is None:
         raise InputError("this extraction needs an LLM: name one, as in --llm openai:MODEL@URL")
-    done, memory = Done(), Memory(ledger, models.llm.name)
+    done, memory = ExtractionReport(), ReplyMemory(ledger, models.llm.name)
     with closing(ExtractionCorpus(store)) as corpus:
         rows = np.asarray(corpus.snapshot.layer("chunk").rows(chunk_ids), dtype=np.intp)
         if (rows < 0).any():
             unknown = chunk_ids[int(np.flatnonzero(rows < 0)[0])]
             raise InputError(f"the index has no chunk {unknown!r}: see 'clew show DOCUMENT'")
-        memory = corpus.remembered(memory)
+        memory = corpus.remember(memory)
         done.bare = memory.terms is not None
-        consider_graph(store, corpus.snapshot, rows, memory.known)
-        extract_by_llm(corpus, models, task_of(corpus, models, GRAPH), memory, done)
+        requeue_graph(store, corpus.snapshot, rows, memory.mark_known)
+        extract_by_llm(corpus, models, get_task(corpus, models, GRAPH), memory, done)
     _count_waiting(store, done)
     return done
 
@@ -235,11 +239,11 @@ class ExtractionCorpus:
         store.lock()  # before rows are numbered: another process might compact
         self.store = store
         self.snapshot = open_snapshot(store)
-        self.stored = stored_chunks(self.snapshot)
+        self.stored = stored_chunk_numbers(self.snapshot)
 
     @property
     def texts(self) -> Sequence[str]:
-        return titled_texts(self.snapshot)
+        return read_titled_texts(self.snapshot)
 
     @cached_property
     def hints(self) -> list[list[str]]:
@@ -257,7 +261,7 @@ class ExtractionCorpus:
         texts = [self.texts[row] for row in np.flatnonzero(self.snapshot.are_texts()).tolist()]
         return dict(zip(texts, statistical_terms(texts, self.terms or TermSettings()), strict=True))
 
-    def remembered(self, memory: Memory) -> Memory:
+    def remember(self, memory: ReplyMemory) -> ReplyMemory:
         """Return a memory of what is asked about this corpus."""
         if self.terms is None:
             return memory
@@ -267,7 +271,7 @@ class ExtractionCorpus:
     def late(self) -> bool:
         return self.store.recipe["vectors"] == "late"
 
-    def packs(self, kind: str) -> list[list[int]]:
+    def read_packs(self, kind: str) -> list[list[int]]:
         """Return the rows of each pack that waits, in the order of the packs' numbers."""
         rows = {stored: row for row, stored in enumerate(self.stored.tolist())}
         waiting: dict[int, list[int]] = {}
@@ -276,7 +280,7 @@ class ExtractionCorpus:
                 waiting.setdefault(pack, []).append(rows[stored])
         return [sorted(waiting[pack]) for pack in sorted(waiting)]
 
-    def made_by(self, kind: str) -> NDArray[np.uint8]:
+    def read_sources(self, kind: str) -> NDArray[np.uint8]:
         """Return what made each chunk's extraction, as a place in SOURCES."""
         return np.asarray(self.snapshot.layer("chunk").columns[kind])
 
@@ -374,7 +378,7 @@ class RelationsTask:
         return build_graph_batch(extracted, models, self.corpus.store.unnamed)
 
 
-def task_of(corpus: ExtractionCorpus, models: Models, kind: str) -> Task:
+def get_task(corpus: ExtractionCorpus, models: Models, kind: str) -> Task:
     """Return how a kind is extracted by an LLM in this index."""
     if kind == UNITS:
         return UnitsTask(corpus)
@@ -385,22 +389,24 @@ def extract_by_llm(
     corpus: ExtractionCorpus,
     models: Models,
     task: Task,
-    memory: Memory,
-    done: Done,
+    memory: ReplyMemory,
+    done: ExtractionReport,
     *,
-    tell: OnChunks = _tell_nobody,
+    tell: OnChunks = _ignore_progress,
     among: frozenset[int] | None = None,
 ) -> None:
     """Extract from every pack that waits, until all are done or the budget is spent.
 
     Where some rows are given, it is from the packs of these only.
     """
-    packs = [each for each in corpus.packs(task.kind) if among is None or among.issuperset(each)]
+    packs = [
+        each for each in corpus.read_packs(task.kind) if among is None or among.issuperset(each)
+    ]
     total, ready = sum(map(len, packs)), 0
     for begin in range(0, len(packs), _PROMPTS_AT_ONCE):
         group = packs[begin : begin + _PROMPTS_AT_ONCE]
-        made, stop = _parts_of(corpus, models.llm, task, memory, group)
-        extracted = [_extracted(corpus, task, row, part, done) for row, part in made.items()]
+        made, stop = _get_parts(corpus, models.llm, task, memory, group)
+        extracted = [_extract_chunk(corpus, task, row, part, done) for row, part in made.items()]
         if extracted:
             corpus.store.commit(task.batch(extracted, models), ())
         ready += len(extracted)
@@ -413,11 +419,11 @@ def extract_by_llm(
             raise stop
 
 
-def _parts_of(
+def _get_parts(
     corpus: ExtractionCorpus,
     llm: LLM | None,
     task: Task,
-    memory: Memory,
+    memory: ReplyMemory,
     group: Sequence[Sequence[int]],
 ) -> tuple[dict[int, Any], BudgetSpent | ModelError | None]:
     """Return what the ledger or the LLM has for each row, and what stopped the LLM, if anything.
@@ -427,7 +433,7 @@ def _parts_of(
     """
     rows = [row for pack in group for row in pack]
     texts = [corpus.texts[row] for row in rows]
-    known = dict(zip(texts, memory.parts(task.kind, texts), strict=True))
+    known = dict(zip(texts, memory.get_parts(task.kind, texts), strict=True))
     asked: list[Sequence[int]] = []
     coming: set[str] = set()
     for pack in group:
@@ -443,12 +449,12 @@ def _parts_of(
             if known[text] is None or known[text] is NOTHING:
                 known[text] = part
 
-    stop = completed(llm, prompts, keep)
+    stop = complete_prompts(llm, prompts, keep)
     parts = {row: known[text] for row, text in zip(rows, texts, strict=True)}
     return {row: part for row, part in parts.items() if part is not None}, stop
 
 
-def completed(
+def complete_prompts(
     llm: LLM | None, prompts: Sequence[Prompt], keep: Callable[[int, Reply], None]
 ) -> BudgetSpent | ModelError | None:
     """Tell `keep` of every reply, by its prompt's position; return what stopped the LLM, if so."""
@@ -465,8 +471,8 @@ def completed(
     return None
 
 
-def _extracted(
-    corpus: ExtractionCorpus, task: Task, row: int, part: object, done: Done
+def _extract_chunk(
+    corpus: ExtractionCorpus, task: Task, row: int, part: object, done: ExtractionReport
 ) -> ChunkExtraction[Any]:
     made = None if part is NOTHING else task.read(part, row)
     source = "llm" if made else "fallback"
@@ -482,13 +488,13 @@ def extract_by_rules(
     models: Models,
     rules: Extractor,
     source: str,
-    done: Done,
+    done: ExtractionReport,
     *,
-    tell: OnChunks = _tell_nobody,
+    tell: OnChunks = _ignore_progress,
 ) -> None:
     """Extract triples from the chunks that have none, or those of weaker rules."""
     weaker = [SOURCES.index(each) for each in _WEAKER[source]]
-    rows = np.flatnonzero(np.isin(corpus.made_by(GRAPH), weaker)).tolist()
+    rows = np.flatnonzero(np.isin(corpus.read_sources(GRAPH), weaker)).tolist()
     for begin in range(0, len(rows), _CHUNKS_AT_ONCE):
         block = rows[begin : begin + _CHUNKS_AT_ONCE]
         found = rules.extract([corpus.texts[row] for row in block])
@@ -508,17 +514,17 @@ def _commit_graph(
 
 def import_triples(
     store: Store, path: Path, models: Models, on_progress: OnChunks | None = None
-) -> Done:
+) -> ExtractionReport:
     """Take entities and triples of documents in the index from a file, one line a document.
 
     They replace what was extracted from those documents' chunks. Lines about other documents are
     in `skipped`, with what cannot be read.
     """
-    done, tell = Done(), on_progress or _tell_nobody
+    done, tell = ExtractionReport(), on_progress or _ignore_progress
     with closing(ExtractionCorpus(store)) as corpus:
-        by_document = _recorded(corpus, path, done)
+        by_document = _read_recorded(corpus, path, done)
         total = sum(len(rows) for rows, _ in by_document)
-        for block in _blocks(by_document):
+        for block in _group_documents(by_document):
             found: dict[int, Extraction] = {}
             for rows, extraction in block:
                 pieces = split_extraction(extraction, [corpus.texts[row] for row in rows])
@@ -529,8 +535,8 @@ def import_triples(
     return done
 
 
-def _recorded(
-    corpus: ExtractionCorpus, path: Path, done: Done
+def _read_recorded(
+    corpus: ExtractionCorpus, path: Path, done: ExtractionReport
 ) -> list[tuple[list[int], Extraction]]:
     """Return the chunk rows of each document that lines are about, and all that they say of it."""
     owners = corpus.snapshot.layer("chunk").columns["document"]
@@ -547,20 +553,20 @@ def _recorded(
         else:
             found.setdefault(row, []).append(line.extraction)
     return [
-        (list(range(int(begins[row]), int(begins[row + 1]))), _together(found[row]))
+        (list(range(int(begins[row]), int(begins[row + 1]))), _merge_extractions(found[row]))
         for row in sorted(found)
         if begins[row + 1] > begins[row]
     ]
 
 
-def _together(extractions: Sequence[Extraction]) -> Extraction:
+def _merge_extractions(extractions: Sequence[Extraction]) -> Extraction:
     return Extraction(
         entities=tuple(entity for each in extractions for entity in each.entities),
         triples=tuple(triple for each in extractions for triple in each.triples),
     )
 
 
-def _blocks(
+def _group_documents(
     items: Sequence[tuple[list[int], Extraction]],
 ) -> Iterator[list[tuple[list[int], Extraction]]]:
     """Yield documents in groups of some chunks."""

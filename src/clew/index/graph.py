@@ -18,8 +18,8 @@ import numpy as np
 
 from clew.display.shown import Shown
 from clew.errors import InputError, UnreadableSource
-from clew.index import LATE, check_recipe, model_recipe
-from clew.index.building import chunking
+from clew.index import LATE, build_model_recipe, check_recipe
+from clew.index.building import read_chunking
 from clew.index.extract import ExtractionCorpus
 from clew.layers.document_extractions import split_extraction
 from clew.layers.extractions import ChunkExtraction, build_graph_batch
@@ -43,7 +43,7 @@ _CHUNKS_AT_ONCE = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Imported(Shown):
+class GraphImport(Shown):
     """What importing a graph did; subjects are the documents that are made of its triples."""
 
     n_triples: int  # distinct ones that these documents have now
@@ -58,7 +58,7 @@ class Imported(Shown):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadGraph:
+class StatedGraph:
     """A file that was read: what it states, and what of it cannot be used."""
 
     file: File
@@ -66,7 +66,7 @@ class ReadGraph:
     skipped: list[Skipped]
 
 
-def read(path: Path, limits: ReadingLimits = LIMITS) -> ReadGraph:
+def read_statements(path: Path, limits: ReadingLimits = LIMITS) -> StatedGraph:
     """Return what a file states.
 
     Raises InputError where there is no such file, or of no known format, and UnreadableSource
@@ -78,9 +78,9 @@ def read(path: Path, limits: ReadingLimits = LIMITS) -> ReadGraph:
         if isinstance(each, Skipped):
             skipped.append(each)
         elif each.described is not None:
-            stated.describe(each.described, _text_of(each, each.described.name))
+            stated.describe(each.described, _find_text(each, each.described.name))
         elif each.triple is not None:
-            document_id = _text_of(each, each.triple.subject, each.triple.object)
+            document_id = _find_text(each, each.triple.subject, each.triple.object)
             if not stated.add(each.triple, document_id):
                 reason = (
                     f"says of {each.triple.subject!r} something about itself, which is left out"
@@ -89,22 +89,22 @@ def read(path: Path, limits: ReadingLimits = LIMITS) -> ReadGraph:
     if not len(stated):
         why = f": {skipped[0]}" if skipped else ""
         raise UnreadableSource(file.source, f"holds no triple that can be used{why}")
-    return ReadGraph(file, stated, skipped)
+    return StatedGraph(file, stated, skipped)
 
 
-def _text_of(line: Stated, *names: str) -> str:
+def _find_text(line: Stated, *names: str) -> str:
     """Return the document that a line names; none for names that texts do not have, such as "$"."""
     return line.document_id if line.document_id and all(map(entity_key, names)) else ""
 
 
 def import_graph(
     store: Store,
-    read: ReadGraph,
+    read: StatedGraph,
     models: Models,
     *,
     meter: Meter | None = None,
     on_progress: OnProgress | None = None,
-) -> Imported:
+) -> GraphImport:
     """Bring what the index has of a file to what the file states, a commit per batch.
 
     What names a document that the index has goes to the chunks of that one, and replaces what was
@@ -113,7 +113,7 @@ def import_graph(
     of the index has the id of a subject.
     """
     models, tell = metered(models, meter or Meter()), on_progress or (lambda _: None)
-    check_recipe(store.recipe, model_recipe(models))
+    check_recipe(store.recipe, build_model_recipe(models))
     store.lock()  # what is done depends on what the store has now
     known = store.hashes()
     named = read.stated.documents()
@@ -122,17 +122,17 @@ def import_graph(
     graph = read.stated.to_graph(without=texts)
     ids = graph.ids(read.file.id)
     _check_ids(ids, read.file, known)
-    _place(store, read.stated, texts, models)
+    _place_extractions(store, read.stated, texts, models)
     done: Counter[str] = Counter()
-    changed = _changed(graph, read.file, known, done, tell)
-    for batch in _batches(_not_restored(changed, store, tell)):
-        _commit(store, graph, batch, models)
+    changed = _find_changed(graph, read.file, known, done, tell)
+    for batch in _group_subjects(_restore_removed(changed, store, tell)):
+        _commit_subjects(store, graph, batch, models)
         tell(len(batch))
-    gone = sorted(_subjects(read.file, known).difference(ids))
+    gone = sorted(_find_subjects(read.file, known).difference(ids))
     if gone:
         store.remove(gone)
     n_placed = sum(named[i] for i in texts)
-    return Imported(
+    return GraphImport(
         n_triples=len(graph),
         n_added=done["added"],
         n_changed=done["changed"],
@@ -144,7 +144,7 @@ def import_graph(
     )
 
 
-def _subjects(file: File, known: Mapping[str, str]) -> set[str]:
+def _find_subjects(file: File, known: Mapping[str, str]) -> set[str]:
     """Return the ids of the subjects that the index has of a file.
 
     A key has a "#" only where it has no letter; another id with one is of a file like "a#b.tsv".
@@ -164,17 +164,17 @@ def _check_ids(ids: Sequence[str], file: File, known: Mapping[str, str]) -> None
         )
 
 
-def _changed(
+def _find_changed(
     graph: SubjectGraph,
     file: File,
     known: Mapping[str, str],
     done: Counter[str],
     tell: OnProgress,
 ) -> Iterator[Subject]:
-    """Yield the subjects that the index does not have as they are, and count all."""
+    """Yield new and changed subjects, and count all."""
     for subject in graph.subjects(file.id, file.source):
         old = known.get(subject.document.id)
-        if old == _hash(subject):
+        if old == _hash_subject(subject):
             done["unchanged"] += 1
             tell(1)
         else:
@@ -182,7 +182,7 @@ def _changed(
             yield subject
 
 
-def _batches(subjects: Iterable[Subject]) -> Iterator[list[Subject]]:
+def _group_subjects(subjects: Iterable[Subject]) -> Iterator[list[Subject]]:
     batch: list[Subject] = []
     size = 0
     for subject in subjects:
@@ -195,45 +195,51 @@ def _batches(subjects: Iterable[Subject]) -> Iterator[list[Subject]]:
         yield batch
 
 
-def _not_restored(subjects: Iterable[Subject], store: Store, tell: OnProgress) -> Iterator[Subject]:
+def _restore_removed(
+    subjects: Iterable[Subject], store: Store, tell: OnProgress
+) -> Iterator[Subject]:
     """Bring back what the store still holds as removed; yield the rest.
 
     This comes before batches are cut, so that a resumed run cuts them at the same places.
     """
-    for group in _batches(subjects):
-        back = set(store.revive({subject.document.id: _hash(subject) for subject in group}))
+    for group in _group_subjects(subjects):
+        back = set(store.revive({subject.document.id: _hash_subject(subject) for subject in group}))
         tell(len(back))
         yield from (subject for subject in group if subject.document.id not in back)
 
 
-def _hash(subject: Subject) -> str:
+def _hash_subject(subject: Subject) -> str:
     return IMPORTED_MARK + subject.content
 
 
-def _commit(store: Store, graph: SubjectGraph, subjects: Sequence[Subject], models: Models) -> None:
+def _commit_subjects(
+    store: Store, graph: SubjectGraph, subjects: Sequence[Subject], models: Models
+) -> None:
     recipe = store.recipe
     batch = build_imported_batch(
         graph,
         subjects,
-        chunking(recipe),
+        read_chunking(recipe),
         models.embedder,
         store.unnamed,
         late=recipe["vectors"] == LATE and gives_tokens(models.embedder),
     )
-    store.commit(batch, [_hash(subject) for subject in subjects])
+    store.commit(batch, [_hash_subject(subject) for subject in subjects])
 
 
 # -- triples of texts -----------------------------------------------------------------------------
 
 
-def _place(store: Store, stated: Statements, ids: Sequence[str], models: Models) -> None:
+def _place_extractions(
+    store: Store, stated: Statements, ids: Sequence[str], models: Models
+) -> None:
     """Give what names a text to the chunks of that text, a commit for some chunks at a time."""
     if not ids:
         return
     with closing(ExtractionCorpus(store)) as corpus:
         waiting: list[ChunkExtraction[Extraction]] = []
         for document_id, extraction in stated.iterate_documents(ids):
-            waiting += _placed(corpus, document_id, extraction)
+            waiting += _split_extraction(corpus, document_id, extraction)
             if len(waiting) >= _CHUNKS_AT_ONCE:
                 store.commit(build_graph_batch(waiting, models, store.unnamed), ())
                 waiting = []
@@ -241,7 +247,7 @@ def _place(store: Store, stated: Statements, ids: Sequence[str], models: Models)
             store.commit(build_graph_batch(waiting, models, store.unnamed), ())
 
 
-def _placed(
+def _split_extraction(
     corpus: ExtractionCorpus, document_id: str, extraction: Extraction
 ) -> Iterator[ChunkExtraction[Extraction]]:
     """Yield the part of a document's extraction that belongs to each of its chunks."""

@@ -26,7 +26,7 @@ _LINE = re.compile(r":\d+$")  # behind the file of a record
 _UNWRITABLE = "\ufffd"  # what `clew.readers.roots.shown` writes for a byte that is no text
 
 
-def places(store: Store, folder: Path) -> dict[str, Path]:
+def get_roots(store: Store, folder: Path) -> dict[str, Path]:
     """Return the roots that an index in `folder` remembers, and where they are now.
 
     A root that moved together with the index is found by the way from one to the other.
@@ -38,11 +38,11 @@ def places(store: Store, folder: Path) -> dict[str, Path]:
     return found
 
 
-def remember(
+def store_roots(
     store: Store, folder: Path, roots: Mapping[str, Path], part: ShardPart | None = None
 ) -> None:
     """Keep where roots are, and the way there from the index in `folder`; and which part it is."""
-    if part is not None and part_of(store) != part:
+    if part is not None and get_part(store) != part:
         set_part(store, part)
     noted = {}
     for name, place in sorted(roots.items()):
@@ -54,7 +54,7 @@ def remember(
         store.set_note(NOTE, noted)
 
 
-def part_of(store: Store) -> ShardPart | None:
+def get_part(store: Store) -> ShardPart | None:
     """Return which part of several shards an index is, None where it is all there is."""
     noted = store.note(_PART)
     return ShardPart(noted["number"], noted["of"]) if noted else None
@@ -65,7 +65,7 @@ def set_part(store: Store, part: ShardPart) -> None:
     store.set_note(_PART, {"number": part.number, "of": part.n})
 
 
-def gone(
+def find_gone(
     ids: Iterable[str],
     roots: Roots,
     paths: Iterable[Path],
@@ -94,9 +94,9 @@ def gone(
     def is_gone(each: str) -> bool:
         record_of = _LINE.sub("", each)  # the id of a record ends with its line
         files = {each, record_of}
-        places = [(file, place) for file in files for place in _places(file, folders)]
+        places = [(file, place) for file in files for place in _possible_places(file, folders)]
         if record_of in files_read and each not in read and each not in broken:
-            return all(_is_missing(place) for place in _places(each, folders))
+            return all(_is_missing(place) for place in _possible_places(each, folders))
         return bool(places) and all(
             _is_missing(place, or_empty=selection is not None)
             or (selection is not None and selection.excludes(file))
@@ -106,7 +106,7 @@ def gone(
     return [each for each in ids if is_gone(each)] if folders else []
 
 
-def _places(file_id: str, folders: Mapping[str, Path]) -> list[str]:
+def _possible_places(file_id: str, folders: Mapping[str, Path]) -> list[str]:
     """Return where a file may be, in those folders whose names its id begins with."""
     return [
         f"{folder}{file_id.removeprefix(name)}"
@@ -127,8 +127,8 @@ def _is_missing(path: str, *, or_empty: bool = False) -> bool:
         return False
 
 
-class Owners:
-    """Which file each document of an index came from, read when it is first asked for."""
+class DocumentOwners:
+    """The file of each document of an index, read on first use."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -138,18 +138,18 @@ class Owners:
 
         It may where either came from no file, or the other file is gone.
         """
-        mine, theirs = _file(document.source), self._file_of(document.id)
+        mine, theirs = _source_file(document.source), self._find_file(document.id)
         if mine is None or theirs is None or mine.samefile(theirs):
             return None
         reason = f"its id {document.id!r} is that of a document from {theirs}, which it is not"
         return Skipped(source=document.source, reason=f"{reason}: give one of them another id")
 
-    def _file_of(self, document_id: str) -> Path | None:
+    def _find_file(self, document_id: str) -> Path | None:
         row = self._rows.get(document_id)
         if row is None:
             return None
         with closing(self._store.view()) as view:
-            return _file(view.documents([row])[0].source)
+            return _source_file(view.documents([row])[0].source)
 
     @cached_property
     def _rows(self) -> dict[str, int]:
@@ -157,7 +157,7 @@ class Owners:
             return dict(view.live_documents())
 
 
-def _file(source: str) -> Path | None:
+def _source_file(source: str) -> Path | None:
     """Return the file of a source, None where there is none or it is gone."""
     for name in (source, _LINE.sub("", source)):
         if name and Path(name).is_file():

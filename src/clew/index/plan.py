@@ -22,10 +22,10 @@ from clew.index import CORE_SHARE
 from clew.index.choose import (
     NOTHING,
     check_share,
-    titled_texts,
-    to_ask,
+    read_titled_texts,
+    select_unread,
 )
-from clew.index.extract import completed
+from clew.index.extract import complete_prompts
 from clew.layers import chunks, entities, graph_extraction, relations, terms, units, vectors
 from clew.layers.packing import pack_texts
 from clew.layers.salient import find_hints
@@ -39,7 +39,7 @@ from clew.types import GRAPH, KINDS, UNITS, CostEstimate, EmbeddingEstimate, Pla
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.index.choose import Memory
+    from clew.index.choose import ReplyMemory
     from clew.models import Models, Prompt, Reply
     from clew.snapshot import Snapshot
     from clew.store import Store
@@ -77,7 +77,7 @@ class PlanCorpus:
         return dict(zip(self.texts, relations.statistical_terms(self.texts, terms), strict=True))
 
 
-def corpus(
+def build_corpus(
     documents: Sequence[Document], chunking: Chunking, terms: relations.TermSettings | None = None
 ) -> PlanCorpus:
     """Return the chunks of documents as models would read them.
@@ -90,7 +90,7 @@ def corpus(
     return PlanCorpus(len(documents), texts, n_tokens, terms=terms)
 
 
-def embedding(
+def estimate_embedding(
     documents: Sequence[Document],
     chunking: Chunking,
     models: Models,
@@ -105,7 +105,7 @@ def embedding(
         return None
     texts: list[str] = []
     named: dict[str, None] = {}
-    for batch in index.batches((document, "") for document in documents):
+    for batch in index.group_batches((document, "") for document in documents):
         cut = chunks.cut_chunks([document for document, _ in batch], chunking)
         texts += itertools.chain.from_iterable(vectors.texts_by_column(cut).values())
         _, found_terms = terms.count_columns(cut)
@@ -125,9 +125,9 @@ def embedding(
     )
 
 
-def ranked(corpus: PlanCorpus, snapshot: Snapshot) -> PlanCorpus:
+def rank_corpus(corpus: PlanCorpus, snapshot: Snapshot) -> PlanCorpus:
     """Return the corpus with its chunks' PageRank, as it was where the index has other chunks."""
-    n, indexed = len(corpus.texts), titled_texts(snapshot)
+    n, indexed = len(corpus.texts), read_titled_texts(snapshot)
     if sorted(corpus.texts) != sorted(indexed):
         return corpus
     ours, theirs = (sorted(range(n), key=texts.__getitem__) for texts in (corpus.texts, indexed))
@@ -136,10 +136,10 @@ def ranked(corpus: PlanCorpus, snapshot: Snapshot) -> PlanCorpus:
     return replace(corpus, ranks=ranks)
 
 
-def plan(
+def plan_extraction(
     corpus: PlanCorpus,
     llm: Conversation | None,
-    memory: Memory,
+    memory: ReplyMemory,
     *,
     shares: Sequence[float] = SHARES,
     core: float = CORE_SHARE,
@@ -165,8 +165,8 @@ def plan(
             "entity_threshold": corpus.terms.threshold,
             "entity_words": corpus.terms.longest,
         }
-    probed = _probed(corpus, llm, memory, n_probes) if n_probes else (0, 0)
-    reckoner = _Reckoner(corpus, llm, memory)
+    probed = _probe(corpus, llm, memory, n_probes) if n_probes else (0, 0)
+    reckoner = _Estimator(corpus, llm, memory)
     everything = np.arange(len(corpus.texts))
     values = chunk_values(corpus.texts, np.zeros((0, 0), np.float32), "bleu")
     settings = [
@@ -192,35 +192,35 @@ def plan(
         n_chunks=len(corpus.texts),
         n_tokens=int(corpus.n_tokens.sum()),
         exact=reckoner.exact,
-        basis=_basis(reckoner.basis),
+        basis=_describe_basis(reckoner.basis),
         core_is_known=corpus.ranks is not None,
         n_known=reckoner.n_known,
         n_probed=probed[0],
         n_useless=probed[1],
-        estimates=(*of_units, of_core, all_triples, _sum(of_units[-1], all_triples)),
+        estimates=(*of_units, of_core, all_triples, _add_estimates(of_units[-1], all_triples)),
     )
 
 
-def _probed(
-    corpus: PlanCorpus, llm: Conversation | None, memory: Memory, n: int
+def _probe(
+    corpus: PlanCorpus, llm: Conversation | None, memory: ReplyMemory, n: int
 ) -> tuple[int, int]:
     """Make `n` calls of each kind, keep what they give, and count them and the useless ones."""
     if llm is None:
         raise InputError("a probe needs an LLM: name one, as in --llm openai:MODEL@URL")
-    reckoner = _Reckoner(corpus, llm, memory)
+    reckoner = _Estimator(corpus, llm, memory)
     n_calls = n_useless = 0
     for kind in KINDS:
-        groups = reckoner.groups(kind, np.arange(len(corpus.texts)))
+        groups = reckoner.group_rows(kind, np.arange(len(corpus.texts)))
         spread = np.unique(np.linspace(0, len(groups) - 1, num=min(n, len(groups))).astype(int))
         taken = [groups[i] for i in spread]
-        prompts = [reckoner.prompt(kind, group) for group in taken]
+        prompts = [reckoner.build_prompt(kind, group) for group in taken]
         made: list[Any] = []
 
         def keep(i: int, reply: Reply) -> None:
             texts = [corpus.texts[row] for row in taken[i]]  # noqa: B023 -- called in this round
             made.append(memory.keep(kind, prompts[i], reply, texts))  # noqa: B023
 
-        stop = completed(llm, prompts, keep)
+        stop = complete_prompts(llm, prompts, keep)
         if stop is not None:
             raise stop
         n_calls += len(made)
@@ -228,25 +228,25 @@ def _probed(
     return n_calls, n_useless
 
 
-class _Reckoner:
+class _Estimator:
     """Estimates settings over one corpus; each text's tokens are counted once a kind."""
 
-    def __init__(self, corpus: PlanCorpus, llm: Conversation | None, memory: Memory) -> None:
+    def __init__(self, corpus: PlanCorpus, llm: Conversation | None, memory: ReplyMemory) -> None:
         self._corpus = corpus
         self._llm = llm
         self._memory = memory
         self._prompts: dict[str, Callable[[Sequence[int]], Prompt]] = {
             UNITS: lambda rows: units.units_prompt([corpus.texts[row] for row in rows]),
-            GRAPH: self._relations_prompt if corpus.terms else self._graph_prompt,
+            GRAPH: self._build_relations_prompt if corpus.terms else self._build_graph_prompt,
         }
         of_graph = relations.expected_tokens if corpus.terms else graph_extraction.expected_tokens
         self._expected = {UNITS: units.expected_tokens, GRAPH: of_graph}
-        self._known = {kind: memory.known(kind, corpus.texts) for kind in self._prompts}
+        self._known = {kind: memory.mark_known(kind, corpus.texts) for kind in self._prompts}
         self.n_known = {kind: int(known.sum()) for kind, known in self._known.items()}
         self._counted: dict[tuple[str, tuple[int, ...]], int] = {}
         self.exact = llm is not None and llm.chat.count_tokens(self._prompts[UNITS]([])) is not None
         self.basis: dict[str, str] = {}
-        self._rates = {kind: self._rate(kind) for kind in self._prompts}
+        self._rates = {kind: self._read_rate(kind) for kind in self._prompts}
 
     def estimate(
         self,
@@ -257,10 +257,10 @@ class _Reckoner:
         rows: NDArray[np.intp],
     ) -> CostEstimate:
         """Return what the chunks in `rows` would cost, those that the ledger has left out."""
-        groups = self.groups(kind, rows)
+        groups = self.group_rows(kind, rows)
         new = [row for group in groups for row in group]
-        given = sum(self._tokens(kind, group) for group in groups)
-        taken = sum(self._completion(kind, group) for group in groups)
+        given = sum(self._count_tokens(kind, group) for group in groups)
+        taken = sum(self._count_completion(kind, group) for group in groups)
         rate = self._rates[kind]
         again = tuple(round(len(groups) * tokens) for tokens in rate.repairs)
         price = self._llm.price if self._llm else None
@@ -276,49 +276,51 @@ class _Reckoner:
             repair_tokens=sum(again),
             cost_usd=cost_usd(price, given + again[0], taken + again[1]),
             seconds=None if rate.seconds is None else rate.seconds * (given + taken + sum(again)),
-            unpacked_prompt_tokens=given + (len(new) - len(groups)) * self._tokens(kind, ()),
+            unpacked_prompt_tokens=given + (len(new) - len(groups)) * self._count_tokens(kind, ()),
         )
 
-    def groups(self, kind: str, rows: NDArray[np.intp]) -> list[tuple[int, ...]]:
+    def group_rows(self, kind: str, rows: NDArray[np.intp]) -> list[tuple[int, ...]]:
         """Return which of the rows would share a prompt, those that the ledger has left out."""
-        new, _ = to_ask(rows, self._corpus.texts, self._known[kind][rows])
+        new, _ = select_unread(rows, self._corpus.texts, self._known[kind][rows])
         texts = [self._corpus.texts[row] for row in new]
         sizes = self._corpus.n_tokens[new].tolist()
         return [tuple(new[pack].tolist()) for pack in pack_texts(texts, sizes)]
 
-    def prompt(self, kind: str, rows: Sequence[int]) -> Prompt:
+    def build_prompt(self, kind: str, rows: Sequence[int]) -> Prompt:
         """Return the prompt for some chunks."""
         return self._prompts[kind](rows)
 
-    def _graph_prompt(self, rows: Sequence[int]) -> Prompt:
+    def _build_graph_prompt(self, rows: Sequence[int]) -> Prompt:
         texts, hints = self._corpus.texts, self._corpus.hints if rows else []
         return graph_extraction.graph_prompt(
             [texts[row] for row in rows], [hints[row] for row in rows]
         )
 
-    def _relations_prompt(self, rows: Sequence[int]) -> Prompt:
+    def _build_relations_prompt(self, rows: Sequence[int]) -> Prompt:
         texts = [self._corpus.texts[row] for row in rows]
         return relations.relations_prompt(texts, [self._corpus.listed[text] for text in texts])
 
-    def _tokens(self, kind: str, rows: tuple[int, ...]) -> int:
+    def _count_tokens(self, kind: str, rows: tuple[int, ...]) -> int:
         """Return how many tokens the prompt for some chunks has."""
         if (kind, rows) not in self._counted:
             prompt = self._prompts[kind](rows)
             counted = self._llm.chat.count_tokens(prompt) if self._llm else None
-            self._counted[kind, rows] = _count(prompt) if counted is None else counted
+            self._counted[kind, rows] = _count_prompt(prompt) if counted is None else counted
         return self._counted[kind, rows]
 
-    def _completion(self, kind: str, rows: tuple[int, ...]) -> int:
+    def _count_completion(self, kind: str, rows: tuple[int, ...]) -> int:
         rate = self._rates[kind].completion
         if rate is None:
             return self._expected[kind]([self._corpus.texts[row] for row in rows])
-        return round(rate * (self._tokens(kind, rows) - self._tokens(kind, ())))
+        return round(rate * (self._count_tokens(kind, rows) - self._count_tokens(kind, ())))
 
-    def _rate(self, kind: str) -> _Rate:
+    def _read_rate(self, kind: str) -> _Rate:
         """Return how a model's recorded calls went, and say so in `basis`."""
         ledger = self._memory.ledger
         calls = (
-            ledger.sizes(self._llm.name, self._memory.version(kind)) if ledger and self._llm else []
+            ledger.sizes(self._llm.name, self._memory.prompt_version(kind))
+            if ledger and self._llm
+            else []
         )
         first = [call for call in calls if not call.repair]
         if len(first) < _ENOUGH_CALLS or self._llm is None:
@@ -327,7 +329,7 @@ class _Reckoner:
             return _Rate()
         repairs = len(calls) - len(first)
         self.basis[kind] = f"{len(first)} recorded calls of this model, {repairs} of them repaired"
-        of_texts = sum(c.prompt_tokens for c in first) - len(first) * self._tokens(kind, ())
+        of_texts = sum(c.prompt_tokens for c in first) - len(first) * self._count_tokens(kind, ())
         tokens = sum(call.prompt_tokens + call.completion_tokens for call in calls)
         seconds = sum(call.seconds for call in calls)
         return _Rate(
@@ -347,21 +349,21 @@ class _Rate:
     seconds: float | None = None  # for a token of prompt or completion
 
 
-def _basis(by_kind: Mapping[str, str]) -> str:
+def _describe_basis(by_kind: Mapping[str, str]) -> str:
     if set(by_kind.values()) == {_GUESSED}:
         return _GUESSED
     return f"{by_kind[UNITS]} (units) and {by_kind[GRAPH]} (triples)"
 
 
-def _count(prompt: Prompt) -> int:
+def _count_prompt(prompt: Prompt) -> int:
     parts = [part for part in (prompt.system, prompt.user) if part]
     return sum(tokens.count(part) + _AROUND for part in parts)
 
 
-def _sum(first: CostEstimate, second: CostEstimate) -> CostEstimate:
+def _add_estimates(first: CostEstimate, second: CostEstimate) -> CostEstimate:
     """Return both together."""
 
-    def added(a: float | None, b: float | None) -> float | None:
+    def add_optional(a: float | None, b: float | None) -> float | None:
         return None if a is None or b is None else a + b
 
     return CostEstimate(
@@ -374,7 +376,7 @@ def _sum(first: CostEstimate, second: CostEstimate) -> CostEstimate:
         prompt_tokens=first.prompt_tokens + second.prompt_tokens,
         completion_tokens=first.completion_tokens + second.completion_tokens,
         repair_tokens=first.repair_tokens + second.repair_tokens,
-        cost_usd=added(first.cost_usd, second.cost_usd),
-        seconds=added(first.seconds, second.seconds),
+        cost_usd=add_optional(first.cost_usd, second.cost_usd),
+        seconds=add_optional(first.seconds, second.seconds),
         unpacked_prompt_tokens=first.unpacked_prompt_tokens + second.unpacked_prompt_tokens,
     )

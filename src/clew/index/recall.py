@@ -15,8 +15,14 @@ import numpy as np
 
 from clew.index.choose import LEFT as LEFT_PACK
 from clew.index.choose import NOTE as WANTED
-from clew.index.choose import Memory, Wanted, packed
-from clew.index.extract import Done, ExtractionCorpus, extract_by_llm, extract_by_rules, task_of
+from clew.index.choose import ReplyMemory, Wanted, assign_packs
+from clew.index.extract import (
+    ExtractionCorpus,
+    ExtractionReport,
+    extract_by_llm,
+    extract_by_rules,
+    get_task,
+)
 from clew.types import FALLBACK, LLM_MADE, SOURCES
 
 if TYPE_CHECKING:
@@ -35,24 +41,30 @@ Decided = dict[str, dict[str, list[int]]]
 _PAID = [LLM_MADE, FALLBACK, SOURCES.index("recorded")]
 
 
-def recall(store: Store, models: Models, *, ledger: Ledger, rules: Extractor | None = None) -> Done:
+def recall_extractions(
+    store: Store, models: Models, *, ledger: Ledger, rules: Extractor | None = None
+) -> ExtractionReport:
     """Extract from the chunks that were chosen before a repair, and from no other ones.
 
     Recorded replies are taken of any model. What is not recorded is asked of the LLM, if there is
     one; it waits where there is none, or the budget is spent. `rules` extract triples where these
     are not wanted of an LLM.
     """
-    wanted, decided, done = Wanted.from_plain(store.note(WANTED)), store.note(NOTE), Done()
+    wanted, decided, done = (
+        Wanted.from_plain(store.note(WANTED)),
+        store.note(NOTE),
+        ExtractionReport(),
+    )
     recorded = replace(models, llm=None)
     with closing(ExtractionCorpus(store)) as corpus:
         if rules is not None:
             extract_by_rules(corpus, models, rules, wanted.triples, done)
-        for kind in wanted.kinds():
+        for kind in wanted.list_kinds():
             name = models.llm.name if models.llm is not None else ""
-            memory = corpus.remembered(Memory(ledger, name))
-            memories = [memory, *memory.of_others(kind)]
-            rows = _to_extract(corpus, kind, decided.get(kind, {}), memories)
-            task = task_of(corpus, models, kind)
+            memory = corpus.remember(ReplyMemory(ledger, name))
+            memories = [memory, *memory.list_others(kind)]
+            rows = _requeue_decided(corpus, kind, decided.get(kind, {}), memories)
+            task = get_task(corpus, models, kind)
             for each in memories:
                 extract_by_llm(corpus, recorded, task, each, done, among=rows)
             if models.llm is not None:
@@ -62,44 +74,46 @@ def recall(store: Store, models: Models, *, ledger: Ledger, rules: Extractor | N
     return done
 
 
-def _to_extract(
+def _requeue_decided(
     corpus: ExtractionCorpus,
     kind: str,
     decided: Mapping[str, Sequence[int]],
-    memories: Sequence[Memory],
+    memories: Sequence[ReplyMemory],
 ) -> frozenset[int]:
     """Let chunks wait that were chosen, leave those that were left, and return the former's rows.
 
     Those that waited before wait again, and are not among them.
     """
     store, snapshot, work = corpus.store, corpus.snapshot, corpus.store.work(kind)
-    undone = snapshot.are_texts() & ~np.isin(corpus.made_by(kind), _PAID)
+    undone = snapshot.are_texts() & ~np.isin(corpus.read_sources(kind), _PAID)
     undone &= ~np.isin(corpus.stored, list(work))
     rows = np.flatnonzero(undone)
     if not len(rows):
         return frozenset()
 
-    def known(kind: str, texts: Sequence[str]) -> NDArray[np.bool_]:
+    def mark_known(kind: str, texts: Sequence[str]) -> NDArray[np.bool_]:
         have = np.zeros(len(texts), dtype=np.bool_)
         for memory in memories:
-            have |= memory.known(kind, texts)
+            have |= memory.mark_known(kind, texts)
         return have
 
-    have = known(kind, [corpus.texts[row] for row in rows.tolist()])
-    codes = _codes(corpus, rows, decided)
-    is_recorded = bool(memories[0].of_others(kind)) or bool(have.any())
+    have = mark_known(kind, [corpus.texts[row] for row in rows.tolist()])
+    codes = _decided_codes(corpus, rows, decided)
+    is_recorded = bool(memories[0].list_others(kind)) or bool(have.any())
     chosen = np.isin(codes, (LLM_MADE, FALLBACK)) | (have & np.isin(codes, (0, UNKNOWN)))
     left = (codes == LEFT) | ((codes == UNKNOWN) & ~have & is_recorded)
     store.set_work(kind, {int(corpus.stored[row]): LEFT_PACK for row in rows[left]})
     for some in (chosen, codes == WAITS):
-        store.set_work(kind, packed(store, snapshot, rows[some], corpus.texts, known, kind))
+        store.set_work(
+            kind, assign_packs(store, snapshot, rows[some], corpus.texts, mark_known, kind)
+        )
     return frozenset(rows[chosen].tolist())
 
 
-def _codes(
+def _decided_codes(
     corpus: ExtractionCorpus, rows: NDArray[np.intp], decided: Mapping[str, Sequence[int]]
 ) -> NDArray[np.int64]:
-    """Return what was decided of some chunks, 0 for those of documents of which nothing is noted.
+    """Return the decisions on some chunks, 0 where none is recorded.
 
     Of a document that had another number of chunks, as far as could be read, nothing is known.
     """

@@ -16,7 +16,7 @@ import numpy as np
 from clew import index
 from clew.errors import DamagedIndex
 from clew.generation import compaction
-from clew.index.building import build
+from clew.index.building import build_batch
 from clew.index.recall import LEFT, NOTE, UNKNOWN, WAITS, Decided
 from clew.runtime.private import make_inner_folder
 from clew.store.embedded import EmbeddedStore, replace_files
@@ -45,14 +45,14 @@ class Repaired:
     paid: list[str] = field(default_factory=list)  # files with replies or vectors that were mended
 
 
-def repair(store: EmbeddedStore, models: Models, meter: Meter) -> Repaired:
+def repair_index(store: EmbeddedStore, models: Models, meter: Meter) -> Repaired:
     """Index the documents again whose rows are damaged, and write all that is sound anew.
 
     Subjects of an imported graph have no text to be indexed again: damaged ones are removed. What
     was extracted is left to `recall`, for which it is noted what was decided. A process that is
     killed loses nothing, and the next one goes on.
     """
-    index.check_recipe(store.recipe, index.model_recipe(models))
+    index.check_recipe(store.recipe, index.build_model_recipe(models))
     store.lock()
     store.put_back()
     found = store.stand_ins()
@@ -62,42 +62,44 @@ def repair(store: EmbeddedStore, models: Models, meter: Meter) -> Repaired:
     with closing(store.open_view(found.segments)) as view:
         ids = {row: name for name, row in view.live_documents()}
         imported = {row for row in ids if hashes[ids[row]].startswith(IMPORTED_MARK)}
-        gone = imported & {*found.documents.tolist(), *_unextracted(found)}
+        gone = imported & {*found.documents.tolist(), *_find_unextracted(found)}
         rows = [row for row in found.documents.tolist() if row in ids and row not in imported]
         documents = view.documents(rows)
     texts = [(each, hashes[each.id]) for each in documents]
     work = {kind: store.work(kind) for kind in KINDS}
     concerned = {row: ids[row] for row in {*rows, *found.extracted} if row in ids.keys() - imported}
-    decided, before = _decided(found, concerned, work), store.note(NOTE)
+    decided, before = _read_decisions(found, concerned, work), store.note(NOTE)
     # What was noted by a repair that was killed stays.
     store.set_note(NOTE, {kind: {**decided[kind], **before.get(kind, {})} for kind in KINDS})
-    for batch in index.batches(texts):
-        built = build([document for document, _ in batch], store, models, meter)
+    for batch in index.group_batches(texts):
+        built = build_batch([document for document, _ in batch], store, models, meter)
         store.commit(built, [content for _, content in batch])
     lost = [ids[row] for row in sorted(gone)]
     store.remove(lost)
-    _rewrite(store, models)
+    _rewrite_store(store, models)
     return Repaired(
         documents=[document.id for document, _ in texts],
         lost=lost,
-        without_triples=_without_triples(found, rows, ids),
+        without_triples=_find_without_triples(found, rows, ids),
     )
 
 
-def _unextracted(found: StandIns) -> set[int]:
+def _find_unextracted(found: StandIns) -> set[int]:
     """Return the stored documents with a chunk whose triples are damaged, or there are none."""
     none = (found.sources[GRAPH] == 0) | found.lost[GRAPH]
     return {*found.owners[none].tolist()}
 
 
-def _without_triples(found: StandIns, again: Iterable[int], ids: Mapping[int, str]) -> list[str]:
+def _find_without_triples(
+    found: StandIns, again: Iterable[int], ids: Mapping[int, str]
+) -> list[str]:
     """Return the ids of documents whose triples were recorded in a file and are gone."""
     recorded = found.sources[GRAPH] == _RECORDED
     gone = recorded & (found.lost[GRAPH] | np.isin(found.owners, [*again]))
     return sorted(ids[row] for row in {*found.owners[gone].tolist()} if row in ids)
 
 
-def _decided(
+def _read_decisions(
     found: StandIns | None,
     documents: Mapping[int, str],
     work: Mapping[str, Mapping[int, int]] | None,
@@ -121,7 +123,7 @@ def _decided(
     return kept
 
 
-def _rewrite(store: EmbeddedStore, models: Models) -> None:
+def _rewrite_store(store: EmbeddedStore, models: Models) -> None:
     """Write all that is live as one segment, with the names that were lost embedded again."""
     found = store.stand_ins()
     segments: list[Segment] = list(found.segments)
@@ -135,14 +137,14 @@ def _rewrite(store: EmbeddedStore, models: Models) -> None:
     store.rewrite(compacted)
 
 
-def rebuild(folder: Path, store: EmbeddedStore, models: Models, meter: Meter) -> Repaired:
+def rebuild_index(folder: Path, store: EmbeddedStore, models: Models, meter: Meter) -> Repaired:
     """Index all documents again whose texts can be read, where the database is damaged.
 
     The damaged files go into the folder `damaged` of the index; `store` is closed.
     """
-    index.check_recipe(store.recipe, index.model_recipe(models))
+    index.check_recipe(store.recipe, index.build_model_recipe(models))
     store.lock()
-    salvaged = store.salvage(index.content_hash)
+    salvaged = store.salvage(index.hash_content)
     imported = [i.id for i, content in salvaged.documents if content.startswith(IMPORTED_MARK)]
     texts = [each for each in salvaged.documents if not each[1].startswith(IMPORTED_MARK)]
     place = folder / "repaired"
@@ -153,12 +155,12 @@ def rebuild(folder: Path, store: EmbeddedStore, models: Models, meter: Meter) ->
     with EmbeddedStore.create(place, store.recipe) as new:
         for name, values in salvaged.notes.items():
             new.set_note(name, values)
-        found = _readable_stand_ins(store)
-        new.set_note(NOTE, _decided(found, ids, salvaged.work))
+        found = _find_stand_ins(store)
+        new.set_note(NOTE, _read_decisions(found, ids, salvaged.work))
         if found is not None:
-            without_triples = _without_triples(found, ids, ids)
-        for batch in index.batches(texts):
-            built = build([document for document, _ in batch], new, models, meter)
+            without_triples = _find_without_triples(found, ids, ids)
+        for batch in index.group_batches(texts):
+            built = build_batch([document for document, _ in batch], new, models, meter)
             new.commit(built, [content for _, content in batch])
         if salvaged.aliases:
             new.set_aliases(salvaged.aliases)
@@ -171,7 +173,7 @@ def rebuild(folder: Path, store: EmbeddedStore, models: Models, meter: Meter) ->
     )
 
 
-def _readable_stand_ins(store: EmbeddedStore) -> StandIns | None:
+def _find_stand_ins(store: EmbeddedStore) -> StandIns | None:
     """Return what is left of the segments, None where the database does not say which they are."""
     try:
         return store.stand_ins()

@@ -46,20 +46,20 @@ class Method(Protocol):
 
 def names() -> list[str]:
     """Return the names of all methods, their variants' among them."""
-    variants = (name for module in modules() for name in _variants(module))
-    return sorted({*modules(), *variants, *plugins.registered("methods")})
+    variants = (name for module in list_modules() for name in _variants(module))
+    return sorted({*list_modules(), *variants, *plugins.registered("methods")})
 
 
-def modules() -> list[str]:
+def list_modules() -> list[str]:
     """Return the names of the methods that are modules."""
     return sorted(m.name for m in iter_modules(__path__) if not m.name.startswith("_"))
 
 
-def grouped() -> dict[str, list[str]]:
+def group_names() -> dict[str, list[str]]:
     """Return the names of all methods by group: modules in order, each before its variants."""
     groups: dict[str, list[str]] = {group: [] for group in GROUPS}
-    for name in modules():
-        module = _module(name)
+    for name in list_modules():
+        module = _load_module(name)
         group, baselines = getattr(module, "GROUP", "own"), getattr(module, "BASELINES", ())
         groups[group].append(name)
         for variant in sorted(_variants(name)):
@@ -71,10 +71,10 @@ def grouped() -> dict[str, list[str]]:
 
 def load(name: str) -> type[Method]:
     """Return the class of a method or variant by its name."""
-    if name in modules():
-        method: type[Method] = _module(name).METHOD
+    if name in list_modules():
+        method: type[Method] = _load_module(name).METHOD
         return method
-    for module in modules():
+    for module in list_modules():
         if name in _variants(module):
             return _variants(module)[name]
     brought: type[Method] | None = plugins.find("methods", name)
@@ -83,13 +83,13 @@ def load(name: str) -> type[Method]:
     raise UnknownMethod(f"there is no method {name!r}: take one of {', '.join(names())}")
 
 
-def limits(kind: type[Method]) -> Limits:
+def get_limits(kind: type[Method]) -> Limits:
     """Return which parameters of a method bound what it returns, none where it does not say."""
     found: Limits = getattr(kind, "limits", Limits())
     return found
 
 
-def needs(*names: str) -> list[CachedArrays]:
+def list_needed_arrays(*names: str) -> list[CachedArrays]:
     """Return the cached arrays that some methods ask for. A method that is unknown asks for none.
 
     Raises InputError for one of another package that cannot be loaded.
@@ -121,7 +121,7 @@ def _needs(kind: type[Method]) -> Sequence[CachedArrays]:
 
 def _each_kind() -> Iterator[type[Method]]:
     """Yield the classes of all methods that can be loaded, the default's first."""
-    for name in dict.fromkeys((DEFAULT, *modules())):
+    for name in dict.fromkeys((DEFAULT, *list_modules())):
         yield load(name)
         yield from _variants(name).values()
     for name in plugins.registered("methods"):
@@ -131,9 +131,9 @@ def _each_kind() -> Iterator[type[Method]]:
 
 def _variants(module: str) -> Mapping[str, type[Method]]:
     """Return the variants of a method that is a module, by name."""
-    variants: Mapping[str, type[Method]] = getattr(_module(module), "VARIANTS", {})
+    variants: Mapping[str, type[Method]] = getattr(_load_module(module), "VARIANTS", {})
     return variants
 
 
-def _module(name: str) -> Any:  # noqa: ANN401 -- METHOD, and what else a module declares
+def _load_module(name: str) -> Any:  # noqa: ANN401 -- METHOD, and what else a module declares
     return import_module(f"{__name__}.{name}")

@@ -65,25 +65,30 @@ class Auto:
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         signals = read_signals(snapshot)
-        names, reason = choose(signals, self._names)
-        found = {name: _made(name, self.chunks).retrieve(query, snapshot, models) for name in names}
+        names, reason = choose_methods(signals, self._names)
+        found = {
+            name: _build_method(name, self.chunks).retrieve(query, snapshot, models)
+            for name in names
+        }
         if _GRAPH in found and found[_GRAPH].graph is None:
             del found[_GRAPH]
             names = tuple(dict.fromkeys(_NAMELESS if n == _GRAPH else n for n in names))
             reason += ", of which the question names nothing"
-            found[_NAMELESS] = _made(_NAMELESS, self.chunks).retrieve(query, snapshot, models)
-        hits = _fused(snapshot, found, self.constant, self.chunks)
+            found[_NAMELESS] = _build_method(_NAMELESS, self.chunks).retrieve(
+                query, snapshot, models
+            )
+        hits = _fuse_hits(snapshot, found, self.constant, self.chunks)
         notes = [f"{name}: {note}" for name, each in found.items() for note in each.notes]
         return Evidence(
             query=query,
             method="auto",
             tables=next((each.tables for each in found.values() if each.tables), ()),
             hits=hits,
-            paths=_paths(found, hits),
-            seeds=_seeds(found),
+            paths=_collect_paths(found, hits),
+            seeds=_merge_seeds(found),
             graph=next((each.graph for each in found.values() if each.graph), None),
             answer=next((each.answer for each in found.values() if each.answer), None),
-            notes=(f"{_listed(names)}: {reason}", *notes),
+            notes=(f"{_join_names(names)}: {reason}", *notes),
         )
 
 
@@ -93,7 +98,7 @@ def read_signals(snapshot: Snapshot) -> Signals:
     return Signals(texts=bool(texts.any()), imported=not texts.all())
 
 
-def choose(signals: Signals, fused: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+def choose_methods(signals: Signals, fused: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
     """Return the methods to run, and why in words."""
     if not signals.texts:
         return (_GRAPH,), "the index is a graph without texts"
@@ -102,13 +107,13 @@ def choose(signals: Signals, fused: tuple[str, ...]) -> tuple[tuple[str, ...], s
     return fused, "the index is of texts"
 
 
-def _made(name: str, chunks: int) -> methods.Method:
+def _build_method(name: str, chunks: int) -> methods.Method:
     kind = methods.load(name)
-    counted = methods.limits(kind).chunks
+    counted = methods.get_limits(kind).chunks
     return kind(**{counted: chunks}) if counted else kind()
 
 
-def _fused(snapshot: Snapshot, found: Found, constant: int, k: int) -> tuple[Hit, ...]:
+def _fuse_hits(snapshot: Snapshot, found: Found, constant: int, k: int) -> tuple[Hit, ...]:
     """Return the best `k` chunks, whole; a method's rank of a chunk is that of its first part."""
     ranks = {
         name: {hit: rank for rank, hit in enumerate(dict.fromkeys(h.chunk_id for h in each.hits))}
@@ -125,17 +130,18 @@ def _fused(snapshot: Snapshot, found: Found, constant: int, k: int) -> tuple[Hit
     hits = steps.hits(snapshot, rows, scores[best])
     also = {h.chunk_id: h.also for each in reversed(list(found.values())) for h in each.hits}
     return tuple(
-        replace(hit, channel=_channel(hit.chunk_id, ranks), also=also[hit.chunk_id]) for hit in hits
+        replace(hit, channel=_describe_channel(hit.chunk_id, ranks), also=also[hit.chunk_id])
+        for hit in hits
     )
 
 
-def _channel(chunk: str, ranks: Mapping[str, Mapping[str, int]]) -> str:
+def _describe_channel(chunk: str, ranks: Mapping[str, Mapping[str, int]]) -> str:
     """Return the methods that found a chunk, the one that ranks it highest first."""
     found_by = [name for name, known in ranks.items() if chunk in known]
     return "+".join(sorted(found_by, key=lambda name: ranks[name][chunk]))
 
 
-def _paths(found: Found, hits: Sequence[Hit]) -> tuple[Path, ...]:
+def _collect_paths(found: Found, hits: Sequence[Hit]) -> tuple[Path, ...]:
     """Return for each hit the first path of the methods that leads to it or to a part of it."""
     threads: dict[str, Path] = {}
     for each in found.values():
@@ -149,7 +155,7 @@ def _paths(found: Found, hits: Sequence[Hit]) -> tuple[Path, ...]:
     return tuple(threads[hit.chunk_id] for hit in hits if hit.chunk_id in threads)
 
 
-def _seeds(found: Found) -> tuple[Step, ...]:
+def _merge_seeds(found: Found) -> tuple[Step, ...]:
     """Return the seeds of all methods, each row as the first method has it."""
     seeds: dict[tuple[str, str], Step] = {}
     for step in (step for each in found.values() for step in each.seeds):
@@ -157,7 +163,7 @@ def _seeds(found: Found) -> tuple[Step, ...]:
     return tuple(seeds.values())
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     """Return names as a sentence has them."""
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 

@@ -20,7 +20,7 @@ from clew.algo.links import neighbours
 from clew.algo.topk import top_k
 from clew.snapshot import TRANSPOSED_LINKS, Snapshot
 from clew.snapshot.layers import UnitsSought
-from clew.steps.choosing import CANDIDATES, as_set
+from clew.steps.choosing import CANDIDATES, choose_hits
 from clew.types import Evidence, Limits, Path, Step
 
 if TYPE_CHECKING:
@@ -73,19 +73,19 @@ class Clue:
         asked = steps.read_query(models, query)
         relevance = steps.Relevance(snapshot, models, asked)
         near = steps.units_near(snapshot, asked)
-        linked, notes = self._linked(query, snapshot, models)
-        sets = self._sets(snapshot, asked, relevance, linked, near)
+        linked, notes = self._link_query(query, snapshot, models)
+        sets = self._search_sets(snapshot, asked, relevance, linked, near)
         if not sets:
             notes += ("no entity or unit to start from: the chunks nearest to the query instead",)
             return steps.nearest_chunks(snapshot, asked, self.name, self.chunks, notes)
-        support = _supports(snapshot, sets)
+        support = _collect_support(snapshot, sets)
         wanted = max(self.chunks, CANDIDATES) if self.as_set else self.chunks
-        rows, scores = self._ranked(relevance, support, wanted)
-        reasons = _reasons(linked)
-        paths = [_path(snapshot, query, support[row].best, row, reasons) for row in rows]
+        rows, scores = self._rank_chunks(relevance, support, wanted)
+        reasons = _explain_seeds(linked)
+        paths = [_build_path(snapshot, query, support[row].best, row, reasons) for row in rows]
         if self.fill and len(rows) < wanted:
             hybrid = steps.hybrid_ranking(snapshot, asked)
-            more = _following(hybrid, rows, wanted)
+            more = _next_best(hybrid, rows, wanted)
             own = hybrid.of(np.array(more, dtype=np.intp))
             below = scores.min() - (1.0 - own)  # hybrid scores are at most 1
             rows, scores = rows + more, np.concatenate([scores, below])
@@ -99,22 +99,22 @@ class Clue:
             ),
             notes=notes,
         )
-        return as_set(snapshot, asked, found, self.chunks) if self.as_set else found
+        return choose_hits(snapshot, asked, found, self.chunks) if self.as_set else found
 
     def seeks(self, query: str, snapshot: Snapshot, models: Models) -> UnitsSought:
-        """Return which units of which entities the search compares with what."""
+        """Return the entities whose units the search compares, and the directions."""
         asked = steps.read_query(models, query)
         relevance = steps.Relevance(snapshot, models, asked)
         near = steps.units_near(snapshot, asked)
-        linked, _ = self._linked(query, snapshot, models)
+        linked, _ = self._link_query(query, snapshot, models)
         entities: list[int] = []
         directions = [np.empty((0, len(asked.vector)), dtype=np.float32)]
 
-        def tried(entity: int, towards: NDArray[np.float32]) -> None:
+        def record_tried(entity: int, towards: NDArray[np.float32]) -> None:
             entities.extend([entity] * len(towards))
             directions.append(towards)
 
-        self._sets(snapshot, asked, relevance, linked, near, tried)
+        self._search_sets(snapshot, asked, relevance, linked, near, record_tried)
         return UnitsSought(
             entities=np.array(entities, dtype=np.int64),
             directions=np.concatenate(directions),
@@ -122,7 +122,7 @@ class Clue:
             titles=self.title_links,
         )
 
-    def _sets(
+    def _search_sets(
         self,
         snapshot: Snapshot,
         asked: steps.Query,
@@ -131,7 +131,7 @@ class Clue:
         near: NDArray[np.integer] | None,
         tried: Tried | None = None,
     ) -> list[UnitSet]:
-        graph = _graph(snapshot, near, self.title_links)
+        graph = _build_graph(snapshot, near, self.title_links)
         anchored = steps.nearest_units(snapshot, asked, self.k, near)[0].tolist()
         seeds = {link.row for link in linked}
         if self.unit_anchoring:
@@ -146,7 +146,7 @@ class Clue:
             tried=tried,
         )
 
-    def _ranked(
+    def _rank_chunks(
         self, relevance: steps.Relevance, support: Mapping[int, _Support], n: int
     ) -> tuple[list[int], NDArray[np.float64]]:
         """Return the `n` best chunks that some kept set holds, and their scores."""
@@ -158,7 +158,7 @@ class Clue:
         best = top_k(scores, n)
         return [rows[i] for i in best], scores[best]
 
-    def _linked(
+    def _link_query(
         self, query: str, snapshot: Snapshot, models: Models
     ) -> tuple[list[steps.Linked], tuple[str, ...]]:
         linked = steps.named_entities(snapshot, query) if self.exact_names else []
@@ -172,7 +172,7 @@ class Clue:
         return linked + steps.similar_entities(snapshot, models, names, self.k), notes
 
 
-def _graph(
+def _build_graph(
     snapshot: Snapshot,
     near: NDArray[np.integer] | None,
     title_links: bool,  # noqa: FBT001 -- a setting
@@ -208,10 +208,10 @@ class _Support:
     votes: float = 0.0  # the sum over all of them of 1 / place in their depth, once per unit
 
 
-def _supports(snapshot: Snapshot, sets: Sequence[UnitSet]) -> dict[int, _Support]:
+def _collect_support(snapshot: Snapshot, sets: Sequence[UnitSet]) -> dict[int, _Support]:
     unit_chunks = snapshot.linked("unit", "chunk")
     support: dict[int, _Support] = {}
-    places = _places(sets)
+    places = _rank_sets(sets)
     for i in top_k(np.array([state.score for state in sets]), len(sets)):
         for unit in sets[i].units:
             for chunk in neighbours(unit_chunks, unit).tolist():
@@ -219,7 +219,7 @@ def _supports(snapshot: Snapshot, sets: Sequence[UnitSet]) -> dict[int, _Support
     return support
 
 
-def _places(sets: Sequence[UnitSet]) -> list[int]:
+def _rank_sets(sets: Sequence[UnitSet]) -> list[int]:
     """Return the place, from 1, of each set among those of its depth, which are best first."""
     counts: Counter[int] = Counter()
     places = []
@@ -229,18 +229,18 @@ def _places(sets: Sequence[UnitSet]) -> list[int]:
     return places
 
 
-def _following(ranking: steps.Ranking, rows: Sequence[int], k: int) -> list[int]:
+def _next_best(ranking: steps.Ranking, rows: Sequence[int], k: int) -> list[int]:
     """Return the best chunks of a ranking that are not in `rows`, to make `k` with them."""
     known = set(rows)
     return [row for row in ranking.best(k).tolist() if row not in known][: k - len(rows)]
 
 
-def _reasons(linked: Sequence[steps.Linked]) -> dict[int, str]:
+def _explain_seeds(linked: Sequence[steps.Linked]) -> dict[int, str]:
     """Return why each entity is a seed, in words: by the surest of its links."""
     return {link.row: link.reason for link in sorted(linked, key=lambda link: link.score)}
 
 
-def _path(
+def _build_path(
     snapshot: Snapshot, query: str, state: UnitSet, chunk: int, reasons: dict[int, str]
 ) -> Path:
     """Return the thread through a set's units up to the first that stands in the chunk."""

@@ -18,8 +18,8 @@ from clew.steps.entity_graph import (
     WEIGHTS,
     Links,
     Spread,
+    build_restart,
     entity_graph,
-    restart_of,
     seed_entities,
     seed_steps,
     strongest_path,
@@ -53,11 +53,11 @@ class PageRank:
         dense = steps.dense_ranking(snapshot, asked)
         seeds, _, notes = seed_entities(snapshot, models, asked, self.anchored_units, dense)
         hybrid = steps.hybrid_ranking(snapshot, asked, dense=dense)
-        restart = restart_of(graph, seeds, hybrid, self.seed_chunks, self.chunk_weight)
+        restart = build_restart(graph, seeds, hybrid, self.seed_chunks, self.chunk_weight)
         if not any(restart.values()):
             notes += ("nothing to start from: the chunks nearest to the query instead",)
             return steps.nearest_chunks(snapshot, asked, "pagerank", self.chunks, notes)
-        influence = graph.near(restart, self.damping)
+        influence = graph.spread_near(restart, self.damping)
         rows = graph.best_chunks(influence, self.chunks, hybrid)
         reasons = {entity: reason for entity, (_, reason) in seeds.items()}
         spread = Spread(influence=influence, reasons=reasons)

@@ -15,16 +15,16 @@ from clew.algo.choice import ChoiceWeights
 from clew.algo.fusion import min_max
 from clew.derived import Derived
 from clew.snapshot import Snapshot
-from clew.steps.choosing import CANDIDATES, Chosen, choose_chunks
+from clew.steps.choosing import CANDIDATES, ChosenChunks, choose_chunks
 from clew.steps.entity_graph import (
     WEIGHTS,
     EntityGraph,
     Links,
     Seeds,
     Spread,
+    build_restart,
+    count_titles,
     entity_graph,
-    n_titles,
-    restart_of,
     seed_entities,
     seed_steps,
     strongest_path,
@@ -83,44 +83,44 @@ class Walk:
         dense = steps.dense_ranking(snapshot, asked)
         seeds, named, notes = seed_entities(snapshot, models, asked, self.anchored_units, dense)
         hybrid = steps.hybrid_ranking(snapshot, asked, dense=dense)
-        restart = restart_of(graph, seeds, hybrid, self.seed_chunks, self.chunk_weight)
+        restart = build_restart(graph, seeds, hybrid, self.seed_chunks, self.chunk_weight)
         if not any(restart.values()):
             notes += ("nothing to start from: the chunks nearest to the query instead",)
             return steps.nearest_chunks(snapshot, asked, "walk", self.chunks, notes)
         words = self.hybrid * snapshot.get(_SAMENESS)
         coverage = steps.Coverage(snapshot, asked)
         chooser = _Chooser(snapshot, coverage, graph, named, hybrid, words, self)
-        spread, chosen = self._walked(graph, restart, seeds, chooser)
+        spread, chosen = self._walk_legs(graph, restart, seeds, chooser)
         more = graph.best_chunks(spread.influence, self.chunks + len(chosen.rows), hybrid)
         rows = list(dict.fromkeys([*chosen.rows, *more]))[: self.chunks]
         return Evidence(
             query=query,
             method="walk",
-            hits=_hits(snapshot, rows, chosen.also),
+            hits=_build_hits(snapshot, rows, chosen.also),
             paths=tuple(strongest_path(snapshot, query, graph, spread, row) for row in rows),
             seeds=seed_steps(snapshot, seeds),
             notes=notes,
         )
 
-    def _walked(
+    def _walk_legs(
         self, graph: EntityGraph, restart: Mapping[int, float], seeds: Seeds, chooser: _Chooser
-    ) -> tuple[Spread, Chosen]:
+    ) -> tuple[Spread, ChosenChunks]:
         """Return how weight came to the nodes after all legs, and the chunks chosen then."""
-        first = graph.near(restart, self.damping)
+        first = graph.spread_near(restart, self.damping)
         reasons = {entity: reason for entity, (_, reason) in seeds.items()}
         spread = Spread(influence=first, reasons=reasons, before=first)
         chosen = chooser.choose(first)
         for _ in range(self.legs):
-            onward, origins = self._onward(graph, chosen.rows[: self.followed], seeds)
+            onward, origins = self._entity_weights(graph, chosen.rows[: self.followed], seeds)
             if not any(onward.values()):
                 break
-            share = _shared(onward, restart, self.onward)
-            new = graph.near(share, self.damping).mix(first, self.onward)
+            share = _mix_restarts(onward, restart, self.onward)
+            new = graph.spread_near(share, self.damping).mix(first, self.onward)
             spread = replace(spread, influence=new, origins=origins)
             chosen = chooser.choose(new)
         return spread, chosen
 
-    def _onward(
+    def _entity_weights(
         self, graph: EntityGraph, chunks: Sequence[int], seeds: Seeds
     ) -> tuple[Mapping[int, float], Mapping[int, int]]:
         """Return the weights of the entities of chunks, and the first chunk with each."""
@@ -135,7 +135,7 @@ class Walk:
         return weights, origins
 
 
-def _shared(a: Mapping[int, float], b: Mapping[int, float], share: float) -> dict[int, float]:
+def _mix_restarts(a: Mapping[int, float], b: Mapping[int, float], share: float) -> dict[int, float]:
     """Return `share` of the weights of one restart and the rest of another's, both as shares."""
     parts = ((a, share / sum(a.values())), (b, (1 - share) / sum(b.values())))
     mixed: dict[int, float] = {}
@@ -145,16 +145,16 @@ def _shared(a: Mapping[int, float], b: Mapping[int, float], share: float) -> dic
     return mixed
 
 
-def _sameness(snapshot: Snapshot) -> float:
+def _title_sameness(snapshot: Snapshot) -> float:
     """Return how little titles tell chunks apart: 0 where one names two, near 1 in long documents.
 
     Where a title is that of a whole book, names lead less far than words.
     """
     n_chunks = steps.n_chunks(snapshot)
-    return max(0.0, 1 - 2 * n_titles(snapshot) / max(n_chunks, 1))
+    return max(0.0, 1 - 2 * count_titles(snapshot) / max(n_chunks, 1))
 
 
-_SAMENESS = Derived("how little titles tell chunks apart", _sameness)
+_SAMENESS = Derived("how little titles tell chunks apart", _title_sameness)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ class _Chooser:
     words: float  # worth of a hybrid score of 1
     method: Walk
 
-    def choose(self, influence: LocalScores) -> Chosen:
+    def choose(self, influence: LocalScores) -> ChosenChunks:
         rows = self.graph.best_chunks(influence, self.method.candidates)
         chunks = np.array(rows, dtype=np.intp)
         prior = min_max(np.log(np.maximum(influence.get(chunks), _LEAST)))
@@ -180,7 +180,7 @@ class _Chooser:
         return choose_chunks(self.snapshot, self.coverage, rows, prior, self.named, shares)
 
 
-def _hits(
+def _build_hits(
     snapshot: Snapshot, rows: Sequence[int], also: Mapping[int, tuple[int, ...]]
 ) -> tuple[Hit, ...]:
     """Return chunks as hits, the score of each 1 / its place, with those that repeat it."""

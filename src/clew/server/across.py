@@ -199,7 +199,7 @@ def split_method(name: str) -> tuple[str, str | None]:
 def build_parameters(most: int, method: str | None) -> dict[str, Any]:
     """Return the parameters that let a method find `most` chunks."""
     kind = methods.load(method or methods.DEFAULT)
-    name = methods.limits(kind).chunks
+    name = methods.get_limits(kind).chunks
     defaults = {each.name: each.default for each in fields(kind)}  # type: ignore[arg-type]
     usual = defaults.get(name)
     return {name: most} if isinstance(usual, int) and 0 < usual < most else {}

@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from clew import methods
-from clew.asking.question import OPTIONS, Option, Question, default_of, plain_options
+from clew.asking.question import OPTIONS, Option, Question, get_default, list_plain_options
 from clew.types import Exchange
 
 LONGEST = 20_000  # characters of a question or a text
@@ -153,7 +153,9 @@ class AskedBody(Body):
         Raises InputError where one cannot be met.
         """
         known = type(self).model_fields
-        plain = {name: getattr(self, name) for name in plain_options("answer") if name in known}
+        plain = {
+            name: getattr(self, name) for name in list_plain_options("answer") if name in known
+        }
         options = {"method": self.method, "parameters": self.parameters, "where": self.where}
         return Question(text=text, **{**options, **plain, **others})
 
@@ -165,7 +167,7 @@ def with_options(stage: Literal["search", "answer"]) -> Callable[[type[B]], type
     """Return a decorator that gives a body the plain options of a question."""
 
     def decorate(body: type[B]) -> type[B]:
-        options = {name: _field(name, each) for name, each in plain_options(stage).items()}
+        options = {name: _field(name, each) for name, each in list_plain_options(stage).items()}
         return create_model(body.__name__, __base__=body, __doc__=body.__doc__, **options)  # type: ignore[call-overload, no-any-return]
 
     return decorate
@@ -173,7 +175,7 @@ def with_options(stage: Literal["search", "answer"]) -> Callable[[type[B]], type
 
 def _field(name: str, option: Option) -> tuple[Any, Any]:
     """Return the annotation and the default of an option of a question."""
-    default = default_of(name)
+    default = get_default(name)
     kind: Any = option.type
     if kind is int:
         kind = Annotated[int, Field(ge=option.least, le=option.most), INTEGRAL]

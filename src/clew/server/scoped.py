@@ -15,7 +15,7 @@ from clew.server import drawing, files, request_records, snapshot_views
 from clew.server.scoped_questions import Scoped
 from clew.shards import wire
 from clew.shards.exchange import Request
-from clew.shards.shard import Moved, replied
+from clew.shards.shard import GenerationChanged, reply_to_request
 from clew.text.keys import name_key
 from clew.views.describe import (
     describe_aliases,
@@ -269,12 +269,12 @@ class ScopedIndex(Scoped):
         """
         self.check("admin")
         self.check_whole("what a shard has is")
-        request = wire.unpacked(sent)
+        request = wire.unpack(sent)
         if not isinstance(request, Request):
             raise InputError(f"a shard is asked for a part of a question, not {request!r:.60}")
         try:
-            return wire.packed(replied(self.index, request))
-        except Moved as error:
+            return wire.pack(reply_to_request(self.index, request))
+        except GenerationChanged as error:
             raise Refusal(409, wire.MOVED, str(error)) from error
 
     def costs(self) -> list[Cost]:

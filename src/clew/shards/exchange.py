@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Scores = NDArray[np.float64]
 
 
-def hashes_of(keys: Sequence[str]) -> Hashes:
+def hash_keys(keys: Sequence[str]) -> Hashes:
     """Return 64 bits for each key, the same in every process."""
     found = b"".join(blake2b(k.encode("utf-8", "replace"), digest_size=8).digest() for k in keys)
     return np.frombuffer(found, dtype="<u8").astype(np.uint64)
@@ -55,13 +55,13 @@ class Counted:
     """Keys with numbers about each."""
 
     hashes: Hashes  # (n,)
-    numbers: NDArray[np.int64]  # (3, n); see `entity_numbers` and `TERM_NUMBERS`
+    numbers: NDArray[np.int64]  # (3, n); see `count_entities` and `TERM_NUMBERS`
 
 
 TERM_NUMBERS = ("chunks", "written", "lower")  # in how many; how often; how often in lower case
 
 
-def entity_numbers(snapshot: Snapshot) -> NDArray[np.int64]:
+def count_entities(snapshot: Snapshot) -> NDArray[np.int64]:
     """Return the (3, n) numbers of chunks that mention, have as title, or either, each entity."""
     link = steps.entity_chunks(snapshot)
     ways, n = link.whole.data, link.shape[0]
@@ -73,7 +73,7 @@ def entity_numbers(snapshot: Snapshot) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """How often a shard has what it has."""
+    """The counts of a shard's chunks, entities and terms."""
 
     generation: int
     n_chunks: int

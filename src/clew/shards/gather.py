@@ -26,10 +26,10 @@ from clew.shards.exchange import (
     Tell,
     ToldChunks,
     Towards,
-    hashes_of,
+    hash_keys,
 )
-from clew.shards.joined import joined
-from clew.shards.pool import FAR, Pool
+from clew.shards.joined import join_shards
+from clew.shards.pool import FAR, ChunkPool
 from clew.text.analyze import terms
 from clew.text.keys import name_key
 
@@ -58,7 +58,7 @@ class AskShards(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class CombinedShards:
     """The shards as one index, in one generation of each."""
 
     shards: Sequence[int]  # the numbers of those that have chunks
@@ -79,10 +79,10 @@ class Gathered:
     n_chunks: int = 0
 
 
-def gather(
+def gather_snapshot(
     question: str,
     models: Models,
-    together: Together,
+    together: CombinedShards,
     ask: AskShards,
     size: Neighbourhood,
     *,
@@ -93,26 +93,27 @@ def gather(
 
     Each of `seekers` says where a method looks in it, and what is there comes besides.
 
-    Raises StoreError where a shard does not reply, and Moved where one was written to meanwhile.
+    Raises StoreError where a shard does not reply, and GenerationChanged where one was written to
+    meanwhile.
     """
     found = _Gathering(question, models, together, ask, size)
-    places, seeds = found.near()
-    pool = found.told(places)
+    places, seeds = found.find_near()
+    pool = found.fetch_entities(places)
     for n in range(size.rounds):
-        more = found.around(pool, seeds, places)
+        more = found.find_around(pool, seeds, places)
         places = np.concatenate([places, more])
         if n + 1 < size.rounds and len(more):
-            pool = pool.joined(found.told(more))
-    snapshot = found.taken(places, salient=salient)
+            pool = pool.join(found.fetch_entities(more))
+    snapshot = found.take_snapshot(places, salient=salient)
     more = places[:0]
     for seeks in seekers:
         began = time.perf_counter()
         sought = seeks(question, snapshot, models)
         found.seconds["seek"] += time.perf_counter() - began
-        more = np.union1d(more, found.towards(sought, snapshot, places))
+        more = np.union1d(more, found.find_towards(sought, snapshot, places))
     if len(more):
         places = np.concatenate([places, more])
-        snapshot = found.taken(places, salient=salient)
+        snapshot = found.take_snapshot(places, salient=salient)
     return Gathered(snapshot, dict(found.seconds), len(places))
 
 
@@ -120,7 +121,12 @@ class _Gathering:
     """One question on its way through the shards."""
 
     def __init__(
-        self, question: str, models: Models, together: Together, ask: AskShards, size: Neighbourhood
+        self,
+        question: str,
+        models: Models,
+        together: CombinedShards,
+        ask: AskShards,
+        size: Neighbourhood,
     ) -> None:
         self._question = question
         self._models = models
@@ -135,18 +141,18 @@ class _Gathering:
         self._df = together.whole.term_chunks(self._words)
         self.seconds["read"] += time.perf_counter() - began
 
-    def near(self) -> tuple[Places, dict[int, float]]:
+    def find_near(self) -> tuple[Places, dict[int, float]]:
         """Return the chunks nearest to the question, and the weights of entities to begin with."""
         size, spans = self._size, steps.name_spans(self._question)
         keys = list(dict.fromkeys(spans.values()))
-        replies = self._all(
+        replies = self._ask_all(
             "near",
             [
                 Near(
-                    asked=self._asked(shard),
-                    chunks=share(size.chunks, self._n),
-                    units=share(size.units, self._n),
-                    triples=share(size.triples, self._n),
+                    asked=self._shared_question(shard),
+                    chunks=shard_share(size.chunks, self._n),
+                    units=shard_share(size.units, self._n),
+                    triples=shard_share(size.triples, self._n),
                     keys=keys,
                 )
                 for shard in range(self._n)
@@ -160,19 +166,19 @@ class _Gathering:
         known = [span for span, key in spans.items() if key in named]
         seeds = {named[spans[span]]: 1.0 for span in steps.longest(known)}
         began = time.perf_counter()
-        places = self._chosen(found, seeds)
+        places = self._choose_nearest(found, seeds)
         self.seconds["pool"] += time.perf_counter() - began
         likely = [named[spans[span]] for span in steps.longest(known)]
-        likely += self._alike(set(named), seeds)
+        likely += self._find_alike(set(named), seeds)
         if likely and self._size.named:
             wanted = np.array(list(dict.fromkeys(likely)), dtype=np.uint64)
-            places = np.union1d(places, self._chunks_of(wanted, self._size.named))
+            places = np.union1d(places, self._find_entity_chunks(wanted, self._size.named))
         return places, seeds
 
-    def _chosen(self, found: Sequence[Nearest], seeds: dict[int, float]) -> Places:
+    def _choose_nearest(self, found: Sequence[Nearest], seeds: dict[int, float]) -> Places:
         """Return the chunks that are nearest in all shards, and add what these lead to."""
         size = self._size
-        places = np.concatenate([self._places(i, each.rows) for i, each in enumerate(found)])
+        places = np.concatenate([self._to_places(i, each.rows) for i, each in enumerate(found)])
         dense, lexical = (
             np.concatenate([getattr(each, name) for each in found]) for name in ("dense", "lexical")
         )
@@ -187,16 +193,16 @@ class _Gathering:
         )
         for parts, chunks, most, leading, weight in kinds:
             scores = np.concatenate([each.scores for each in parts])
-            at = np.concatenate([self._places(i, each) for i, each in enumerate(chunks)])
+            at = np.concatenate([self._to_places(i, each) for i, each in enumerate(chunks)])
             best = top_k(scores, most)
             chosen.append(at[best])
-            entities = [e for part in parts for e in _split(part)]
+            entities = [e for part in parts for e in _split_seeds(part)]
             for i in best[:leading].tolist():
                 for entity in entities[i] if scores[i] > 0 else ():
                     seeds[entity] = seeds.get(entity, 0.0) + weight * float(scores[i])
         return np.unique(np.concatenate(chosen))
 
-    def _alike(self, known: set[str], seeds: dict[int, float]) -> list[int]:
+    def _find_alike(self, known: set[str], seeds: dict[int, float]) -> list[int]:
         """Return entities whose names are like one in the question that no shard has, as seeds."""
         [mentions] = self._models.tagger.tag([self._question])
         texts = [self._question[m.start : m.end] for m in mentions if m.label != "DATE"]
@@ -204,80 +210,84 @@ class _Gathering:
         if not names or not self._size.alike:
             return []
         vectors = self._models.embedder.embed(names, kind="document")
-        most, together = share(self._size.alike, self._n), self._together
+        most, together = shard_share(self._size.alike, self._n), self._together
         requests = [
             Alike(generation=g, where=together.where, names=vectors, most=most)
             for g in together.generations
         ]
-        parts = [each for each in self._all("alike", requests) if isinstance(each, Seeds)]
+        parts = [each for each in self._ask_all("alike", requests) if isinstance(each, Seeds)]
         scores = np.concatenate([each.scores for each in parts])
-        entities = [e for part in parts for e in _split(part)]
+        entities = [e for part in parts for e in _split_seeds(part)]
         best = top_k(scores, self._size.alike * len(names)).tolist()
         for i in best:
             for entity in entities[i]:
                 seeds[entity] = max(seeds.get(entity, 0.0), _ALIKE * float(scores[i]))
         return [entity for i in best for entity in entities[i]]
 
-    def told(self, places: Places) -> Pool:
-        """Return chunks with their entities, of each shard's own those that it has."""
+    def fetch_entities(self, places: Places) -> ChunkPool:
+        """Return chunks with their entities, as their shards have them."""
         requests = {
-            i: Tell(asked=self._asked(i), chunks=rows) for i, rows in self._by_shard(places)
+            i: Tell(asked=self._shared_question(i), chunks=rows)
+            for i, rows in self._group_by_shard(places)
         }
-        found = self._some("tell", requests)
+        found = self._ask_some("tell", requests)
         began = time.perf_counter()
         parts = [(i, each) for i, each in found if isinstance(each, ToldChunks)]
-        pool = Pool.of(parts, self._together.whole)
+        pool = ChunkPool.from_replies(parts, self._together.whole)
         self.seconds["pool"] += time.perf_counter() - began
         return pool
 
-    def around(self, pool: Pool, seeds: Mapping[int, float], known: Places) -> Places:
+    def find_around(self, pool: ChunkPool, seeds: Mapping[int, float], known: Places) -> Places:
         """Return chunks that are not known, of the entities that most weight comes to.
 
         Of each one those that are worth most, in all shards.
         """
         began, size = time.perf_counter(), self._size
         _, weights = pool.spread(seeds, self._together.whole.n_chunks)
-        missing = np.minimum(pool.missing(), size.most)
+        missing = np.minimum(pool.count_missing(), size.most)
         gains = np.where(missing > 0, weights / np.maximum(pool.numbers[2], 1), 0.0)
         order = positive_top_k(gains, len(gains))
         order = order[np.cumsum(missing[order]) <= size.around]
         self.seconds["pool"] += time.perf_counter() - began
         if not len(order):
             return known[:0]
-        return np.setdiff1d(self._chunks_of(pool.entities[order], size.most), known)
+        return np.setdiff1d(self._find_entity_chunks(pool.entities[order], size.most), known)
 
-    def _chunks_of(self, wanted: Hashes, n: int) -> Places:
+    def _find_entity_chunks(self, wanted: Hashes, n: int) -> Places:
         """Return the `n` chunks of each of some entities that are worth most, of all shards."""
-        most = share(n, self._n)
+        most = shard_share(n, self._n)
         requests = {
-            i: Around(asked=self._asked(i), entities=wanted, most=most) for i in range(self._n)
+            i: Around(asked=self._shared_question(i), entities=wanted, most=most)
+            for i in range(self._n)
         }
-        return self._best("around", requests, len(wanted), n)
+        return self._find_best("around", requests, len(wanted), n)
 
-    def towards(self, sought: UnitsSought, snapshot: Snapshot, known: Places) -> Places:
+    def find_towards(self, sought: UnitsSought, snapshot: Snapshot, known: Places) -> Places:
         """Return chunks that are not known, in which a method looks for units of entities."""
         keys = snapshot.layer("entity").ids(sought.entities.tolist())
         if not keys:
             return known[:0]
-        hashes = hashes_of(keys)
+        hashes = hash_keys(keys)
         order = np.argsort(hashes, kind="stable")
         requests = {
             i: Towards(
-                asked=self._asked(i),
+                asked=self._shared_question(i),
                 entities=hashes[order],
                 directions=sought.directions[order],
-                most=share(sought.units, self._n),
+                most=shard_share(sought.units, self._n),
                 titles=sought.titles,
             )
             for i in range(self._n)
         }
-        return np.setdiff1d(self._best("towards", requests, len(keys), sought.units), known)
+        return np.setdiff1d(self._find_best("towards", requests, len(keys), sought.units), known)
 
-    def _best(self, stage: str, requests: Mapping[int, Request], n_owners: int, n: int) -> Places:
+    def _find_best(
+        self, stage: str, requests: Mapping[int, Request], n_owners: int, n: int
+    ) -> Places:
         """Return the `n` chunks that are worth most for each owner, of all shards."""
-        found = [(i, e) for i, e in self._some(stage, requests) if isinstance(e, FoundAround)]
+        found = [(i, e) for i, e in self._ask_some(stage, requests) if isinstance(e, FoundAround)]
         began = time.perf_counter()
-        places = np.concatenate([self._places(i, each.rows) for i, each in found])
+        places = np.concatenate([self._to_places(i, each.rows) for i, each in found])
         owners, worth = (
             np.concatenate([getattr(each, name) for _, each in found])
             for name in ("owners", "worth")
@@ -288,7 +298,7 @@ class _Gathering:
         self.seconds["pool"] += time.perf_counter() - began
         return np.asarray(places[best])
 
-    def taken(self, places: Places, *, salient: bool) -> Snapshot:
+    def take_snapshot(self, places: Places, *, salient: bool) -> Snapshot:
         """Return the snapshot of some chunks."""
         together = self._together
         requests = {
@@ -298,25 +308,25 @@ class _Gathering:
                 chunks=rows,
                 salient=salient,
             )
-            for i, rows in self._by_shard(places)
+            for i, rows in self._group_by_shard(places)
         }
-        found = [each for _, each in self._some("take", requests) if isinstance(each, Taken)]
+        found = [each for _, each in self._ask_some("take", requests) if isinstance(each, Taken)]
         began = time.perf_counter()
-        snapshot = joined(found, together.whole, together.recipe, together.aliases)
+        snapshot = join_shards(found, together.whole, together.recipe, together.aliases)
         self.seconds["join"] += time.perf_counter() - began
         return snapshot
 
-    def _places(self, shard: int, rows: NDArray[np.int64]) -> Places:
+    def _to_places(self, shard: int, rows: NDArray[np.int64]) -> Places:
         return shard * FAR + rows
 
-    def _by_shard(self, places: Places) -> list[tuple[int, NDArray[np.int64]]]:
+    def _group_by_shard(self, places: Places) -> list[tuple[int, NDArray[np.int64]]]:
         """Return the shards that have some chunks, and the rows of these, ascending."""
         ordered = np.sort(places)
         shards, firsts = np.unique(ordered // FAR, return_index=True)
         parts = np.split(ordered % FAR, firsts[1:])
         return list(zip(shards.tolist(), parts, strict=True))
 
-    def _asked(self, shard: int) -> SharedQuestion:
+    def _shared_question(self, shard: int) -> SharedQuestion:
         whole = self._together.whole
         return SharedQuestion(
             generation=self._together.generations[shard],
@@ -329,18 +339,18 @@ class _Gathering:
             exact=self._together.exact,
         )
 
-    def _some(self, stage: str, requests: Mapping[int, Request]) -> list[tuple[int, Reply]]:
+    def _ask_some(self, stage: str, requests: Mapping[int, Request]) -> list[tuple[int, Reply]]:
         """Return what some shards reply, in the order of their numbers."""
         began = time.perf_counter()
         found = self._ask([(self._together.shards[i], each) for i, each in requests.items()])
         self.seconds[stage] += time.perf_counter() - began
         return list(zip(requests, found, strict=True))
 
-    def _all(self, stage: str, requests: Sequence[Request]) -> list[Reply]:
-        return [reply for _, reply in self._some(stage, dict(enumerate(requests)))]
+    def _ask_all(self, stage: str, requests: Sequence[Request]) -> list[Reply]:
+        return [reply for _, reply in self._ask_some(stage, dict(enumerate(requests)))]
 
 
-def share(n: int, n_shards: int) -> int:
+def shard_share(n: int, n_shards: int) -> int:
     """Return how many of the `n` best of all to ask each shard for.
 
     Documents are in shards by chance, so each has n / n_shards of them, and hardly ever three
@@ -350,6 +360,6 @@ def share(n: int, n_shards: int) -> int:
     return min(n, int(np.ceil(mean + 3 * np.sqrt(mean))) + 1)
 
 
-def _split(seeds: Seeds) -> list[list[int]]:
+def _split_seeds(seeds: Seeds) -> list[list[int]]:
     bounds, flat = seeds.begins.tolist(), seeds.entities.tolist()
     return [flat[a:b] for a, b in itertools.pairwise(bounds)]

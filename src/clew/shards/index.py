@@ -26,9 +26,9 @@ from clew.runtime.closing import Closing
 from clew.runtime.once import Once
 from clew.shards import writing
 from clew.shards.exchange import Count, Counts, Describe, Neighbourhood, ShardDescription
-from clew.shards.gather import Together, gather
+from clew.shards.gather import CombinedShards, gather_snapshot
 from clew.shards.links import LocalShard, ProcessShard, ask_all
-from clew.shards.shard import Moved
+from clew.shards.shard import GenerationChanged
 from clew.shards.whole import CorpusTotals
 from clew.store import opening, sharded
 from clew.store.postgres.address import cache_root
@@ -91,7 +91,7 @@ class Shards(Askable, Closing):
         self._lock = threading.RLock()
 
     def __len__(self) -> int:
-        return sum(each.n_documents for each in self._known())
+        return sum(each.n_documents for each in self._get_descriptions())
 
     def __bool__(self) -> bool:
         """Return True: shards without documents are some, too."""
@@ -105,21 +105,21 @@ class Shards(Askable, Closing):
         """The models in use, loaded when they are first asked for; see `Index.models`."""
         with self._lock:
             if self._models is None:
-                self._models = self._recorded_models()
+                self._models = self._load_models()
             return self._models
 
-    def _recorded_models(self) -> Models:
-        recipe = self._known()[0].recipe
+    def _load_models(self) -> Models:
+        recipe = self._get_descriptions()[0].recipe
         return recorded_models(self._given, self._specs, recipe, self.folder, self._prices)
 
     # -- the shards -------------------------------------------------------------------------------
 
-    def _known(self) -> tuple[ShardDescription, ...]:
+    def _get_descriptions(self) -> tuple[ShardDescription, ...]:
         """Return what the shards are, in the generation that they had when they were last asked."""
         with self._lock:
-            return self._described or self._newest()
+            return self._described or self._describe_newest()
 
-    def _newest(self) -> tuple[ShardDescription, ...]:
+    def _describe_newest(self) -> tuple[ShardDescription, ...]:
         """Return what the shards are now; where one was written to, all is counted anew."""
         with self._lock:
             requests = [(number, Describe()) for number in range(len(self._shards))]
@@ -130,12 +130,12 @@ class Shards(Askable, Closing):
                 self._described, self._together = described, Once(_MOST_FILTERED)
             return described
 
-    def _as_one(self, where: str) -> Together:
+    def _combine(self, where: str) -> CombinedShards:
         """Return all shards as one index, of the documents that fulfil a filter."""
-        return self._together.get(where, partial(self._counted, where))
+        return self._together.get(where, partial(self._count, where))
 
-    def _counted(self, where: str) -> Together:
-        known = self._known()
+    def _count(self, where: str) -> CombinedShards:
+        known = self._get_descriptions()
         aliases = {a: b for each in known for a, b in each.aliases.items()}
         requests = [
             (number, Count(generation=each.generation, where=where))
@@ -151,7 +151,7 @@ class Shards(Askable, Closing):
             if where:
                 raise InputError(f"no document fulfils the filter {where!r:.200}: see 'clew list'")
             raise InputError("these shards are empty: add documents first")
-        return Together(
+        return CombinedShards(
             shards=some,
             generations=[known[number].generation for number in some],
             whole=CorpusTotals.from_counts(counts, aliases),
@@ -160,22 +160,22 @@ class Shards(Askable, Closing):
             where=where,
         )
 
-    def _check_others(self, one: Together) -> None:
-        """Raise Moved where a shard was written to that had nothing to be asked for."""
+    def _check_others(self, one: CombinedShards) -> None:
+        """Raise GenerationChanged where a shard was written to that had nothing to be asked for."""
         others = [n for n in range(len(self._shards)) if n not in one.shards]
         found = ask_all(self._shards, [(number, Describe()) for number in others])
         if any(each != self._described[n] for n, each in zip(others, found, strict=True)):
-            raise Moved("a shard was written to that was empty")
+            raise GenerationChanged("a shard was written to that was empty")
 
     @property
     def recipe(self) -> Mapping[str, Scalar]:
         """How the shards were built, which is one way for all."""
-        return self._known()[0].recipe
+        return self._get_descriptions()[0].recipe
 
     @property
     def generation(self) -> int:
         """The sum of the newest generations of all shards: it grows with every write."""
-        return sum(each.generation for each in self._newest())
+        return sum(each.generation for each in self._describe_newest())
 
     @checked
     def sizes(self, where: str | Filter | None = None) -> tuple[int, int]:
@@ -185,11 +185,11 @@ class Shards(Askable, Closing):
         """
         chosen = to_filter(where)
         for _ in range(_TRIES):
-            with suppress(Moved), self._lock:
-                n_documents = sum(each.n_documents for each in self._newest())
+            with suppress(GenerationChanged), self._lock:
+                n_documents = sum(each.n_documents for each in self._describe_newest())
                 if not n_documents and chosen is None:
                     return 0, 0
-                one = self._as_one("" if chosen is None else str(chosen))
+                one = self._combine("" if chosen is None else str(chosen))
                 return n_documents, one.whole.n_chunks
         raise StoreError(_TOO_FAST)
 
@@ -237,15 +237,15 @@ class Shards(Askable, Closing):
         models = remembered(self.models) if models is None else models
         with self._lock:
             for _ in range(_TRIES):
-                with suppress(Moved):
-                    one = self._as_one("" if chosen is None else str(chosen))
+                with suppress(GenerationChanged):
+                    one = self._combine("" if chosen is None else str(chosen))
                     one = replace(one, exact=exact)
                     self._check_others(one)
                     ask = partial(ask_all, self._shards)
-                    size = self.size if _need_facts(retrievers) else replace(self.size, triples=0)
+                    size = self.size if _needs_facts(retrievers) else replace(self.size, triples=0)
                     salient = any(STATISTICAL in getattr(each, "needs", ()) for each in retrievers)
                     seekers = [each.seeks for each in retrievers if hasattr(each, "seeks")]
-                    return gather(
+                    return gather_snapshot(
                         question, models, one, ask, size, salient=salient, seekers=seekers
                     )
                 self.refresh()
@@ -255,7 +255,11 @@ class Shards(Askable, Closing):
 
     def choose_method(self) -> str:
         """Return the method that retrieves where a question names none."""
-        return "auto" if any(each.of_graphs for each in self._known()) else retrieval.DEFAULT
+        return (
+            "auto"
+            if any(each.of_graphs for each in self._get_descriptions())
+            else retrieval.DEFAULT
+        )
 
     def snapshot_for(self, question: Question, method: Method, models: Models) -> Snapshot:
         """Return what all shards have about a question, and about the turn before it."""
@@ -270,7 +274,7 @@ class Shards(Askable, Closing):
 
     # -- write ------------------------------------------------------------------------------------
 
-    def _opened(self, place: Place) -> Index:
+    def _open_shard(self, place: Place) -> Index:
         """Open one shard to write to it; the one that is asked never writes."""
         if not isinstance(place, Path):
             raise InputError(
@@ -293,12 +297,12 @@ class Shards(Askable, Closing):
         One that lacks documents as yet is made empty. `part` is for one shard, which
         `open_index` opens: so several machines may each fill their own.
         """
-        return writing.added(self._places, self._opened, source, **options)
+        return writing.add_to_shards(self._places, self._open_shard, source, **options)
 
     @checked
     def documents(self, *patterns: str, where: str | Filter | None = None) -> list[str]:
         """Return the ids of documents of all shards, as `Index.documents`."""
-        found = writing.documents(self._places, self._opened, patterns, where)
+        found = writing.list_documents(self._places, self._open_shard, patterns, where)
         return sorted(chain.from_iterable(found))
 
     @checked
@@ -310,12 +314,14 @@ class Shards(Askable, Closing):
         dry_run: bool = False,
     ) -> list[str]:
         """Delete documents, wherever they are, as `Index.remove`; return their ids."""
-        return writing.removed(self._places, self._opened, ids, where, dry_run=dry_run)
+        return writing.remove_from_shards(
+            self._places, self._open_shard, ids, where, dry_run=dry_run
+        )
 
     def each(self) -> Iterator[Index]:
         """Yield the shards, each opened by itself until the next one is asked for."""
         for place in self._places:
-            with self._opened(place) as index:
+            with self._open_shard(place) as index:
                 yield index
 
     def close(self) -> None:
@@ -328,7 +334,7 @@ class Shards(Askable, Closing):
     aremove = awaitable(remove)
 
 
-def _need_facts(methods: Sequence[retrieval.Method]) -> bool:
+def _needs_facts(methods: Sequence[retrieval.Method]) -> bool:
     """Say whether some of the methods look for facts; of none, which is any, it is so."""
     return not methods or any("triple" in each.layers for each in methods)
 
@@ -391,18 +397,20 @@ def open_shards(  # noqa: PLR0913 -- one argument for each option
     Raises InputError without any shard, MissingExtra where a package that is needed is not
     installed, and ModelError where the cluster cannot be reached.
     """
-    home, places = _places(folders)
+    home, places = _paid_places(folders)
     own = [place for place in places if isinstance(place, Path)]
     links: Iterator[Shard]
     if cluster:
-        from clew.shards.ray import ray_shards
+        from clew.shards.ray import start_ray_shards
 
-        links = iter(ray_shards(str(parse_workers(cluster)), own))
+        links = iter(start_ray_shards(str(parse_workers(cluster)), own))
     elif processes:
         links = map(ProcessShard, own)
     else:
         links = (LocalShard(open_index(place, models=models)) for place in own)
-    shards = [next(links) if isinstance(place, Path) else _served(place, key) for place in places]
+    shards = [
+        next(links) if isinstance(place, Path) else _open_served(place, key) for place in places
+    ]
     return Shards(
         shards,
         home,
@@ -415,20 +423,21 @@ def open_shards(  # noqa: PLR0913 -- one argument for each option
     )
 
 
-def _served(address: str, key: str | None) -> Shard:
+def _open_served(address: str, key: str | None) -> Shard:
     from clew.shards.served import ServedShard
 
     return ServedShard(address, key)
 
 
-def _places(folders: str | Path | Sequence[str | Path]) -> tuple[Path, list[Place]]:
+def _paid_places(folders: str | Path | Sequence[str | Path]) -> tuple[Path, list[Place]]:
     """Return where models keep what is paid for, and what names each shard."""
     if isinstance(folders, str | Path):
         home = Path(folders)
         return home, [
-            _place(name) if "://" in name else home / name for name in sharded.read_places(home)
+            _parse_place(name) if "://" in name else home / name
+            for name in sharded.read_places(home)
         ]
-    places = [_place(each) for each in folders]
+    places = [_parse_place(each) for each in folders]
     if not places:
         raise InputError("there is no shard to open: name the folders of some indexes")
     first = places[0]
@@ -438,6 +447,6 @@ def _places(folders: str | Path | Sequence[str | Path]) -> tuple[Path, list[Plac
     return cache_root() / f"shards-{digest}", places
 
 
-def _place(name: str | Path) -> Place:
+def _parse_place(name: str | Path) -> Place:
     is_served = isinstance(name, str) and name.startswith(("http://", "https://"))
     return str(name) if is_served else opening.folder_of(name)

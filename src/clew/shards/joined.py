@@ -13,7 +13,7 @@ from clew.generation import assemble
 from clew.generation.layers import Parts, build_snapshot, resolve_aliases
 from clew.layers.salient_merging import combine_salient_terms
 from clew.layers.statistical import STATISTICAL
-from clew.shards.exchange import entity_numbers
+from clew.shards.exchange import count_entities
 from clew.snapshot.layers import Totals
 from clew.store import schema
 
@@ -71,7 +71,7 @@ class _View:
         pass
 
 
-def joined(
+def join_shards(
     taken: Sequence[Taken],
     whole: CorpusTotals,
     recipe: Mapping[str, Scalar],
@@ -81,7 +81,7 @@ def joined(
 
     Raises StoreError where two shards have a document of one id.
     """
-    view, numbers = _joined_view(taken, whole, recipe, aliases)
+    view, numbers = _build_view(taken, whole, recipe, aliases)
     live = view.live_documents()
     twice = next((a for (a, _), (b, _) in itertools.pairwise(live) if a == b), None)
     if twice is not None:
@@ -104,12 +104,12 @@ def joined(
         return snapshot
     parts = [each.salient for each in taken if each.salient is not None]
     if len(parts) == len(taken):
-        snapshot = replace(snapshot, recall=_Carried(parts, assembly.stored["chunk"]))
-    return replace(snapshot, totals=_totals(snapshot, assembly, whole, numbers))
+        snapshot = replace(snapshot, recall=_CarriedArrays(parts, assembly.stored["chunk"]))
+    return replace(snapshot, totals=_build_totals(snapshot, assembly, whole, numbers))
 
 
 @dataclass(frozen=True, slots=True)
-class _Carried:
+class _CarriedArrays:
     """Gives what shards know of their chunks in place of what would be computed from these."""
 
     parts: Sequence[SalientTerms]
@@ -121,7 +121,7 @@ class _Carried:
         return what.compute(snapshot, **given)
 
 
-def _joined_view(
+def _build_view(
     taken: Sequence[Taken],
     whole: CorpusTotals,
     recipe: Mapping[str, Scalar],
@@ -147,11 +147,11 @@ def _joined_view(
     shared = {"entity": whole.entities, "term": whole.terms}
     for table, known in names.items():
         parts = [each.entities if table == "entity" else each.terms for each in taken]
-        numbers[table] = _numbers(len(known), places[table], parts, shared[table])
+        numbers[table] = _sum_numbers(len(known), places[table], parts, shared[table])
     return _View(recipe, segments, documents, names, aliases), numbers
 
 
-def _numbers(
+def _sum_numbers(
     n: int, places: Sequence[Sequence[int]], parts: Sequence[Counted], shared: SharedKeys
 ) -> NDArray[np.int64]:
     """Return the (3, n) numbers of all shards about keys, by those of each shard."""
@@ -162,14 +162,14 @@ def _numbers(
     return found
 
 
-def _totals(
+def _build_totals(
     snapshot: Snapshot,
     assembly: Assembly,
     whole: CorpusTotals,
     numbers: Mapping[str, NDArray[np.int64]],
 ) -> Totals:
     """Return what all shards have, by the rows of a snapshot; no less than what that has."""
-    least = entity_numbers(snapshot)
+    least = count_entities(snapshot)
     entities = np.maximum(numbers["entity"][:, assembly.stored["entity"]], least)
     terms = np.maximum(
         numbers["term"][0][assembly.stored["term"]], snapshot.linked("term", "chunk").counts

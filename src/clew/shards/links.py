@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from clew.api import open_index
 from clew.errors import ClewError, NotAnIndex, StoreError
-from clew.shards.shard import Moved, replied
+from clew.shards.shard import GenerationChanged, reply_to_request
 from clew.store import opening
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Shard(Protocol):
         ...
 
     def receive(self) -> Reply:
-        """Return the reply to what was sent first. Raises ClewError, as `replied`."""
+        """Return the reply to what was sent first. Raises ClewError, as `reply_to_request`."""
         ...
 
     def forget(self) -> None:
@@ -66,7 +66,7 @@ class LocalShard:
         self._waiting.append(request)
 
     def receive(self) -> Reply:
-        return replied(self._index, self._waiting.pop(0))
+        return reply_to_request(self._index, self._waiting.pop(0))
 
     def forget(self) -> None:
         self._waiting.clear()
@@ -83,7 +83,10 @@ class ProcessShard:
         context = multiprocessing.get_context("spawn")
         self._link, other = context.Pipe()
         self._process = context.Process(
-            target=_serve, args=(str(folder), other, threads), daemon=True, name=f"shard {folder}"
+            target=_serve_shard,
+            args=(str(folder), other, threads),
+            daemon=True,
+            name=f"shard {folder}",
         )
         self._process.start()
         other.close()
@@ -97,7 +100,7 @@ class ProcessShard:
         try:
             self._link.send(request)
         except OSError as error:
-            raise self._gone() from error
+            raise self._ended_error() from error
         self._waiting += 1
 
     def receive(self) -> Reply:
@@ -108,7 +111,7 @@ class ProcessShard:
             reply = self._link.recv()
             self._waiting -= 1
         except (EOFError, OSError) as error:
-            raise self._gone() from error
+            raise self._ended_error() from error
         if isinstance(reply, ClewError):
             raise reply
         return reply  # type: ignore[no-any-return]  # a pipe has no types
@@ -116,7 +119,7 @@ class ProcessShard:
     def forget(self) -> None:
         self._forgotten, self._waiting = self._forgotten + self._waiting, 0
 
-    def _gone(self) -> StoreError:
+    def _ended_error(self) -> StoreError:
         return StoreError(f"the process of the shard {self.name} ended: open the shards again")
 
     def close(self) -> None:
@@ -131,7 +134,7 @@ _CLOSE_S = 5.0
 _LOOK_S = 1.0  # how often a process looks whether it has a parent
 
 
-def _serve(folder: str, link: Connection, threads: int) -> None:
+def _serve_shard(folder: str, link: Connection, threads: int) -> None:
     """Reply to what a shard's coordinator asks until it hangs up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ["OMP_NUM_THREADS"] = str(threads)
@@ -143,7 +146,7 @@ def _serve(folder: str, link: Connection, threads: int) -> None:
             except (EOFError, OSError):
                 return
             try:
-                reply: Reply | ClewError = replied(index, request)
+                reply: Reply | ClewError = reply_to_request(index, request)
             except ClewError as error:
                 reply = error
             link.send(reply)
@@ -158,16 +161,16 @@ def _end_with(parent: int) -> None:
 def ask_all(shards: Sequence[Shard], requests: Sequence[tuple[int, Request]]) -> list[Reply]:
     """Ask shards, by their numbers, all at once; the replies come in the order of the requests.
 
-    Every reply is waited for, also where a shard fails. Raises Moved where one was written to, and
-    else StoreError that names the first shard that failed.
+    Every reply is waited for, also where a shard fails. Raises GenerationChanged where one was
+    written to, and else StoreError that names the first shard that failed.
     """
     try:
-        found, failed = _asked(shards, requests)
+        found, failed = _send_all(shards, requests)
     except BaseException:
         for shard in shards:
             shard.forget()
         raise
-    moved = [why for _, why in failed if isinstance(why, Moved)]
+    moved = [why for _, why in failed if isinstance(why, GenerationChanged)]
     if moved:
         raise moved[0]
     for number, why in failed:
@@ -180,7 +183,7 @@ def ask_all(shards: Sequence[Shard], requests: Sequence[tuple[int, Request]]) ->
     return found
 
 
-def _asked(
+def _send_all(
     shards: Sequence[Shard], requests: Sequence[tuple[int, Request]]
 ) -> tuple[list[Reply], list[tuple[int, ClewError]]]:
     """Return the replies, and which shards failed, and why."""

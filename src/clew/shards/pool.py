@@ -30,7 +30,7 @@ _STEPS = 8  # after which a hundredth of the weight still moves
 
 
 @dataclass(frozen=True)
-class Pool:
+class ChunkPool:
     """Distinct chunks of several shards, with their entities; see `ToldChunks`."""
 
     shards: NDArray[np.int64]  # (m,)
@@ -42,8 +42,10 @@ class Pool:
     link: csr_array  # (m, n) ways
 
     @classmethod
-    def of(cls, found: Sequence[tuple[int, ToldChunks]], whole: CorpusTotals) -> Pool:
-        """Return the chunks that shards, by their numbers, told of, in that order."""
+    def from_replies(
+        cls, found: Sequence[tuple[int, ToldChunks]], whole: CorpusTotals
+    ) -> ChunkPool:
+        """Return the chunks of the shards' replies, in the order of the shards."""
         hashes = np.concatenate([each.counted.hashes for _, each in found])
         numbers = np.concatenate([whole.entities.find(e.counted) for _, e in found], axis=1)
         entities, first, place = np.unique(hashes, return_index=True, return_inverse=True)
@@ -67,11 +69,11 @@ class Pool:
             csr_array(entries, shape=(len(lengths), len(entities))),
         )
 
-    def some(self, chunks: NDArray[np.integer]) -> Pool:
+    def select(self, chunks: NDArray[np.integer]) -> ChunkPool:
         """Return some of the chunks, with the entities of these alone."""
         link = csr_array(self.link[chunks])
         used, place = np.unique(link.indices, return_inverse=True)
-        return Pool(
+        return ChunkPool(
             self.shards[chunks],
             self.rows[chunks],
             self.dense[chunks],
@@ -81,10 +83,10 @@ class Pool:
             csr_array((link.data, place, link.indptr), shape=(link.shape[0], len(used))),
         )
 
-    def joined(self, other: Pool) -> Pool:
+    def join(self, other: ChunkPool) -> ChunkPool:
         """Return these chunks and those of another pool that are not among them."""
         own, others = (each.shards * FAR + each.rows for each in (self, other))
-        new = other.some(np.flatnonzero(~np.isin(others, own)))
+        new = other.select(np.flatnonzero(~np.isin(others, own)))
         entities, first, place = np.unique(
             np.concatenate([self.entities, new.entities]), return_index=True, return_inverse=True
         )
@@ -96,7 +98,7 @@ class Pool:
             np.concatenate([self.link.indptr, n_entries + new.link.indptr[1:]]),
         )
         n_chunks = len(self.rows) + len(new.rows)
-        return Pool(
+        return ChunkPool(
             np.concatenate([self.shards, new.shards]),
             np.concatenate([self.rows, new.rows]),
             np.concatenate([self.dense, new.dense]),
@@ -147,7 +149,7 @@ class Pool:
             sums[1][:] += entities
         return sums
 
-    def missing(self) -> NDArray[np.int64]:
+    def count_missing(self) -> NDArray[np.int64]:
         """Return how many chunks of each entity are not here."""
         here = np.bincount(self.link.indices, minlength=len(self.entities))
         return np.asarray(np.maximum(self.numbers[2] - here, 0))

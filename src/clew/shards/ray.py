@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.api import open_index
 from clew.errors import ClewError, StoreError
-from clew.shards.shard import replied
+from clew.shards.shard import reply_to_request
 from clew.store import opening
 from clew.workers.ray import connect, first_sentence
 
@@ -30,7 +30,7 @@ class RayShard:
         self._ray = ray
         self._folder = folder
         self._waiting: list[Any] = []
-        kind = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=_TRIES)(_Opened)
+        kind = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=_TRIES)(_ShardActor)
         self._actor = kind.remote(opening.place_of(folder))
 
     @property
@@ -58,20 +58,20 @@ class RayShard:
         self._ray.kill(self._actor)
 
 
-class _Opened:
+class _ShardActor:
     """What an actor is: an open index."""
 
     def __init__(self, folder: str) -> None:
         self._index = open_index(folder)
 
-    def replied(self, request: Request) -> Reply | ClewError:
+    def reply(self, request: Request) -> Reply | ClewError:
         try:
-            return replied(self._index, request)
+            return reply_to_request(self._index, request)
         except ClewError as error:
             return error
 
 
-def ray_shards(spec: str, folders: Sequence[Path]) -> list[RayShard]:
+def start_ray_shards(spec: str, folders: Sequence[Path]) -> list[RayShard]:
     """Return an actor for each shard, of the cluster that a spec names as for workers.
 
     Raises MissingExtra, and ModelError where the cluster cannot be reached.

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from clew.errors import InputError, MissingExtra, StoreError
-from clew.shards.shard import Moved
-from clew.shards.wire import MEDIA_TYPE, MOVED, packed, unpacked
+from clew.shards.shard import GenerationChanged
+from clew.shards.wire import MEDIA_TYPE, MOVED, pack, unpack
 
 try:
     import httpx2
@@ -52,12 +52,12 @@ class ServedShard:
         self._waiting: list[Future[Reply]] = []
 
     def send(self, request: Request) -> None:
-        self._waiting.append(self._thread.submit(self._asked, packed(request)))
+        self._waiting.append(self._thread.submit(self._post, pack(request)))
 
     def receive(self) -> Reply:
         return self._waiting.pop(0).result()
 
-    def _asked(self, sent: bytes) -> Reply:
+    def _post(self, sent: bytes) -> Reply:
         for left in reversed(range(_TRIES)):
             try:
                 reply = self._client.post(f"{self.name}/shard", content=sent)
@@ -72,8 +72,8 @@ class ServedShard:
                 break
             time.sleep(_WAIT_S)
         if reply.status_code == httpx2.codes.OK:
-            return unpacked(reply.content)  # type: ignore[no-any-return]  # bytes have no types
-        raise _refused(reply.status_code, reply.content)
+            return unpack(reply.content)  # type: ignore[no-any-return]  # bytes have no types
+        raise _build_error(reply.status_code, reply.content)
 
     def forget(self) -> None:
         for each in self._waiting:
@@ -85,7 +85,7 @@ class ServedShard:
         self._client.close()
 
 
-def _refused(status: int, body: bytes) -> StoreError:
+def _build_error(status: int, body: bytes) -> StoreError:
     """Return the error that a server's reply tells of."""
     try:
         told = json.loads(body)["error"]
@@ -95,7 +95,7 @@ def _refused(status: int, body: bytes) -> StoreError:
             f"its server answered HTTP {status}, not as one of Clew: check the address"
         )
     if code == MOVED:
-        return Moved(message)
+        return GenerationChanged(message)
     if status in {httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN}:
         return StoreError(f"{message} (a key of the scope 'admin', in {KEY_VARIABLE})")
     return StoreError(message)

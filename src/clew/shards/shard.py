@@ -1,4 +1,4 @@
-"""What one shard replies: an index that is asked for a part of itself."""
+"""The replies of one shard to the requests of a coordinator."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from clew.shards.exchange import (
     Tell,
     ToldChunks,
     Towards,
-    entity_numbers,
-    hashes_of,
+    count_entities,
+    hash_keys,
 )
 from clew.snapshot import Snapshot
 
@@ -52,41 +52,41 @@ if TYPE_CHECKING:
     from clew.shards.exchange import Hashes, Rows
 
 
-class Moved(StoreError):
-    """A shard is in another generation than the one that it is asked for."""
+class GenerationChanged(StoreError):
+    """A shard is no longer in the generation that a request names."""
 
 
-def replied(index: Index, request: Request) -> Reply:
+def reply_to_request(index: Index, request: Request) -> Reply:
     """Return what an index has for a request.
 
-    Raises Moved where it is in another generation than the request names, and StoreError,
-    InputError, as `Index.snapshot`.
+    Raises GenerationChanged where it is in another generation than the request names, and
+    StoreError, InputError, as `Index.snapshot`.
     """
     if isinstance(request, Describe):
-        return _described(index)
+        return _describe_shard(index)
     named = request.asked if isinstance(request, Near | Around | Towards | Tell) else request
     snapshot = index.snapshot()
     if snapshot.generation != named.generation:
-        raise Moved(f"{index.shown} was written to while it was asked: ask again")
+        raise GenerationChanged(f"{index.shown} was written to while it was asked: ask again")
     fields: Sequence[str] = ()
     if named.where:
         fields = match.field_names(snapshot)
         try:
             snapshot = index.snapshot(match.resolve_known_fields(snapshot, parse(named.where)))
         except InputError:  # nothing here fulfils it, which other shards may have
-            return _nothing(named.generation, fields)
+            return _empty_reply(named.generation, fields)
     if not len(snapshot.layer("chunk")):
-        return _nothing(named.generation, fields)
+        return _empty_reply(named.generation, fields)
     if isinstance(request, Near) and request.asked.exact:
         snapshot = snapshot.exactly()
     if isinstance(request, Take):
-        return _taken(request, snapshot, lambda: index.models.embedder)
+        return _take_chunks(request, snapshot, lambda: index.models.embedder)
     reply = _reply(request, snapshot)
     return replace(reply, fields=fields) if isinstance(reply, Counts) else reply
 
 
-def _nothing(generation: int, fields: Sequence[str]) -> Counts:
-    """Return the numbers of a shard without a chunk, which is asked for no more than these."""
+def _empty_reply(generation: int, fields: Sequence[str]) -> Counts:
+    """Return the counts of a shard without chunks."""
     none = Counted(hashes=np.zeros(0, dtype=np.uint64), numbers=np.zeros((3, 0), dtype=np.int64))
     return Counts(
         generation=generation,
@@ -98,7 +98,7 @@ def _nothing(generation: int, fields: Sequence[str]) -> Counts:
     )
 
 
-def _described(index: Index) -> ShardDescription:
+def _describe_shard(index: Index) -> ShardDescription:
     snapshot = index.snapshot()
     return ShardDescription(
         generation=snapshot.generation,
@@ -118,7 +118,7 @@ def _reply(request: Any, snapshot: Snapshot) -> Reply:  # noqa: ANN401 -- dispat
 
 
 @_reply.register
-def _(request: Count, snapshot: Snapshot) -> Counts:  # noqa: ARG001 -- of its type
+def _reply_count(request: Count, snapshot: Snapshot) -> Counts:  # noqa: ARG001 -- of its type
     hashes, numbers = snapshot.get(_HASHES), snapshot.get(_NUMBERS)
     lengths = steps.chunk_lengths(snapshot)
     return Counts(
@@ -130,35 +130,35 @@ def _(request: Count, snapshot: Snapshot) -> Counts:  # noqa: ARG001 -- of its t
     )
 
 
-def _hashed(snapshot: Snapshot) -> Arrays:
+def _hash_layers(snapshot: Snapshot) -> Arrays:
     layers = {name: snapshot.layer(name) for name in ("entity", "term")}
-    return {name: hashes_of(each.ids(range(len(each)))) for name, each in layers.items()}
+    return {name: hash_keys(each.ids(range(len(each)))) for name, each in layers.items()}
 
 
-_HASHES = CachedArrays("key-hashes", _hashed, inputs=("entity", "term"))
+_HASHES = CachedArrays("key-hashes", _hash_layers, inputs=("entity", "term"))
 
 
-def _numbers(snapshot: Snapshot) -> Arrays:
+def _count_keys(snapshot: Snapshot) -> Arrays:
     """Return how often each entity and term is there, as `Counted` has it."""
     assert snapshot.cutter is not None  # noqa: S101 -- an index has one
     n_chunks = snapshot.linked("term", "chunk").counts
     terms = np.concatenate([np.asarray(n_chunks)[None], snapshot.cutter.count_written()])
-    return {"entity": entity_numbers(snapshot), "term": terms.astype(np.int64)}
+    return {"entity": count_entities(snapshot), "term": terms.astype(np.int64)}
 
 
-_NUMBERS = Derived("how often entities and terms are in a shard", _numbers)
+_NUMBERS = Derived("how often entities and terms are in a shard", _count_keys)
 
 
-def _by_hash(snapshot: Snapshot) -> tuple[NDArray[np.int64], Hashes]:
+def _sort_hashes(snapshot: Snapshot) -> tuple[NDArray[np.int64], Hashes]:
     hashes = np.asarray(snapshot.get(_HASHES)["entity"])
     order = np.argsort(hashes, kind="stable")
     return order, hashes[order]
 
 
-_BY_HASH = Derived("entities of a shard by their hashes", _by_hash)
+_BY_HASH = Derived("entities of a shard by their hashes", _sort_hashes)
 
 
-def _counted(snapshot: Snapshot, layer: str, rows: Rows) -> Counted:
+def _build_counted(snapshot: Snapshot, layer: str, rows: Rows) -> Counted:
     """Return the hashes and numbers of some rows, of those that are -1 no numbers."""
     numbers = snapshot.get(_NUMBERS)[layer][:, rows]
     numbers[:, rows < 0] = 0
@@ -169,31 +169,33 @@ def _counted(snapshot: Snapshot, layer: str, rows: Rows) -> Counted:
 
 
 @_reply.register
-def _(request: Near, snapshot: Snapshot) -> Nearest:
+def _reply_near(request: Near, snapshot: Snapshot) -> Nearest:
     asked = request.asked
-    query = _query(asked)
+    query = _build_query(asked)
     dense = steps.dense_ranking(snapshot, query)
-    words = _Words.of(snapshot, asked)
+    words = _Words.from_question(snapshot, asked)
     near = [
         dense.best(request.chunks),
         words.best(request.chunks),
-        _farthest(dense),
+        _find_farthest(dense),
     ]
     units, unit_scores = steps.nearest_units(
         snapshot, query, request.units, steps.units_near(snapshot, query, dense)
     )
-    triples, triple_scores = _triples(snapshot, query, request.triples)
+    triples, triple_scores = _find_triples(snapshot, query, request.triples)
     unit_chunks = np.asarray(snapshot.layer("unit").columns["chunk"])[units]
     triple_chunks = np.asarray(snapshot.layer("triple").columns["chunk"])[triples]
     rows = np.array(list(dict.fromkeys(np.concatenate(near).tolist())), dtype=np.int64)
     ends = [snapshot.layer("triple").columns[end][triples] for end in ("subject", "object")]
-    named, keys = _named(snapshot, request.keys)
+    named, keys = _find_named(snapshot, request.keys)
     return Nearest(
         rows=rows,
         dense=steps.cosines_of(snapshot, "chunk", query, rows),
-        lexical=words.of_rows(rows),
-        units=_seeds(snapshot, unit_scores, _rows_of(snapshot.linked("unit", "entity"), units)),
-        triples=_seeds(snapshot, triple_scores, np.stack(ends, axis=1).tolist()),
+        lexical=words.score_rows(rows),
+        units=_build_seeds(
+            snapshot, unit_scores, _read_rows(snapshot.linked("unit", "entity"), units)
+        ),
+        triples=_build_seeds(snapshot, triple_scores, np.stack(ends, axis=1).tolist()),
         unit_chunks=unit_chunks.astype(np.int64),
         triple_chunks=triple_chunks.astype(np.int64),
         named=named,
@@ -201,11 +203,13 @@ def _(request: Near, snapshot: Snapshot) -> Nearest:
     )
 
 
-def _query(asked: SharedQuestion) -> steps.Query:
+def _build_query(asked: SharedQuestion) -> steps.Query:
     return steps.Query(" ".join(asked.terms), asked.vector, None)
 
 
-def _known(snapshot: Snapshot, entities: Hashes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _find_known(
+    snapshot: Snapshot, entities: Hashes
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the rows of those entities that are here, and which of them these are."""
     order, hashes = snapshot.get(_BY_HASH)
     at = np.minimum(np.searchsorted(hashes, entities), max(len(hashes) - 1, 0))
@@ -214,9 +218,9 @@ def _known(snapshot: Snapshot, entities: Hashes) -> tuple[NDArray[np.int64], NDA
 
 
 @_reply.register
-def _(request: Around, snapshot: Snapshot) -> FoundAround:
-    query = _query(request.asked)
-    rows, known = _known(snapshot, request.entities)
+def _reply_around(request: Around, snapshot: Snapshot) -> FoundAround:
+    query = _build_query(request.asked)
+    rows, known = _find_known(snapshot, request.entities)
     link = steps.entity_chunks(snapshot).rows(rows)
     distinct, place = np.unique(link.indices, return_inverse=True)
     cosines = steps.cosines_of(snapshot, "chunk", query, distinct)
@@ -232,13 +236,13 @@ def _(request: Around, snapshot: Snapshot) -> FoundAround:
 
 
 @_reply.register
-def _(request: Towards, snapshot: Snapshot) -> FoundAround:
+def _reply_towards(request: Towards, snapshot: Snapshot) -> FoundAround:
     layer = snapshot.layer("unit")
-    near = steps.units_near(snapshot, _query(request.asked))
+    near = steps.units_near(snapshot, _build_query(request.asked))
     hashes, firsts = np.unique(request.entities, return_index=True)
     places = np.split(np.arange(len(request.entities)), firsts[1:])
     parts = []
-    for entity, of_hash in zip(*_known(snapshot, hashes), strict=True):
+    for entity, of_hash in zip(*_find_known(snapshot, hashes), strict=True):
         owners = places[of_hash]
         units = steps.entity_units(snapshot, entity, titles=request.titles, near=near)
         cosines = multiply_rows(layer.vectors, units, request.directions[owners].T)
@@ -257,24 +261,24 @@ def _(request: Towards, snapshot: Snapshot) -> FoundAround:
 
 
 @_reply.register
-def _(request: Tell, snapshot: Snapshot) -> ToldChunks:
+def _reply_tell(request: Tell, snapshot: Snapshot) -> ToldChunks:
     asked = request.asked
-    query = _query(asked)
-    return _chunks(snapshot, query, _Words.of(snapshot, asked), request.chunks)
+    query = _build_query(asked)
+    return _describe_chunks(snapshot, query, _Words.from_question(snapshot, asked), request.chunks)
 
 
 _UNDER_TITLE = 0.5  # what a chunk is worth more, beside its cosine, under the title of an entity
 
 
-def _taken(request: Take, snapshot: Snapshot, embedder: Callable[[], Embedder]) -> Taken:
+def _take_chunks(request: Take, snapshot: Snapshot, embedder: Callable[[], Embedder]) -> Taken:
     """Return everything that a shard has of some chunks."""
     assert snapshot.cutter is not None  # noqa: S101 -- an index has one
     cut = snapshot.cutter.cut(request.chunks)
     salient = collect_salient_terms(snapshot, cut.chunks, embedder) if request.salient else None
     return Taken(
         batch=cut.batch,
-        entities=_counted(snapshot, "entity", cut.entities),
-        terms=_counted(snapshot, "term", cut.terms),
+        entities=_build_counted(snapshot, "entity", cut.entities),
+        terms=_build_counted(snapshot, "term", cut.terms),
         salient=salient,
     )
 
@@ -286,7 +290,7 @@ class _Words:
         self._parts = link, lengths, rows.astype(np.intp), df
 
     @classmethod
-    def of(cls, snapshot: Snapshot, asked: SharedQuestion) -> _Words:
+    def from_question(cls, snapshot: Snapshot, asked: SharedQuestion) -> _Words:
         rows = np.array(snapshot.layer("term").rows(list(asked.terms)), dtype=np.int64)
         known = np.flatnonzero(rows >= 0)
         link = snapshot.linked("term", "chunk")
@@ -300,11 +304,11 @@ class _Words:
         rows, scores = bm25_candidates(*self._parts, k)
         return np.asarray(steps.Ranking(rows, scores).best(k))
 
-    def of_rows(self, rows: Rows) -> NDArray[np.float64]:
+    def score_rows(self, rows: Rows) -> NDArray[np.float64]:
         return bm25_chunk_scores(*self._parts, rows)
 
 
-def _farthest(dense: steps.Ranking) -> Rows:
+def _find_farthest(dense: steps.Ranking) -> Rows:
     """Return the chunk farthest from the question: scores are scaled from it on."""
     if not len(dense.scores):
         return np.zeros(0, dtype=np.int64)
@@ -312,24 +316,26 @@ def _farthest(dense: steps.Ranking) -> Rows:
     return np.array([least if dense.rows is None else dense.rows[least]], dtype=np.int64)
 
 
-def _chunks(snapshot: Snapshot, query: steps.Query, words: _Words, rows: Rows) -> ToldChunks:
+def _describe_chunks(
+    snapshot: Snapshot, query: steps.Query, words: _Words, rows: Rows
+) -> ToldChunks:
     link = steps.chunk_entities(snapshot).rows(rows)
     distinct, place = np.unique(link.indices, return_inverse=True)
     return ToldChunks(
         rows=rows,
         dense=steps.cosines_of(snapshot, "chunk", query, rows),
-        lexical=words.of_rows(rows),
+        lexical=words.score_rows(rows),
         begins=link.indptr.astype(np.int64),
         entities=place.astype(np.int32),
         ways=link.data.astype(np.uint8),
-        counted=_counted(snapshot, "entity", distinct.astype(np.int64)),
+        counted=_build_counted(snapshot, "entity", distinct.astype(np.int64)),
     )
 
 
 # -- entities -------------------------------------------------------------------------------------
 
 
-def _triples(
+def _find_triples(
     snapshot: Snapshot, query: steps.Query, k: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the nearest facts with their cosines."""
@@ -339,11 +345,13 @@ def _triples(
     return rows.astype(np.int64), cosines
 
 
-def _rows_of(link: Any, rows: Rows) -> list[list[int]]:  # noqa: ANN401 -- a link
+def _read_rows(link: Any, rows: Rows) -> list[list[int]]:  # noqa: ANN401 -- a link
     return [link.row(row).tolist() for row in rows.tolist()]
 
 
-def _seeds(snapshot: Snapshot, scores: NDArray[np.float64], entities: list[list[int]]) -> Seeds:
+def _build_seeds(
+    snapshot: Snapshot, scores: NDArray[np.float64], entities: list[list[int]]
+) -> Seeds:
     hashes = np.asarray(snapshot.get(_HASHES)["entity"])
     ends = np.cumsum([0, *map(len, entities)]).astype(np.int64)
     flat = np.array([row for rows in entities for row in rows], dtype=np.int64)
@@ -351,18 +359,18 @@ def _seeds(snapshot: Snapshot, scores: NDArray[np.float64], entities: list[list[
 
 
 @_reply.register
-def _(request: Alike, snapshot: Snapshot) -> Seeds:
+def _reply_alike(request: Alike, snapshot: Snapshot) -> Seeds:
     layer = snapshot.layer("entity")
     if not len(layer):
-        return _seeds(snapshot, np.zeros(0), [])
+        return _build_seeds(snapshot, np.zeros(0), [])
     linkable = np.asarray(layer.columns["linkable"])
     found = steps.near_rows(snapshot, "entity", request.names, request.most, only=linkable)
     pairs = [pair for near in found for pair in near]
     scores = np.array([cosine for _, cosine in pairs])
-    return _seeds(snapshot, scores, [[row] for row, _ in pairs])
+    return _build_seeds(snapshot, scores, [[row] for row, _ in pairs])
 
 
-def _named(snapshot: Snapshot, keys: Sequence[str]) -> tuple[Hashes, NDArray[np.int64]]:
+def _find_named(snapshot: Snapshot, keys: Sequence[str]) -> tuple[Hashes, NDArray[np.int64]]:
     """Return the entities that have some of the keys, and which keys."""
     layer = snapshot.layer("entity")
     rows = np.array(layer.rows(list(keys)), dtype=np.int64)

@@ -56,9 +56,9 @@ def create(home: str | Path, n_shards: int) -> list[Path]:
     empty, StoreError where it cannot be written.
     """
     home = Path(home)
-    places = _places(home, n_shards)
+    places = _shard_folders(home, n_shards)
     _check_empty(home)
-    _make(home, places)
+    _make_folders(home, places)
     sharded.write_places(home, [place.name for place in places])
     return places
 
@@ -73,28 +73,26 @@ def split(folder: str | Path, home: str | Path, n_shards: int) -> list[Path]:
     while another process splits into the folder, and NotAnIndex.
     """
     home = Path(home)
-    places = _places(home, n_shards)
+    places = _shard_folders(home, n_shards)
     with open_index(folder) as index:
-        parts = _parts(index, n_shards)
+        parts = _assign_documents(index, n_shards)
         if _is_done(home, places, parts):
             (home / _BEGUN).unlink(missing_ok=True)  # by a process that was killed behind the rest
             return places
-        with _beginning(
-            home, opening.place_of(index.folder), dict(zip(places, parts, strict=True))
-        ):
-            ways, digests = _ways_to_pay(index.folder), []
+        with _begin(home, opening.place_of(index.folder), dict(zip(places, parts, strict=True))):
+            ways, digests = _read_ways(index.folder), []
             for number, (place, part) in enumerate(zip(places, parts, strict=True)):
                 with closing(opening.create(place, dict(index.snapshot().recipe))) as store:
-                    _fill(store, index, part)
+                    _fill_shard(store, index, part)
                     set_part(store, ShardPart(number, n_shards))
-                    digests.append(_digests(store, ways))
+                    digests.append(_read_digests(store, ways))
             for place, own in zip(places, digests, strict=True):
-                _copy_paid(index.folder, place, _of_one(own, digests))
+                _copy_paid(index.folder, place, _filter_keys(own, digests))
             sharded.write_places(home, [place.name for place in places])
     return places
 
 
-def _parts(index: Index, n_shards: int) -> list[dict[str, str]]:
+def _assign_documents(index: Index, n_shards: int) -> list[dict[str, str]]:
     """Return the documents of each shard, with their hashes."""
     parts: list[dict[str, str]] = [{} for _ in range(n_shards)]
     for name, content in sorted(index.hashes().items()):
@@ -102,12 +100,12 @@ def _parts(index: Index, n_shards: int) -> list[dict[str, str]]:
     return parts
 
 
-def _fill(store: Store, index: Index, part: Mapping[str, str]) -> None:
+def _fill_shard(store: Store, index: Index, part: Mapping[str, str]) -> None:
     """Commit some documents of an index to a shard, with the names that stand for others."""
     snapshot = index.snapshot()
     rows = np.asarray(snapshot.layer("document").rows(list(part)), dtype=np.int64)
     for start in range(0, len(rows), _AT_ONCE):
-        batch = _documents(snapshot, rows[start : start + _AT_ONCE])
+        batch = _read_documents(snapshot, rows[start : start + _AT_ONCE])
         store.commit(batch, [part[each.id] for each in batch.documents])
     if aliases := dict(index.alias_targets()):
         store.set_aliases(aliases)
@@ -116,7 +114,7 @@ def _fill(store: Store, index: Index, part: Mapping[str, str]) -> None:
 # -- where they are --------------------------------------------------------------------------------
 
 
-def _places(home: Path, n_shards: int) -> list[Path]:
+def _shard_folders(home: Path, n_shards: int) -> list[Path]:
     """Return the folders of new shards."""
     if n_shards < 1:
         raise InputError(f"an index has at least one shard, not {n_shards}")
@@ -133,20 +131,20 @@ def _check_empty(home: Path) -> None:
     try:
         is_empty = not home.exists() or {path.name for path in home.iterdir()} <= _OURS
     except OSError as error:
-        raise _unmade(home, error) from error
+        raise _making_error(home, error) from error
     if not is_empty:
         raise InputError(f"{home} is not empty: name a new folder for the shards")
 
 
-def _make(home: Path, places: Iterable[Path]) -> None:
+def _make_folders(home: Path, places: Iterable[Path]) -> None:
     try:
         for place in (home, *places):
             make_folder(place)
     except OSError as error:
-        raise _unmade(home, error) from error
+        raise _making_error(home, error) from error
 
 
-def _unmade(home: Path, error: OSError) -> StoreError:
+def _making_error(home: Path, error: OSError) -> StoreError:
     return StoreError(f"{home} cannot be made ({error.strerror}): name another")
 
 
@@ -155,10 +153,10 @@ def _is_done(home: Path, places: Sequence[Path], parts: Sequence[Mapping[str, st
     names = [place.name for place in places]
     if not sharded.is_home(home) or sharded.read_places(home) != names:
         return False
-    return all(_hashes(place) == part for place, part in zip(places, parts, strict=True))
+    return all(_read_hashes(place) == part for place, part in zip(places, parts, strict=True))
 
 
-def _hashes(place: Path) -> dict[str, str]:
+def _read_hashes(place: Path) -> dict[str, str]:
     """Return the documents of a shard, with their hashes; none where there is no index yet."""
     if not opening.exists(place):
         return {}
@@ -167,7 +165,7 @@ def _hashes(place: Path) -> dict[str, str]:
 
 
 @contextmanager
-def _beginning(home: Path, source: str, parts: Mapping[Path, Mapping[str, str]]) -> Iterator[None]:
+def _begin(home: Path, source: str, parts: Mapping[Path, Mapping[str, str]]) -> Iterator[None]:
     """Make the folders of shards for a block; what a killed process left of the same is deleted.
 
     That is told by a file, which is there until the block is done.
@@ -175,7 +173,7 @@ def _beginning(home: Path, source: str, parts: Mapping[Path, Mapping[str, str]])
     begun = json.dumps({"of": source, "shards": [place.name for place in parts]})
     if not _is_begun(home, begun, parts):
         _check_empty(home)
-    _make(home, ())
+    _make_folders(home, ())
     lock = WriterLock(home)
     try:
         if _is_begun(home, begun, parts):
@@ -186,11 +184,11 @@ def _beginning(home: Path, source: str, parts: Mapping[Path, Mapping[str, str]])
         with open_file(home / f"{_BEGUN}.tmp") as file:
             file.write(begun.encode())
         (home / f"{_BEGUN}.tmp").replace(home / _BEGUN)
-        _make(home, parts)
+        _make_folders(home, parts)
         yield
         (home / _BEGUN).unlink()
     except OSError as error:
-        raise _unmade(home, error) from error
+        raise _making_error(home, error) from error
     finally:
         lock.release()
 
@@ -205,12 +203,12 @@ def _is_begun(home: Path, begun: str, parts: Mapping[Path, Mapping[str, str]]) -
             return False
     except (OSError, ValueError):
         return False
-    return all(_is_left(place, part) for place, part in parts.items() if place.exists())
+    return all(_is_leftover(place, part) for place, part in parts.items() if place.exists())
 
 
-def _is_left(place: Path, part: Mapping[str, str]) -> bool:
+def _is_leftover(place: Path, part: Mapping[str, str]) -> bool:
     """Say whether a shard has nothing but what was to come to it."""
-    return not has_foreign_files(place) and _hashes(place).items() <= part.items()
+    return not has_foreign_files(place) and _read_hashes(place).items() <= part.items()
 
 
 # -- what was paid for -----------------------------------------------------------------------------
@@ -224,33 +222,36 @@ class _Ways:
     vectors: bool
 
 
-def _ways_to_pay(folder: Path) -> _Ways:
+def _read_ways(folder: Path) -> _Ways:
     ledger = Ledger(opening.paid_place(folder, paid.CALLS))
     pieces = ledger.pieces_of() if ledger.exists() else []
     return _Ways(pieces, cache.has_vectors(opening.paid_place(folder, paid.EMBEDDINGS)))
 
 
-def _digests(store: Store, ways: _Ways) -> Digests:
+def _read_digests(store: Store, ways: _Ways) -> Digests:
     """Return digests, ascending, of the keys under which the texts of a shard are paid for."""
     found: list[Digests] = [np.zeros(0, dtype=np.uint64)]
     if ways.pieces or ways.vectors:
         with closing(open_snapshot(store)) as snapshot:
             embedder = str(snapshot.recipe["embedder"])
-            for texts in _chunks(snapshot):
-                found += [_short(piece_keys(*piece, texts)) for piece in ways.pieces]
-                found.append(_short(vector_keys(embedder, texts)))
+            for texts in _read_chunks(snapshot):
+                found += [_shorten_keys(piece_keys(*piece, texts)) for piece in ways.pieces]
+                found.append(_shorten_keys(vector_keys(embedder, texts)))
             for name in ("unit", "sentence", "entity") if ways.vectors else ():
-                found += [_short(vector_keys(embedder, each)) for each in _of(snapshot, name)]
+                found += [
+                    _shorten_keys(vector_keys(embedder, each))
+                    for each in _read_layer(snapshot, name)
+                ]
     return np.unique(np.concatenate(found))
 
 
-def _chunks(snapshot: Snapshot) -> Iterator[list[str]]:
+def _read_chunks(snapshot: Snapshot) -> Iterator[list[str]]:
     n = len(snapshot.layer("chunk"))
     for start in range(0, n, _TEXTS):
         yield snapshot.titled_texts(range(start, min(start + _TEXTS, n)))
 
 
-def _of(snapshot: Snapshot, name: str) -> Iterator[Sequence[str]]:
+def _read_layer(snapshot: Snapshot, name: str) -> Iterator[Sequence[str]]:
     """Yield the texts of a layer, of entities their keys."""
     layer = snapshot.layer(name)
     for start in range(0, len(layer), _TEXTS):
@@ -258,11 +259,11 @@ def _of(snapshot: Snapshot, name: str) -> Iterator[Sequence[str]]:
         yield layer.ids(rows) if name == "entity" else layer.texts(rows)
 
 
-def _short(keys: Sequence[bytes]) -> Digests:
+def _shorten_keys(keys: Sequence[bytes]) -> Digests:
     return np.array([int.from_bytes(key[:_DIGEST]) for key in keys], dtype=np.uint64)
 
 
-def _of_one(own: Digests, all_: Sequence[Digests]) -> Keep:
+def _filter_keys(own: Digests, all_: Sequence[Digests]) -> Keep:
     """Return what says which keys a shard gets: those of its texts, and those of nobody's.
 
     The latter are of questions, and of what is made of several texts.
@@ -270,14 +271,14 @@ def _of_one(own: Digests, all_: Sequence[Digests]) -> Keep:
     everybody = np.unique(np.concatenate(all_))
 
     def keep(keys: Sequence[bytes]) -> list[bool]:
-        found = _short(keys)
-        kept: list[bool] = (_has(own, found) | ~_has(everybody, found)).tolist()
+        found = _shorten_keys(keys)
+        kept: list[bool] = (_contains(own, found) | ~_contains(everybody, found)).tolist()
         return kept
 
     return keep
 
 
-def _has(ascending: Digests, values: Digests) -> NDArray[np.bool_]:
+def _contains(ascending: Digests, values: Digests) -> NDArray[np.bool_]:
     if not len(ascending):
         return np.zeros(len(values), dtype=bool)
     places = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
@@ -296,7 +297,7 @@ def _copy_paid(folder: Path, place: Path, keep: Keep) -> None:
         paid.note_files(store, place)
 
 
-def _documents(snapshot: Snapshot, rows: NDArray[np.int64]) -> Batch:
+def _read_documents(snapshot: Snapshot, rows: NDArray[np.int64]) -> Batch:
     """Return some documents, whole, with all their rows."""
     assert snapshot.cutter is not None  # noqa: S101 -- an index has one
     inside = np.isin(snapshot.layer("chunk").columns["document"], rows)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.generation.layers import resolve_aliases
-from clew.shards.exchange import TERM_NUMBERS, Counted, hashes_of
+from clew.shards.exchange import TERM_NUMBERS, Counted, hash_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,18 +44,18 @@ class SharedKeys:
     def find(self, counted: Counted) -> NDArray[np.int64]:
         """Return the (3, n) numbers of some keys of a shard in all of them."""
         found = counted.numbers.copy()
-        at, known = self._places(counted.hashes)
+        at, known = self._find_places(counted.hashes)
         found[:, known] = self.numbers[:, at[known]]
         return found
 
     def find_hashes(self, hashes: Hashes) -> NDArray[np.int64]:
         """Return the (3, n) numbers of some keys, -1 for one that no two shards have."""
         found = np.full((3, len(hashes)), -1, dtype=np.int64)
-        at, known = self._places(hashes)
+        at, known = self._find_places(hashes)
         found[:, known] = self.numbers[:, at[known]]
         return found
 
-    def _places(self, hashes: Hashes) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    def _find_places(self, hashes: Hashes) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         at = np.searchsorted(self.hashes, hashes)
         known = np.zeros(len(hashes), dtype=bool)
         inside = at < len(self.hashes)
@@ -94,7 +94,7 @@ class CorpusTotals:
 
     def term_chunks(self, terms: Sequence[str]) -> NDArray[np.int64]:
         """Return how many chunks have each term, -1 where one shard alone can know."""
-        numbers = self.terms.find_hashes(hashes_of(terms))
+        numbers = self.terms.find_hashes(hash_keys(terms))
         chunks: NDArray[np.int64] = numbers[TERM_NUMBERS.index("chunks")]
         return chunks
 
@@ -103,7 +103,7 @@ def _known_pairs(parts: Sequence[Counted], aliases: Mapping[str, str]) -> tuple[
     """Return the hashes of entities and of what they stand for, where shards have both."""
     pairs = resolve_aliases(aliases)
     known = np.unique(np.concatenate([each.hashes for each in parts]))
-    own, target = hashes_of(list(pairs)), hashes_of(list(pairs.values()))
+    own, target = hash_keys(list(pairs)), hash_keys(list(pairs.values()))
     both = np.isin(own, known) & np.isin(target, known)
     return own[both], target[both]
 

@@ -35,15 +35,15 @@ _NUMBERS = frozenset("biuf")  # kinds of types that an array may have
 _SHOWN = 200  # characters of a reason
 
 
-def packed(value: object) -> bytes:
+def pack(value: object) -> bytes:
     """Return a value that shards exchange as bytes."""
     arrays = bytearray()
-    head = json.dumps(_plain(value, arrays), separators=(",", ":")).encode()
+    head = json.dumps(_to_plain(value, arrays), separators=(",", ":")).encode()
     head += b" " * (-len(head) % _ALIGNED)
     return b"".join([len(head).to_bytes(_HEAD, "little"), head, arrays])
 
 
-def _plain(value: Any, arrays: bytearray) -> Any:  # noqa: ANN401 -- whatever a field has
+def _to_plain(value: Any, arrays: bytearray) -> Any:  # noqa: ANN401 -- whatever a field has
     """Return a value as JSON has it; the bytes of its arrays go behind the others."""
     if value is None or isinstance(value, str | int | float):
         return value
@@ -55,19 +55,19 @@ def _plain(value: Any, arrays: bytearray) -> Any:  # noqa: ANN401 -- whatever a 
         arrays += b"\0" * (-len(arrays) % _ALIGNED)
         return found
     if isinstance(value, Mapping):
-        return {_MAPPING: {key: _plain(each, arrays) for key, each in value.items()}}
+        return {_MAPPING: {key: _to_plain(each, arrays) for key, each in value.items()}}
     if isinstance(value, tuple | list):
-        several = [_plain(each, arrays) for each in value]
+        several = [_to_plain(each, arrays) for each in value]
         return {_TUPLE: several} if isinstance(value, tuple) else several
-    own = {each.name: _plain(getattr(value, each.name), arrays) for each in fields(value)}
+    own = {each.name: _to_plain(getattr(value, each.name), arrays) for each in fields(value)}
     return {_KIND: [type(value).__name__, own]}
 
 
-def unpacked(sent: bytes) -> Any:  # noqa: ANN401 -- one of the values of `exchange`
+def unpack(sent: bytes) -> Any:  # noqa: ANN401 -- one of the values of `exchange`
     """Return the value that bytes are. Raises InputError where they are none."""
     try:
         end = _HEAD + int.from_bytes(sent[:_HEAD], "little")
-        return _value(json.loads(sent[_HEAD:end]), memoryview(sent)[end:])
+        return _from_plain(json.loads(sent[_HEAD:end]), memoryview(sent)[end:])
     except (
         ValueError,
         KeyError,
@@ -82,20 +82,20 @@ def unpacked(sent: bytes) -> Any:  # noqa: ANN401 -- one of the values of `excha
         ) from error
 
 
-def _value(plain: Any, arrays: memoryview) -> Any:  # noqa: ANN401
+def _from_plain(plain: Any, arrays: memoryview) -> Any:  # noqa: ANN401
     """Return the value that stands in JSON."""
     if isinstance(plain, list):
-        return [_value(each, arrays) for each in plain]
+        return [_from_plain(each, arrays) for each in plain]
     if not isinstance(plain, dict):
         return plain
     [(stands_for, inner)] = plain.items()
     if stands_for == _KIND:
         kind, own = inner
-        return _KINDS[kind](**{name: _value(each, arrays) for name, each in own.items()})
+        return _KINDS[kind](**{name: _from_plain(each, arrays) for name, each in own.items()})
     if stands_for == _TUPLE:
-        return tuple(_value(each, arrays) for each in inner)
+        return tuple(_from_plain(each, arrays) for each in inner)
     if stands_for == _MAPPING:
-        return {name: _value(each, arrays) for name, each in inner.items()}
+        return {name: _from_plain(each, arrays) for name, each in inner.items()}
     if stands_for != _ARRAY:
         raise ValueError(f"an object {stands_for!r}")
     written, shape, place = inner

@@ -13,7 +13,7 @@ from clew.api.adding import to_remove
 from clew.errors import InputError, StoreError
 from clew.filters import match, to_filter
 from clew.index import AddReport
-from clew.index.extract import Done
+from clew.index.extract import ExtractionReport
 from clew.models.metered import Meter
 from clew.progress import Progress
 from clew.readers.part import ShardPart
@@ -29,7 +29,7 @@ Place = Path | str  # a folder, or the address of an index of a server
 Open = Callable[[Place], Index]
 
 
-def added(
+def add_to_shards(
     places: Sequence[Place],
     open_one: Open,
     source: Source,
@@ -47,7 +47,7 @@ def added(
     if not isinstance(source, str | Path | Document | Sequence):
         again = list(source)
     progress, n, found = progress or Progress(), len(places), []
-    _made(places, open_one)
+    _make_shards(places, open_one)
     for number, place in enumerate(places):
         progress.enter(f"shard {number} of {n}")
         with open_one(place) as index:
@@ -57,10 +57,10 @@ def added(
         found.append(one)
         if one.report.stopped:
             break
-    return _summed(found)
+    return _sum_reports(found)
 
 
-def _made(places: Sequence[Place], open_one: Open) -> None:
+def _make_shards(places: Sequence[Place], open_one: Open) -> None:
     """Make all shards that `create` named: a question may come before the last of them is filled.
 
     Raises StoreError where some are there and another is gone.
@@ -79,8 +79,8 @@ def _made(places: Sequence[Place], open_one: Open) -> None:
                 index.add([], changed=[], part=ShardPart(number, len(places)))
 
 
-def _summed(found: Sequence[Added]) -> Added:
-    report, extracted = AddReport(), Done()
+def _sum_reports(found: Sequence[Added]) -> Added:
+    report, extracted = AddReport(), ExtractionReport()
     usage = Meter().usage()
     for one in found:
         for name in ("added", "changed", "restored", "restated", "gone"):
@@ -110,7 +110,7 @@ def _summed(found: Sequence[Added]) -> Added:
     )
 
 
-def documents(
+def list_documents(
     places: Sequence[Place], open_one: Open, patterns: Sequence[str], where: str | Filter | None
 ) -> list[list[str]]:
     """Return the ids in each shard of all documents, or of those that patterns and a filter name.
@@ -142,7 +142,7 @@ def documents(
     return found
 
 
-def removed(
+def remove_from_shards(
     places: Sequence[Place],
     open_one: Open,
     ids: str | Sequence[str],
@@ -151,7 +151,9 @@ def removed(
     dry_run: bool,
 ) -> list[str]:
     """Delete documents as `Index.remove`, wherever they are; return their ids."""
-    chosen = to_remove(ids, where, lambda patterns: documents(places, open_one, patterns, where))
+    chosen = to_remove(
+        ids, where, lambda patterns: list_documents(places, open_one, patterns, where)
+    )
     for place, own in zip(places, chosen, strict=True):
         if own and not dry_run:
             with open_one(place) as index:

@@ -21,7 +21,7 @@ def apparatus_behind(snapshot: Snapshot, evidence: Evidence) -> Evidence:
     They keep their order, as do all others, and their scores are at most those of the hits before
     them; the paths to them come last too. One that the query asks for stays where it is.
     """
-    marked = tuple(_marked(snapshot, evidence.hits))
+    marked = tuple(_mark_hits(snapshot, evidence.hits))
     last = [h for h in marked if h.apparatus and not asks_for(evidence.query, h.apparatus)]
     if not last or len(last) == len(marked):
         return replace(evidence, hits=marked)
@@ -40,7 +40,7 @@ def apparatus_behind(snapshot: Snapshot, evidence: Evidence) -> Evidence:
     )
 
 
-def _marked(snapshot: Snapshot, hits: tuple[Hit, ...]) -> list[Hit]:
+def _mark_hits(snapshot: Snapshot, hits: tuple[Hit, ...]) -> list[Hit]:
     """Return hits with the kind of apparatus that each is in; those of a graph are in none."""
     rows = snapshot.layer("chunk").rows([hit.chunk_id for hit in hits])
     are_texts = snapshot.are_texts()

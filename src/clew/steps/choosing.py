@@ -1,7 +1,7 @@
 """Choose chunks as a set: each for what it adds to those that were chosen before it.
 
-`walk` does so with what it finds; the papers' methods can, by `as_set`. What it is worth to each:
-docs/results/.
+`walk` does so with what it finds; the papers' methods can, by `choose_hits`. What it is worth to
+each: docs/results/.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SAME_TERMS, _SAME_MEANING = 0.7, 0.7
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenChunks:
     """Chunks as a set."""
 
     rows: list[int]  # in the order in which they joined it
@@ -45,23 +45,23 @@ def choose_chunks(
     prior: NDArray[np.float64],
     named: Collection[int],
     shares: ChoiceWeights = _SHARES,
-) -> Chosen:
+) -> ChosenChunks:
     """Return chunks as a set, by what each is worth by itself (n,) and entities that are `named`.
 
     These are the entities that the question names.
     """
-    found = _candidates(snapshot, coverage, rows, prior, named)
-    order = choose_rows(found, _wording(snapshot, coverage, rows), shares)
-    return Chosen([rows[i] for i in order], _repeated(rows, order, found.repeats))
+    found = _build_candidates(snapshot, coverage, rows, prior, named)
+    order = choose_rows(found, _query_tokens(snapshot, coverage, rows), shares)
+    return ChosenChunks([rows[i] for i in order], _find_repeated(rows, order, found.repeats))
 
 
-def in_order(
+def order_as_set(
     snapshot: Snapshot,
     asked: steps.Query,
     chunks: Sequence[int],
     scores: Sequence[float] | NDArray[np.float64],
     coverage: steps.Coverage | None = None,
-) -> tuple[list[int], Chosen]:
+) -> tuple[list[int], ChosenChunks]:
     """Return the places of some rows, best first, in the order of their chunks as a set.
 
     `chunks` are those that hold the rows, and `scores`, (n,), say what each is worth by itself,
@@ -80,7 +80,7 @@ def in_order(
     return sorted(range(len(chunks)), key=lambda i: place[chunks[i]]), chosen
 
 
-def as_set(
+def choose_hits(
     snapshot: Snapshot, asked: steps.Query, found: Evidence, n: int | None = None
 ) -> Evidence:
     """Return evidence with the chunks of its hits chosen as a set, and the `n` first hits.
@@ -89,17 +89,17 @@ def as_set(
     """
     layer = snapshot.layer("chunk")
     chunks = layer.rows([hit.chunk_id for hit in found.hits])
-    order, chosen = in_order(snapshot, asked, chunks, [hit.score for hit in found.hits])
+    order, chosen = order_as_set(snapshot, asked, chunks, [hit.score for hit in found.hits])
     hits = tuple(
         replace(
             found.hits[i], score=1 / place, also=tuple(layer.ids(chosen.also.get(chunks[i], ())))
         )
         for place, i in enumerate(order[:n], 1)
     )
-    return replace(found, hits=hits, paths=_following(found.paths, hits))
+    return replace(found, hits=hits, paths=_order_paths(found.paths, hits))
 
 
-def _following(paths: Sequence[Path], hits: Sequence[Hit]) -> tuple[Path, ...]:
+def _order_paths(paths: Sequence[Path], hits: Sequence[Hit]) -> tuple[Path, ...]:
     """Return the paths to hits, in the order of these."""
     place = {(hit.document_id, hit.start, hit.end): i for i, hit in enumerate(hits)}
     ends = {id(path): (e.document_id, e.start, e.end) for path in paths for e in path.steps[-1:]}
@@ -107,7 +107,7 @@ def _following(paths: Sequence[Path], hits: Sequence[Hit]) -> tuple[Path, ...]:
     return tuple(sorted(kept, key=lambda path: place[ends[id(path)]]))
 
 
-def _repeated(
+def _find_repeated(
     rows: Sequence[int], order: Sequence[int], repeats: NDArray[np.bool_]
 ) -> dict[int, tuple[int, ...]]:
     """Return for each row the later ones that repeat it, and nothing that came before them."""
@@ -124,7 +124,7 @@ def _repeated(
 # -- what chunks have for a question ---------------------------------------------------------------
 
 
-def _candidates(
+def _build_candidates(
     snapshot: Snapshot,
     coverage: steps.Coverage,
     rows: Sequence[int],
@@ -138,9 +138,9 @@ def _candidates(
     """
     chunks, n = np.asarray(rows, dtype=np.intp), steps.n_chunks(snapshot)
     titles = steps.chunk_titles(snapshot, chunks)
-    mentions = _mentions(steps.chunk_entities(snapshot), chunks)
+    mentions = _mention_link(steps.chunk_entities(snapshot), chunks)
     if snapshot.totals is None:
-        df = _mentions(steps.entity_chunks(snapshot), titles.indices).sum(axis=1)
+        df = _mention_link(steps.entity_chunks(snapshot), titles.indices).sum(axis=1)
     else:
         df = snapshot.totals.mentioned[titles.indices]
     rare = np.log1p(n / np.maximum(df, 1)) / np.log1p(n)
@@ -156,11 +156,11 @@ def _candidates(
         matches=coverage.of("chunk", rows),
         naming=naming,
         named=np.asarray(asked.sum(axis=1)),
-        repeats=_repeats(snapshot, rows),
+        repeats=_find_repeats(snapshot, rows),
     )
 
 
-def _wording(snapshot: Snapshot, coverage: steps.Coverage, rows: Sequence[int]) -> QueryTokens:
+def _query_tokens(snapshot: Snapshot, coverage: steps.Coverage, rows: Sequence[int]) -> QueryTokens:
     """Return the query's tokens and the vectors of chunks, where both are of one kind."""
     tokens = coverage.vectors
     vectors = snapshot.layer("chunk").vectors[rows] if tokens.shape[1] else tokens[:0]
@@ -169,14 +169,14 @@ def _wording(snapshot: Snapshot, coverage: steps.Coverage, rows: Sequence[int]) 
     return QueryTokens(weights=coverage.weights, tokens=tokens, vectors=vectors)
 
 
-def _mentions(link: Link, rows: NDArray[np.integer]) -> csr_array[Any, tuple[int, int]]:
+def _mention_link(link: Link, rows: NDArray[np.integer]) -> csr_array[Any, tuple[int, int]]:
     """Return some rows of a link of chunks and entities, of 1 where the text mentions these."""
     found = link.rows(rows)
     ones = (found.data & steps.MENTIONED).astype(np.float64)
     return csr_array((ones, found.indices, found.indptr), shape=found.shape)
 
 
-def _repeats(snapshot: Snapshot, rows: Sequence[int]) -> NDArray[np.bool_]:
+def _find_repeats(snapshot: Snapshot, rows: Sequence[int]) -> NDArray[np.bool_]:
     """Return the (n, n) truth of whether chunk i says what chunk j says, of the same length n.
 
     It does where j has 0.7 of its terms, each as often, and their vectors have a cosine of 0.7. So

@@ -67,7 +67,7 @@ class Rarity:
     totals: Totals | None  # where the link has a part of the index's chunks
 
     @classmethod
-    def of(cls, snapshot: Snapshot) -> Rarity:
+    def from_snapshot(cls, snapshot: Snapshot) -> Rarity:
         return cls(steps.n_chunks(snapshot), steps.entity_chunks(snapshot), snapshot.totals)
 
     def __len__(self) -> int:
@@ -98,9 +98,9 @@ class _Degrees:
         first = self.n_chunks + len(self.chunks_of_units)
         is_chunk, is_entity = nodes < self.n_chunks, nodes >= first
         found = np.empty(len(nodes))
-        found[is_chunk] = self._of("chunk", nodes[is_chunk])
+        found[is_chunk] = self._sum_weights("chunk", nodes[is_chunk])
         entities = nodes[is_entity] - first
-        found[is_entity] = self._of("entity", entities)
+        found[is_entity] = self._sum_weights("entity", entities)
         if self.wanted.unit_nodes:
             found[is_chunk] += self.units_of_chunks[nodes[is_chunk]]
             found[is_entity] += self.units_of_entities[entities]
@@ -110,8 +110,8 @@ class _Degrees:
         found[is_entity] *= self.rarity[entities]
         return found
 
-    def _of(self, layer: str, rows: NDArray[np.integer]) -> NDArray[np.float64]:
-        _, mentioned, titled, _ = _worth(self.wanted).tolist()
+    def _sum_weights(self, layer: str, rows: NDArray[np.integer]) -> NDArray[np.float64]:
+        _, mentioned, titled, _ = _link_weights(self.wanted).tolist()
         by_title, by_mention = (
             open_column(self.sums, f"{layer}.{how}")[rows] for how in ("titled", "mentioned")
         )
@@ -144,17 +144,17 @@ class EntityGraph:
     def first_entity(self) -> int:
         return len(self.degrees) - len(self.rarity)
 
-    def edges(self, nodes: NDArray[np.intp]) -> csr_array[Any, tuple[int, int]]:
+    def get_edges(self, nodes: NDArray[np.intp]) -> csr_array[Any, tuple[int, int]]:
         """Return the (m, n) rows of m nodes, ascending, of the matrix of weights."""
         if self.matrix is not None:
             return csr_array(self.matrix[nodes])
         n_chunks, first = np.searchsorted(nodes, [self.n_chunks, self.first_entity]).tolist()
         entities = nodes[first:] - self.first_entity
         found = [
-            (0, self._of_chunks(nodes[:n_chunks])),
-            (n_chunks, self._of_units(nodes[n_chunks:first] - self.n_chunks)),
-            (first, self._of_entities(entities)),
-            (first, self._of_names(entities)),
+            (0, self._chunk_edges(nodes[:n_chunks])),
+            (n_chunks, self._unit_edges(nodes[n_chunks:first] - self.n_chunks)),
+            (first, self._entity_edges(entities)),
+            (first, self._name_edges(entities)),
         ]
         rows = np.concatenate([place + rows for place, (rows, _, _) in found])
         columns, weights = (np.concatenate([each[i] for _, each in found]) for i in (1, 2))
@@ -162,11 +162,11 @@ class EntityGraph:
         shape = (len(nodes), len(self.degrees))
         return csr_array((weights[some], (rows[some], columns[some])), shape=shape)
 
-    def near(self, restart: Mapping[int, float], damping: float) -> LocalScores:
+    def spread_near(self, restart: Mapping[int, float], damping: float) -> LocalScores:
         """Return the PageRank scores of nodes near to those that it starts from."""
         residual = _RESIDUAL if len(self.degrees) > _SMALL else _NOTHING
         return local_pagerank(
-            self.edges,
+            self.get_edges,
             self.degrees,
             restart,
             damping=damping,
@@ -187,18 +187,18 @@ class EntityGraph:
             rows = list(dict.fromkeys([*rows, *then.best(k).tolist()]))[:k]
         return rows
 
-    def _of_chunks(self, chunks: NDArray[np.intp]) -> Edges:
+    def _chunk_edges(self, chunks: NDArray[np.intp]) -> Edges:
         found = self.chunk_entities.rows(chunks)
         rows = np.repeat(np.arange(len(chunks)), np.diff(found.indptr))
-        weights = _worth(self.wanted)[found.data] * self.rarity[found.indices]
+        weights = _link_weights(self.wanted)[found.data] * self.rarity[found.indices]
         edges = rows, found.indices + self.first_entity, weights
         if self.units is None:
             return edges
         units = self.units.of_chunks.rows(chunks)
         more = np.repeat(np.arange(len(chunks)), np.diff(units.indptr))
-        return _joined(edges, (more, units.indices + self.n_chunks, units.data))
+        return _join_edges(edges, (more, units.indices + self.n_chunks, units.data))
 
-    def _of_units(self, units: NDArray[np.intp]) -> Edges:
+    def _unit_edges(self, units: NDArray[np.intp]) -> Edges:
         if self.units is None or not len(units):
             return _no_edges()
         chunks = self.units.chunks.rows(units)
@@ -206,29 +206,35 @@ class EntityGraph:
         found = self.units.entities.rows(units)
         more = np.repeat(np.arange(len(units)), np.diff(found.indptr))
         weights = self.rarity[found.indices]
-        return _joined(
+        return _join_edges(
             (rows, chunks.indices, chunks.data),
             (more, found.indices + self.first_entity, weights),
         )
 
-    def _of_entities(self, entities: NDArray[np.intp]) -> Edges:
+    def _entity_edges(self, entities: NDArray[np.intp]) -> Edges:
         found = self.entity_chunks.rows(entities)
         rows = np.repeat(np.arange(len(entities)), np.diff(found.indptr))
-        edges = rows, found.indices, _worth(self.wanted)[found.data] * self.rarity[entities][rows]
+        edges = (
+            rows,
+            found.indices,
+            _link_weights(self.wanted)[found.data] * self.rarity[entities][rows],
+        )
         if self.units is None:
             return edges
         units = self.units.of_entities.rows(entities)
         more = np.repeat(np.arange(len(entities)), np.diff(units.indptr))
-        return _joined(edges, (more, units.indices + self.n_chunks, self.rarity[entities][more]))
+        return _join_edges(
+            edges, (more, units.indices + self.n_chunks, self.rarity[entities][more])
+        )
 
-    def _of_names(self, entities: NDArray[np.intp]) -> Edges:
+    def _name_edges(self, entities: NDArray[np.intp]) -> Edges:
         """Return the links between entities whose words begin or end another one's name.
 
         A link weighs its share times `_NAME_SHARE` of the smaller of the two degrees.
         """
         if self.names is None or not len(entities):
             return _no_edges()
-        rows, others, shares = self.names.of(entities)
+        rows, others, shares = self.names.find_linked(entities)
         first = self.first_entity
         own = self.degrees[entities + first]
         least = np.minimum(own[rows], self.degrees[others + first])
@@ -240,7 +246,7 @@ def _no_edges() -> Edges:
     return none, none, np.zeros(0)
 
 
-def _joined(*edges: Edges) -> Edges:
+def _join_edges(*edges: Edges) -> Edges:
     rows, columns, weights = (np.concatenate(parts) for parts in zip(*edges, strict=True))
     return rows, columns, weights
 
@@ -250,16 +256,16 @@ def entity_graph(snapshot: Snapshot, links: Links) -> EntityGraph:
     return snapshot.get(_GRAPH, links)
 
 
-def n_titles(snapshot: Snapshot) -> int:
+def count_titles(snapshot: Snapshot) -> int:
     """Return how many entities are the title of a document."""
     if snapshot.totals is not None:
         return snapshot.totals.n_titles
     return int(np.count_nonzero(snapshot.get(_SUMS)["entity.titled"]))
 
 
-def _build(snapshot: Snapshot, wanted: Links) -> EntityGraph:
+def _build_graph(snapshot: Snapshot, wanted: Links) -> EntityGraph:
     forth, back = steps.chunk_entities(snapshot), steps.entity_chunks(snapshot)
-    rarity = Rarity.of(snapshot)
+    rarity = Rarity.from_snapshot(snapshot)
     units: _Units | None = None
     counts: Sequence[NDArray[np.integer]] = [np.zeros(0, dtype=np.int64)] * 3
     if wanted.unit_nodes:
@@ -274,18 +280,18 @@ def _build(snapshot: Snapshot, wanted: Links) -> EntityGraph:
     names = steps.name_links(snapshot) if wanted.names else None
     graph = EntityGraph(wanted, forth, back, rarity, degrees, units, names)
     if totals is not None:
-        graph = replace(graph, beyond=_beyond(wanted, totals, rarity, sums, len(degrees)))
+        graph = replace(graph, beyond=_outside_weights(wanted, totals, rarity, sums, len(degrees)))
     if len(degrees) > _SMALL:
         return graph
     every = np.arange(len(degrees))
-    return replace(graph, degrees=degrees[every], matrix=graph.edges(every))
+    return replace(graph, degrees=degrees[every], matrix=graph.get_edges(every))
 
 
-def _beyond(
+def _outside_weights(
     wanted: Links, totals: Totals, rarity: Rarity, sums: Arrays, n_nodes: int
 ) -> NDArray[np.float64]:
     """Return the (n_nodes,) weights of links to chunks that are in the index and not here."""
-    _, mentioned, titled, _ = _worth(wanted).tolist()
+    _, mentioned, titled, _ = _link_weights(wanted).tolist()
     missing = titled * (totals.titled - sums["entity.titled"])
     missing += mentioned * (totals.mentioned - sums["entity.mentioned"])
     found = np.zeros(n_nodes)
@@ -293,50 +299,50 @@ def _beyond(
     return found
 
 
-def _weights(snapshot: Snapshot) -> Arrays:
+def _sum_degrees(snapshot: Snapshot) -> Arrays:
     """Return what the weights of nodes' links sum to, by how a chunk has an entity.
 
     Of chunks and units the rarities of their entities, of entities how many chunks have them.
     """
     forth, back = steps.chunk_entities(snapshot), steps.entity_chunks(snapshot)
-    rarity = Rarity.of(snapshot)[np.arange(back.shape[0])]
+    rarity = Rarity.from_snapshot(snapshot)[np.arange(back.shape[0])]
     ways = {"mentioned": steps.MENTIONED, "titled": steps.TITLED}
     found = {}
     for name, way in ways.items():
         has = (forth.whole.data & way) > 0
         weights = np.where(has, rarity[forth.whole.indices], 0.0)
-        found[f"chunk.{name}"] = _sums_of(forth.whole, weights)
+        found[f"chunk.{name}"] = _sum_rows(forth.whole, weights)
         has = (back.whole.data & way) > 0
-        found[f"entity.{name}"] = _sums_of(back.whole, has).astype(np.int32)
+        found[f"entity.{name}"] = _sum_rows(back.whole, has).astype(np.int32)
     return found | {"unit": snapshot.linked("unit", "entity").whole @ rarity}
 
 
-def _sums_of(link: csr_array, values: NDArray[Any]) -> NDArray[np.float64]:
+def _sum_rows(link: csr_array, values: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(
         csr_array((values.astype(np.float64), link.indices, link.indptr), link.shape).sum(axis=1)
     )
 
 
-def _renewed(snapshot: Snapshot, _earlier: EarlierArrays) -> Arrays:
-    return _weights(snapshot)
+def _update_sums(snapshot: Snapshot, _earlier: EarlierArrays) -> Arrays:
+    return _sum_degrees(snapshot)
 
 
-def _sums(snapshot: Snapshot) -> Arrays:
+def _open_sums(snapshot: Snapshot) -> Arrays:
     """Return the arrays of `WEIGHTS`; every document changes the rarity of all entities."""
-    return snapshot.get(WEIGHTS) if snapshot.base is None else _weights(snapshot)
+    return snapshot.get(WEIGHTS) if snapshot.base is None else _sum_degrees(snapshot)
 
 
-WEIGHTS = CachedArrays("link-weights", _weights, update=_renewed, edited=True)
-_SUMS = Derived("sums of the weights of links", _sums)
+WEIGHTS = CachedArrays("link-weights", _sum_degrees, update=_update_sums, edited=True)
+_SUMS = Derived("sums of the weights of links", _open_sums)
 
 
-def _worth(wanted: Links) -> NDArray[np.float64]:
+def _link_weights(wanted: Links) -> NDArray[np.float64]:
     """Return the weight of each way to have an entity: none, in the text, as the title, both."""
     mentioned = 0.0 if wanted.unit_nodes else 1.0
     return np.array([0.0, mentioned, wanted.title_weight, wanted.title_weight + mentioned])
 
 
-_GRAPH = Derived("the graph of chunks and entities", _build)
+_GRAPH = Derived("the graph of chunks and entities", _build_graph)
 
 
 # -- where a question enters ----------------------------------------------------------------------
@@ -373,7 +379,7 @@ def seed_entities(
     return seeds, named, notes
 
 
-def restart_of(
+def build_restart(
     graph: EntityGraph, seeds: Seeds, hybrid: steps.Ranking, n_chunks: int, weight: float
 ) -> dict[int, float]:
     """Return the weights of seed entities, and of the `n_chunks` best of a ranking.
@@ -421,21 +427,23 @@ def strongest_path(
         if entity < 0:
             break
         seen.add(entity)
-        backwards += _mentions(snapshot, here, entity)
+        backwards += _find_mention(snapshot, here, entity)
         origin = spread.origins.get(entity, here)
-        backwards.append(steps.entity_step(snapshot, entity, _why(snapshot, spread, entity, here)))
+        backwards.append(
+            steps.entity_step(snapshot, entity, _explain_step(snapshot, spread, entity, here))
+        )
         if entity in spread.reasons:
             break
         if origin != here and spread.before is not None:
-            backwards += _mentions(snapshot, origin, entity)
+            backwards += _find_mention(snapshot, origin, entity)
             here, influence = origin, spread.before
         else:
             here = _strongest_chunk(graph, entity, influence, {here})
-    path = (Step(layer="query", id="", text=query), *_each_unit_once(reversed(backwards)))
+    path = (Step(layer="query", id="", text=query), *_drop_repeated_units(reversed(backwards)))
     return Path(path, float(spread.influence.get(np.array([chunk]))[0]))
 
 
-def _each_unit_once(steps_: Iterable[Step]) -> Iterator[Step]:
+def _drop_repeated_units(steps_: Iterable[Step]) -> Iterator[Step]:
     """Leave out a unit that a thread stopped at before."""
     seen: set[str] = set()
     for step in steps_:
@@ -445,7 +453,7 @@ def _each_unit_once(steps_: Iterable[Step]) -> Iterator[Step]:
             seen.add(step.id)
 
 
-def _why(snapshot: Snapshot, spread: Spread, entity: int, here: int) -> str:
+def _explain_step(snapshot: Snapshot, spread: Spread, entity: int, here: int) -> str:
     """Return why a thread that stops at an entity of the chunk `here` came by it."""
     if entity in spread.reasons:
         return spread.reasons[entity]
@@ -462,9 +470,9 @@ def _strongest_entity(
 ) -> int:
     """Return the entity of a chunk that gives it most; -1 for none."""
     found = graph.chunk_entities.rows(np.array([chunk]))
-    weights = _worth(replace(graph.wanted, unit_nodes=False))[found.data]
+    weights = _link_weights(replace(graph.wanted, unit_nodes=False))[found.data]
     weights *= graph.rarity[found.indices]
-    return _strongest(
+    return _find_strongest(
         found.indices, weights * influence.get(graph.first_entity + found.indices), leave_out
     )
 
@@ -474,11 +482,11 @@ def _strongest_chunk(
 ) -> int:
     """Return the chunk with an entity that gives it most; -1 for none."""
     chunks, kinds = graph.entity_chunks.entries(entity)
-    weights = _worth(replace(graph.wanted, unit_nodes=False))[kinds]
-    return _strongest(chunks, weights * influence.get(chunks), leave_out)
+    weights = _link_weights(replace(graph.wanted, unit_nodes=False))[kinds]
+    return _find_strongest(chunks, weights * influence.get(chunks), leave_out)
 
 
-def _strongest(
+def _find_strongest(
     neighbours: NDArray[np.integer], given: NDArray[np.float64], leave_out: set[int]
 ) -> int:
     """Return the neighbour that gives most, link weight times influence; -1 for none."""
@@ -489,7 +497,7 @@ def _strongest(
     return int(neighbours[kept][top_k(given / given.max(), 1)[0]])
 
 
-def _mentions(snapshot: Snapshot, chunk: int, entity: int) -> Sequence[Step]:
+def _find_mention(snapshot: Snapshot, chunk: int, entity: int) -> Sequence[Step]:
     """Return the first unit of the chunk that mentions the entity; none where its title does."""
     units, entities = snapshot.linked("chunk", "unit"), snapshot.linked("unit", "entity")
     for unit in units.row(chunk).tolist():

@@ -59,12 +59,14 @@ def hits(
     ranges = [(int(columns["start"][row]), int(columns["end"][row])) for row in rows]
     found = zip(chunks.ids(owners), ranges, texts, documents, scores, strict=True)
     return tuple(
-        _hit(document, chunk_id, *place, text, float(score))
+        _build_hit(document, chunk_id, *place, text, float(score))
         for chunk_id, place, text, document, score in found
     )
 
 
-def _hit(document: Document, chunk_id: str, start: int, end: int, text: str, score: float) -> Hit:
+def _build_hit(
+    document: Document, chunk_id: str, start: int, end: int, text: str, score: float
+) -> Hit:
     page, last_page = document.pages_of(start, end)
     return Hit(
         chunk_id=chunk_id,

@@ -59,47 +59,49 @@ def entity_units(
     return np.union1d(found, within[np.isin(chunk_of[within], titled)])
 
 
-def _by_chunk(snapshot: Snapshot) -> Arrays:
+def _link_chunks(snapshot: Snapshot) -> Arrays:
     mentioned = csr_array(snapshot.link("chunk", "unit") @ snapshot.link("unit", "entity"))
     titled = chunk_titles(snapshot)
-    both = csr_array(_marked(mentioned, MENTIONED) + _marked(titled, TITLED))
+    both = csr_array(_mark_link(mentioned, MENTIONED) + _mark_link(titled, TITLED))
     both.sort_indices()
     return link_to_arrays(both)
 
 
-def _marked(link: csr_array, mark: int) -> csr_array:
+def _mark_link(link: csr_array, mark: int) -> csr_array:
     marks = np.full(link.nnz, mark, dtype=np.uint8)
     return csr_array((marks, link.indices, link.indptr), shape=link.shape)
 
 
-def _by_entity(snapshot: Snapshot) -> Arrays:
+def _link_entities(snapshot: Snapshot) -> Arrays:
     return link_to_arrays(chunk_entities(snapshot).whole.transpose().tocsr())
 
 
-def _again(snapshot: Snapshot, _earlier: EarlierArrays) -> Arrays:
-    return _by_chunk(snapshot)
+def _update_chunks(snapshot: Snapshot, _earlier: EarlierArrays) -> Arrays:
+    return _link_chunks(snapshot)
 
 
-def _turned_again(snapshot: Snapshot, _earlier: EarlierArrays) -> Arrays:
-    return _by_entity(snapshot)
+def _update_entities(snapshot: Snapshot, _earlier: EarlierArrays) -> Arrays:
+    return _link_entities(snapshot)
 
 
-_BY_CHUNK = CachedArrays("mentions-by-chunk", _by_chunk, update=_again, edited=True)
-_BY_ENTITY = CachedArrays("mentions-by-entity", _by_entity, update=_turned_again, edited=True)
+_BY_CHUNK = CachedArrays("mentions-by-chunk", _link_chunks, update=_update_chunks, edited=True)
+_BY_ENTITY = CachedArrays(
+    "mentions-by-entity", _link_entities, update=_update_entities, edited=True
+)
 MENTIONS = (_BY_CHUNK, _BY_ENTITY)
 
 
-def _chunks(snapshot: Snapshot) -> Link:
+def _open_chunks(snapshot: Snapshot) -> Link:
     found = snapshot.base_arrays(_BY_CHUNK)
     if found is None or snapshot.base is None:
         return link_from_arrays(snapshot.get(_BY_CHUNK))
     edits = snapshot.base.rows("chunk")
     rows = snapshot.base.touched_chunks
-    fresh = FreshRows(rows, _entries(snapshot, rows))
+    fresh = FreshRows(rows, _read_entries(snapshot, rows))
     return EditedLink(link_from_arrays(found), edits, snapshot.base.rows("entity"), fresh)
 
 
-def _entries(snapshot: Snapshot, chunks: NDArray[np.int64]) -> csr_array:
+def _read_entries(snapshot: Snapshot, chunks: NDArray[np.int64]) -> csr_array:
     """Return the rows of some chunks."""
     inside = snapshot.linked("chunk", "unit").rows(chunks)
     units, places = np.unique(inside.indices, return_inverse=True)
@@ -107,17 +109,17 @@ def _entries(snapshot: Snapshot, chunks: NDArray[np.int64]) -> csr_array:
     inside = csr_array((inside.data, places, inside.indptr), shape=shape)
     mentioned = csr_array(inside @ snapshot.linked("unit", "entity").rows(units))
     titled = chunk_titles(snapshot, chunks)
-    both = csr_array(_marked(mentioned, MENTIONED) + _marked(titled, TITLED))
+    both = csr_array(_mark_link(mentioned, MENTIONED) + _mark_link(titled, TITLED))
     both.sort_indices()
     return both
 
 
-def _entities(snapshot: Snapshot) -> Link:
+def _open_entities(snapshot: Snapshot) -> Link:
     found, edited = snapshot.base_arrays(_BY_ENTITY), chunk_entities(snapshot)
     if found is None or not isinstance(edited, EditedLink):
         return link_from_arrays(snapshot.get(_BY_ENTITY))
     return TransposedEdits(link_from_arrays(found), edited)
 
 
-_CHUNKS = Derived("entities of chunks", _chunks)
-_ENTITIES = Derived("chunks of entities", _entities)
+_CHUNKS = Derived("entities of chunks", _open_chunks)
+_ENTITIES = Derived("chunks of entities", _open_entities)

@@ -31,7 +31,7 @@ _NO_NAME = 0  # the hash of an entity that no name is linked to
 
 
 @dataclass(frozen=True, slots=True)
-class Sorted:
+class SortedHashes:
     """Hashes to be looked up: their places in ascending order, and the upper halves in that."""
 
     hashes: Column  # of uint64, as they are stored
@@ -39,17 +39,19 @@ class Sorted:
     heads: NDArray[np.uint32]
 
     @classmethod
-    def of(cls, hashes: NDArray[np.uint64], some: NDArray[np.integer]) -> Sorted:
+    def from_hashes(cls, hashes: NDArray[np.uint64], some: NDArray[np.integer]) -> SortedHashes:
         """Return those of `hashes` that stand in some places, ascending ones."""
         order = some[np.argsort(hashes[some], kind="stable")]
         small = order.astype(np.int32) if len(hashes) < 2**31 else order
-        return cls(Column.from_array(hashes), Column.from_array(small), _heads(hashes[order]))
+        return cls(
+            Column.from_array(hashes), Column.from_array(small), _upper_halves(hashes[order])
+        )
 
     def find(
         self, wanted: NDArray[np.uint64], most: int
     ) -> tuple[NDArray[np.intp], NDArray[np.integer]]:
         """Return which hashes are wanted and found, and where; none that is in more than `most`."""
-        heads = _heads(wanted)
+        heads = _upper_halves(wanted)
         first, last = (np.searchsorted(self.heads, heads, side=s) for s in ("left", "right"))
         few = np.flatnonzero(last - first <= 2 * most)  # others may have the same upper half
         group, at = expand_ranges(first[few], last[few])
@@ -59,24 +61,24 @@ class Sorted:
         rare = np.bincount(group, minlength=len(wanted))[group] <= most
         return group[rare], place[rare]
 
-    def edited(
+    def apply_edits(
         self, hashes: NDArray[np.uint64], edits: RowEdits, came: NDArray[np.int64]
-    ) -> Sorted:
+    ) -> SortedHashes:
         """Return it after edits of the places, where hashes `came`."""
         former = self.order.whole
         order = edits.to_present(former, followed=False)
         kept = order >= 0
         heads, order = self.heads[kept], order[kept].astype(former.dtype)
-        came = came[np.lexsort((came, _heads(hashes[came])))]
-        new = _heads(hashes[came])
+        came = came[np.lexsort((came, _upper_halves(hashes[came])))]
+        new = _upper_halves(hashes[came])
         at = np.searchsorted(heads, new)
         order = np.insert(order, at, came)
-        return Sorted(
+        return SortedHashes(
             Column.from_array(hashes), Column.from_array(order), np.insert(heads, at, new)
         )
 
 
-def _heads(hashes: NDArray[np.uint64]) -> NDArray[np.uint32]:
+def _upper_halves(hashes: NDArray[np.uint64]) -> NDArray[np.uint32]:
     return (hashes >> np.uint64(32)).astype(np.uint32)
 
 
@@ -84,12 +86,12 @@ def _heads(hashes: NDArray[np.uint64]) -> NDArray[np.uint32]:
 class NameLinks:
     """The names of the entities, and what begins and ends them, to be looked up."""
 
-    names: Sorted  # (n_entities,) hashes, 0 for one that is not linkable
+    names: SortedHashes  # (n_entities,) hashes, 0 for one that is not linkable
     begins: NDArray[np.integer]  # (n_entities + 1,) where the parts of each name begin
-    parts: Sorted
+    parts: SortedHashes
     shares: Column  # of float32, of the name's words
 
-    def of(
+    def find_linked(
         self, entities: NDArray[np.integer]
     ) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.float64]]:
         """Return the places of some entities, the others each is linked to, and shares.
@@ -122,30 +124,30 @@ def name_links(snapshot: Snapshot) -> NameLinks:
     return snapshot.get(_NAME_LINKS)
 
 
-def _name_links(snapshot: Snapshot) -> NameLinks:
+def _read_name_links(snapshot: Snapshot) -> NameLinks:
     found = snapshot.base_arrays(NAME_PARTS)
     if found is None or snapshot.base is None:
-        return _opened(snapshot.get(NAME_PARTS))
-    return _edited(snapshot, _opened(found), snapshot.base.rows("entity"))
+        return _open_names(snapshot.get(NAME_PARTS))
+    return _update_names(snapshot, _open_names(found), snapshot.base.rows("entity"))
 
 
-def _opened(found: Arrays) -> NameLinks:
-    names, parts = (_sorted(found, name) for name in ("names", "parts"))
+def _open_names(found: Arrays) -> NameLinks:
+    names, parts = (_open_sorted(found, name) for name in ("names", "parts"))
     return NameLinks(names, found["begins"], parts, open_column(found, "shares"))
 
 
-def _sorted(found: Arrays, name: str) -> Sorted:
-    return Sorted(
+def _open_sorted(found: Arrays, name: str) -> SortedHashes:
+    return SortedHashes(
         open_column(found, name), open_column(found, f"{name}.order"), found[f"{name}.heads"]
     )
 
 
-def _edited(snapshot: Snapshot, former: NameLinks, entities: RowEdits) -> NameLinks:
+def _update_names(snapshot: Snapshot, former: NameLinks, entities: RowEdits) -> NameLinks:
     """Return the names after edits of the entities; only those that came are read."""
     linkable = np.asarray(snapshot.layer("entity").columns["linkable"])[entities.at]
     names = np.full(len(entities.at), _NO_NAME, dtype=np.uint64)
     n_parts = np.zeros(len(entities.at), dtype=np.int64)
-    names[linkable], n_parts[linkable], parts, shares = _hashed(snapshot, entities.at[linkable])
+    names[linkable], n_parts[linkable], parts, shares = _hash_names(snapshot, entities.at[linkable])
     begins = former.begins
     went = (begins[entities.gone + i].astype(np.int64) for i in (0, 1))
     before = np.repeat(begins[entities.before].astype(np.int64), n_parts)
@@ -153,34 +155,34 @@ def _edited(snapshot: Snapshot, former: NameLinks, entities: RowEdits) -> NameLi
     all_names = entities.apply(former.names.hashes.whole, names)
     all_parts = places.apply(former.parts.hashes.whole, parts)
     return NameLinks(
-        names=former.names.edited(all_names, entities, entities.at[linkable]),
-        begins=_begins(entities.apply(np.diff(begins), n_parts)),
-        parts=former.parts.edited(all_parts, places, places.at),
+        names=former.names.apply_edits(all_names, entities, entities.at[linkable]),
+        begins=_count_starts(entities.apply(np.diff(begins), n_parts)),
+        parts=former.parts.apply_edits(all_parts, places, places.at),
         shares=Column.from_array(places.apply(former.shares.whole, shares)),
     )
 
 
-def _begins(counts: NDArray[np.integer]) -> NDArray[np.integer]:
+def _count_starts(counts: NDArray[np.integer]) -> NDArray[np.integer]:
     begins = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
     return begins.astype(np.int32) if begins[-1] < 2**31 else begins
 
 
-_NAME_LINKS = Derived("names that begin or end others", _name_links)
+_NAME_LINKS = Derived("names that begin or end others", _read_name_links)
 
 
-def _parts(snapshot: Snapshot) -> Arrays:
+def _compute_parts(snapshot: Snapshot) -> Arrays:
     linkable = np.flatnonzero(snapshot.layer("entity").columns["linkable"])
-    return _arrays(len(snapshot.layer("entity")), linkable, *_hashed(snapshot, linkable))
+    return _build_arrays(len(snapshot.layer("entity")), linkable, *_hash_names(snapshot, linkable))
 
 
-def _updated(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
-    """Return what `_parts` does; only names that are new are read."""
+def _update_parts(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
+    """Return what `_compute_parts` does; only names that are new are read."""
     linkable = np.asarray(snapshot.layer("entity").columns["linkable"])
-    before, then = earlier.rows["entity"], _opened(earlier.arrays)
+    before, then = earlier.rows["entity"], _open_names(earlier.arrays)
     known = linkable & (before >= 0)
     known[known] = then.names.hashes[before[known]] != _NO_NAME
     new, old = np.flatnonzero(linkable & ~known), np.flatnonzero(known)
-    names, n_parts, parts, shares = _hashed(snapshot, new)
+    names, n_parts, parts, shares = _hash_names(snapshot, new)
     rows = before[old]
     owners, places = expand_ranges(then.begins[rows], then.begins[rows + 1])
     together = np.concatenate([old, new])
@@ -189,7 +191,7 @@ def _updated(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
     ranks[order] = np.arange(len(order))
     by_name = np.concatenate([owners, len(old) + np.repeat(np.arange(len(new)), n_parts)])
     by_row = np.argsort(ranks[by_name], kind="stable")
-    return _arrays(
+    return _build_arrays(
         len(linkable),
         together[order],
         np.concatenate([then.names.hashes[rows], names])[order],
@@ -199,7 +201,7 @@ def _updated(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
     )
 
 
-def _arrays(
+def _build_arrays(
     n_entities: int,
     rows: NDArray[np.integer],
     names: NDArray[np.uint64],
@@ -212,13 +214,13 @@ def _arrays(
     all_names[rows] = names
     counts = np.zeros(n_entities, dtype=np.int64)
     counts[rows] = n_parts
-    sorted_names = Sorted.of(all_names, rows)
-    sorted_parts = Sorted.of(parts, np.arange(len(parts)))
+    sorted_names = SortedHashes.from_hashes(all_names, rows)
+    sorted_parts = SortedHashes.from_hashes(parts, np.arange(len(parts)))
     return {
         "names": all_names,
         "names.order": sorted_names.order.whole,
         "names.heads": sorted_names.heads,
-        "begins": _begins(counts),
+        "begins": _count_starts(counts),
         "parts": parts,
         "parts.order": sorted_parts.order.whole,
         "parts.heads": sorted_parts.heads,
@@ -226,10 +228,12 @@ def _arrays(
     }
 
 
-NAME_PARTS = CachedArrays("names", _parts, inputs=("entity",), update=_updated, edited=True)
+NAME_PARTS = CachedArrays(
+    "names", _compute_parts, inputs=("entity",), update=_update_parts, edited=True
+)
 
 
-def _hashed(
+def _hash_names(
     snapshot: Snapshot, rows: NDArray[np.integer]
 ) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64], NDArray[np.float32]]:
     """Return the hashes of the names in some rows, how many parts each has, these, and shares."""
@@ -240,7 +244,7 @@ def _hashed(
         for key in layer.ids(rows[start : start + _AT_ONCE].tolist()):
             words = key.split()
             names.append(_hash(key))
-            found = dict(_ends(words))
+            found = dict(_name_ends(words))
             n_parts.append(len(found))
             parts.extend(map(_hash, found))
             shares.extend(n / len(words) for n in found.values())
@@ -252,7 +256,7 @@ def _hashed(
     )
 
 
-def _ends(words: Sequence[str]) -> Iterator[tuple[str, int]]:
+def _name_ends(words: Sequence[str]) -> Iterator[tuple[str, int]]:
     """Yield the beginnings and ends of a name in whole words, with how many these are."""
     for i in range(1, len(words)):
         yield " ".join(words[:i]), i

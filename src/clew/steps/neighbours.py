@@ -47,20 +47,20 @@ def chunk_ranks(snapshot: Snapshot, k: int = _K) -> NDArray[np.float64]:
     return snapshot.get(_CHUNK_RANKS, k)
 
 
-def _chunk_graph(snapshot: Snapshot, k: int) -> csr_array[Any, tuple[int, int]]:
-    chosen = _opened(snapshot.get(NEIGHBOURS)) if k == _K else _chosen(snapshot, k)
+def _build_chunk_graph(snapshot: Snapshot, k: int) -> csr_array[Any, tuple[int, int]]:
+    chosen = _open_choices(snapshot.get(NEIGHBOURS)) if k == _K else _choose_neighbours(snapshot, k)
     return chosen.to_graph()
 
 
-def _chunk_ranks(snapshot: Snapshot, k: int) -> NDArray[np.float64]:
+def _rank_chunks(snapshot: Snapshot, k: int) -> NDArray[np.float64]:
     return page_ranks(chunk_graph(snapshot, k))
 
 
-def _neighbours(snapshot: Snapshot) -> Arrays:
-    return _arrays(snapshot, _chosen(snapshot, _K))
+def _compute_neighbours(snapshot: Snapshot) -> Arrays:
+    return _build_arrays(snapshot, _choose_neighbours(snapshot, _K))
 
 
-def _updated_neighbours(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
+def _update_neighbours(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
     """Terms and vectors of a chunk stay what they are, so only others can change its choice."""
     able, then, rows = snapshot.are_texts(), earlier.arrays, earlier.rows["chunk"]
     kept = rows >= 0
@@ -69,25 +69,25 @@ def _updated_neighbours(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
         return then
     layer = snapshot.layer("chunk")
     chosen = update_neighbours(
-        _opened(then),
+        _open_choices(then),
         np.where(kept, rows, -1),
         snapshot.linked("chunk", "term"),
-        _by_term(snapshot),
+        _term_chunks(snapshot),
         layer.vectors,
         able=able,
         excluded=find_overlaps(*(layer.columns[name] for name in ("document", "start", "end"))),
     )
-    return _neighbours(snapshot) if chosen is None else _arrays(snapshot, chosen)
+    return _compute_neighbours(snapshot) if chosen is None else _build_arrays(snapshot, chosen)
 
 
-def _by_term(snapshot: Snapshot) -> Link:
+def _term_chunks(snapshot: Snapshot) -> Link:
     """Return the chunks of each term; where that link is not kept, from memory."""
     if snapshot.base_arrays(TRANSPOSED_LINKS["term", "chunk"]) is not None:
         return snapshot.linked("term", "chunk")
     return StoredLink.from_matrix(csr_array(snapshot.link("chunk", "term").T))
 
 
-def _chosen(snapshot: Snapshot, k: int) -> ChosenNeighbours:
+def _choose_neighbours(snapshot: Snapshot, k: int) -> ChosenNeighbours:
     """Return which others each chunk chooses; those of an imported graph choose none."""
     layer, terms = snapshot.layer("chunk"), snapshot.link("chunk", "term")
     n, rows = len(layer), np.flatnonzero(snapshot.are_texts())
@@ -103,7 +103,7 @@ def _chosen(snapshot: Snapshot, k: int) -> ChosenNeighbours:
     return chosen if is_all else chosen.renumber(rows, n)
 
 
-def _arrays(snapshot: Snapshot, chosen: ChosenNeighbours) -> Arrays:
+def _build_arrays(snapshot: Snapshot, chosen: ChosenNeighbours) -> Arrays:
     return {
         "lexical": chosen.lexical.rows,
         "shared": chosen.lexical.scores,
@@ -114,7 +114,7 @@ def _arrays(snapshot: Snapshot, chosen: ChosenNeighbours) -> Arrays:
     }
 
 
-def _opened(arrays: Arrays) -> ChosenNeighbours:
+def _open_choices(arrays: Arrays) -> ChosenNeighbours:
     return ChosenNeighbours(
         Choices(arrays["lexical"], arrays["shared"]),
         Choices(arrays["semantic"], arrays["cosines"]),
@@ -122,10 +122,10 @@ def _opened(arrays: Arrays) -> ChosenNeighbours:
     )
 
 
-_CHUNK_GRAPH = Derived("the k-nearest-neighbour graph of chunks", _chunk_graph)
-_CHUNK_RANKS = Derived("ranks in the k-nearest-neighbour graph of chunks", _chunk_ranks)
+_CHUNK_GRAPH = Derived("the k-nearest-neighbour graph of chunks", _build_chunk_graph)
+_CHUNK_RANKS = Derived("ranks in the k-nearest-neighbour graph of chunks", _rank_chunks)
 NEIGHBOURS = CachedArrays(
-    "chunk-neighbours", _neighbours, inputs=("chunk",), update=_updated_neighbours
+    "chunk-neighbours", _compute_neighbours, inputs=("chunk",), update=_update_neighbours
 )
 
 
@@ -137,28 +137,28 @@ def keyword_lengths(snapshot: Snapshot) -> NDArray[np.float32]:
     return snapshot.get(_KEYWORD_LENGTHS)
 
 
-def _keyword_lengths(snapshot: Snapshot) -> NDArray[np.float32]:
+def _read_keyword_lengths(snapshot: Snapshot) -> NDArray[np.float32]:
     found = snapshot.base_arrays(KEYWORDS)
     if found is None or snapshot.base is None:
         return np.asarray(snapshot.get(KEYWORDS)["lengths"])
     edits = {name: snapshot.base.rows(name) for name in ("sentence", "term")}
     then = {name: each.to_former(np.arange(each.size)) for name, each in edits.items()}
-    return _lengths(snapshot, found, then)
+    return _compute_lengths(snapshot, found, then)
 
 
-def _keywords(snapshot: Snapshot) -> Arrays:
+def _compute_keywords(snapshot: Snapshot) -> Arrays:
     link, vectors = snapshot.link("sentence", "term"), snapshot.layer("sentence").vectors
-    return {**_counts(link), "lengths": keywords.keyword_lengths(link, vectors)}
+    return {**_count_link(link), "lengths": keywords.keyword_lengths(link, vectors)}
 
 
-def _updated_keywords(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
+def _update_keywords(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
     if {"sentence", "term"} <= earlier.unchanged:
         return earlier.arrays
-    lengths = _lengths(snapshot, earlier.arrays, earlier.rows)
-    return {**_counts(snapshot.link("sentence", "term")), "lengths": lengths}
+    lengths = _compute_lengths(snapshot, earlier.arrays, earlier.rows)
+    return {**_count_link(snapshot.link("sentence", "term")), "lengths": lengths}
 
 
-def _lengths(
+def _compute_lengths(
     snapshot: Snapshot, then: Arrays, rows: Mapping[str, NDArray[np.int64]]
 ) -> NDArray[np.float32]:
     """Return the lengths, by those of `then`; `rows` are which row each row was then."""
@@ -172,11 +172,11 @@ def _lengths(
     )
 
 
-def _counts(link: csr_array) -> Arrays:
+def _count_link(link: csr_array) -> Arrays:
     return {"n_sentences": np.bincount(link.indices, minlength=link.shape[1])}
 
 
 KEYWORDS = CachedArrays(
-    "keywords", _keywords, inputs=("sentence", "term"), update=_updated_keywords, edited=True
+    "keywords", _compute_keywords, inputs=("sentence", "term"), update=_update_keywords, edited=True
 )
-_KEYWORD_LENGTHS = Derived("lengths of keywords", _keyword_lengths)
+_KEYWORD_LENGTHS = Derived("lengths of keywords", _read_keyword_lengths)

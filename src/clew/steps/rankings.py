@@ -14,8 +14,8 @@ import numpy as np
 from clew.algo.ascending import match_sorted
 from clew.algo.bm25 import bm25_candidates, bm25_chunk_scores
 from clew.algo.topk import positive_top_k, top_k
-from clew.steps.scores import cosines_of, dense_scores, fused, lexical_parts, lexical_scores
-from clew.steps.sketched import are_sketched, near_and_far, near_to
+from clew.steps.scores import choose_fusion, cosines_of, dense_scores, lexical_scores, read_lexical
+from clew.steps.sketched import are_sketched, find_near_and_far, find_near_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,16 +62,16 @@ def dense_ranking(snapshot: Snapshot, query: Query) -> Ranking:
     if not are_sketched(snapshot, "chunk"):
         return Ranking(None, dense_scores(snapshot, "chunk", query))
 
-    def of(rows: NDArray[np.integer]) -> Scores:
+    def score_rows(rows: NDArray[np.integer]) -> Scores:
         return cosines_of(snapshot, "chunk", query, rows)
 
-    rows = near_and_far(snapshot, "chunk", query.vector, CANDIDATES)
-    return Ranking(rows, of(rows), of)
+    rows = find_near_and_far(snapshot, "chunk", query.vector, CANDIDATES)
+    return Ranking(rows, score_rows(rows), score_rows)
 
 
 def lexical_ranking(snapshot: Snapshot, query: str, k: int = CANDIDATES) -> Ranking:
     """Return chunks with a word of the query by BM25, the `k` best among them."""
-    parts = lexical_parts(snapshot, query)
+    parts = read_lexical(snapshot, query)
     rows, scores = bm25_candidates(*parts, k)
     return Ranking(rows, scores, lambda others: bm25_chunk_scores(*parts, others))
 
@@ -85,16 +85,20 @@ def hybrid_ranking(
     """
     dense = dense_ranking(snapshot, query) if dense is None else dense
     if dense.rows is None:
-        return Ranking(None, fused(fusion, dense.scores, lexical_scores(snapshot, query.text)))
+        return Ranking(
+            None, choose_fusion(fusion, dense.scores, lexical_scores(snapshot, query.text))
+        )
     lexical = lexical_ranking(snapshot, query.text)
     rows = np.union1d(dense.rows, lexical.best(CANDIDATES))
     both = [(ranking, ranking.of(rows)) for ranking in (dense, lexical)]
 
-    def of(others: NDArray[np.integer]) -> Scores:
-        scores = fused(fusion, *(np.append(own, ranking.of(others)) for ranking, own in both))
+    def score_others(others: NDArray[np.integer]) -> Scores:
+        scores = choose_fusion(
+            fusion, *(np.append(own, ranking.of(others)) for ranking, own in both)
+        )
         return scores[len(rows) :]
 
-    return Ranking(rows, fused(fusion, *(own for _, own in both)), of)
+    return Ranking(rows, choose_fusion(fusion, *(own for _, own in both)), score_others)
 
 
 def nearest(
@@ -110,7 +114,7 @@ def nearest(
     Ties go by row. Where `only`, (n,), is given, none of the other rows.
     """
     if are_sketched(snapshot, layer):
-        return near_to(snapshot, layer, query.vector[None], k, only=only)[0]
+        return find_near_rows(snapshot, layer, query.vector[None], k, only=only)[0]
     scores = dense_scores(snapshot, layer, query)
     if only is None:
         best = top_k(scores, k)

@@ -41,7 +41,7 @@ class Coverage:
     def __init__(self, snapshot: Snapshot, query: Query, match: Match | None = None) -> None:
         self._snapshot = snapshot
         self._query = query
-        self._match = match or _best_matches
+        self._match = match or _match_best
         self._known: dict[tuple[str, int], NDArray[np.float32]] = {}
 
     @cached_property
@@ -53,19 +53,19 @@ class Coverage:
         """Return the (n, m) matches of rows with the m tokens, 0 to 1 or little below 0."""
         new = [row for row in dict.fromkeys(map(int, rows)) if (layer, row) not in self._known]
         if new:
-            read = self._late if self.is_late else self._lexical
+            read = self._match_vectors if self.is_late else self._match_words
             for row, match in zip(new, read(layer, new), strict=True):
                 self._known[layer, row] = match
         if not len(rows):
             return np.zeros((0, len(self.weights)), dtype=np.float32)
         return np.stack([self._known[layer, int(row)] for row in rows])
 
-    def _late(self, layer: str, rows: Sequence[int]) -> NDArray[np.float32]:
+    def _match_vectors(self, layer: str, rows: Sequence[int]) -> NDArray[np.float32]:
         tokens = self._query.tokens
         assert tokens is not None  # noqa: S101 -- only called where is_late is true
         return self._match(tokens, [self._snapshot.layer(layer).tokens(row) for row in rows])
 
-    def _lexical(self, layer: str, rows: Sequence[int]) -> NDArray[np.float32]:
+    def _match_words(self, layer: str, rows: Sequence[int]) -> NDArray[np.float32]:
         of_words = self._words.rows
         if layer == "chunk":
             link = self._snapshot.linked("chunk", "term").rows(np.asarray(rows))
@@ -135,9 +135,7 @@ class _Words:
     weights: NDArray[np.float64]
 
 
-def _best_matches(
-    tokens: TokenVectors, texts: Sequence[NDArray[np.float32]]
-) -> NDArray[np.float32]:
+def _match_best(tokens: TokenVectors, texts: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
     return best_matches(unit_rows(tokens.vectors), texts)
 
 
@@ -162,7 +160,7 @@ class Relevance:
             cosines = self._snapshot.layer("chunk").vectors[list(rows)] @ self._query.vector
             matches = self._coverage.of("chunk", rows)
             return blend(weighted_mean(matches, self._coverage.weights), cosines)
-        return self._of_texts(self._snapshot.titled_texts(rows))
+        return self._score_texts(self._snapshot.titled_texts(rows))
 
     def of_unit_sets(self, sets: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
         """Return the (n,) scores of sets of units, each read as one text."""
@@ -177,9 +175,9 @@ class Relevance:
             )
             return late.score([tuple(place[unit] for unit in chosen) for chosen in sets])
         layer = self._snapshot.layer("unit")
-        return self._of_texts([" ".join(sorted(layer.texts(units))) for units in sets])
+        return self._score_texts([" ".join(sorted(layer.texts(units))) for units in sets])
 
-    def _of_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:
+    def _score_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:
         new = list(dict.fromkeys(t for t in texts if t not in self._text_scores))
         if new:
             scores = self._models.reranker.score(self._query.text, new)

@@ -62,10 +62,10 @@ def cosines_of(
 
 def lexical_scores(snapshot: Snapshot, query: str) -> NDArray[np.float64]:
     """Return the (n_chunks,) BM25 scores; a query term counts once."""
-    return bm25_scores(*lexical_parts(snapshot, query))
+    return bm25_scores(*read_lexical(snapshot, query))
 
 
-def lexical_parts(
+def read_lexical(
     snapshot: Snapshot, query: str
 ) -> tuple[Link, Lengths, NDArray[np.intp], NDArray[np.integer]]:
     """Return what BM25 takes: postings, lengths of chunks, and the terms that the index has."""
@@ -87,12 +87,12 @@ def chunk_lengths(snapshot: Snapshot) -> Lengths:
     return Lengths(found.of_chunks, totals.mean_length, totals.n_chunks)
 
 
-def _lengths(snapshot: Snapshot) -> Arrays:
+def _compute_lengths(snapshot: Snapshot) -> Arrays:
     counts = snapshot.link("chunk", "term")
     return {"lengths": np.asarray(counts.sum(axis=1), dtype=np.float64)}
 
 
-def _chunk_lengths(snapshot: Snapshot) -> Lengths:
+def _read_chunk_lengths(snapshot: Snapshot) -> Lengths:
     found = snapshot.base_arrays(LENGTHS)
     if found is None or snapshot.base is None:
         return Lengths.from_counts(np.asarray(snapshot.get(LENGTHS)["lengths"]))
@@ -101,18 +101,18 @@ def _chunk_lengths(snapshot: Snapshot) -> Lengths:
     return Lengths.from_counts(edits.apply(found["lengths"], came))
 
 
-LENGTHS = CachedArrays("chunk-lengths", _lengths, inputs=("chunk",), edited=True)
-_CHUNK_LENGTHS = Derived("how many terms chunks have", _chunk_lengths)
+LENGTHS = CachedArrays("chunk-lengths", _compute_lengths, inputs=("chunk",), edited=True)
+_CHUNK_LENGTHS = Derived("how many terms chunks have", _read_chunk_lengths)
 LEXICAL = (TRANSPOSED_LINKS["term", "chunk"], LENGTHS)  # what BM25 needs of a snapshot
 
 
 def hybrid_scores(snapshot: Snapshot, query: Query, fusion: str = "mean") -> NDArray[np.float64]:
     """Return the (n_chunks,) fused dense and lexical scores; `fusion` is "mean" or "rrf"."""
     both = dense_scores(snapshot, "chunk", query), lexical_scores(snapshot, query.text)
-    return fused(fusion, *both)
+    return choose_fusion(fusion, *both)
 
 
-def fused(fusion: str, *rankings: NDArray[np.float64]) -> NDArray[np.float64]:
+def choose_fusion(fusion: str, *rankings: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return rankings of all rows as one, by the "mean" of scaled scores or by "rrf"."""
     return reciprocal_rank_fusion(rankings) if fusion == "rrf" else mean_of_min_max(*rankings)
 

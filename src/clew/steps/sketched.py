@@ -29,11 +29,11 @@ def near_rows(
     Best first, ties by row, cosines to six decimals; where `only`, (n,), is given, none of the
     other rows. In a layer that `are_sketched` is true of a few of the nearest may be missed.
     """
-    found = near_to(snapshot, layer, vectors, k, only=only)
+    found = find_near_rows(snapshot, layer, vectors, k, only=only)
     return [list(zip(near.tolist(), cosines.tolist(), strict=True)) for near, cosines in found]
 
 
-def near_to(
+def find_near_rows(
     snapshot: Snapshot,
     layer: str,
     vectors: NDArray[np.float32],
@@ -44,11 +44,11 @@ def near_to(
     """Return what `near_rows` does as arrays: rows and their cosines."""
     rows = snapshot.layer(layer).vectors
     if are_sketched(snapshot, layer):
-        return sketches.search_sketches(sketches_of(snapshot, layer), rows, vectors, k, only=only)
+        return sketches.search_sketches(read_sketches(snapshot, layer), rows, vectors, k, only=only)
     return sketches.search_exactly(rows, vectors, k, only=only)
 
 
-def near_and_far(
+def find_near_and_far(
     snapshot: Snapshot, layer: str, vector: NDArray[np.float32], k: int
 ) -> NDArray[np.intp]:
     """Return at least the `k` nearest rows to a vector, nearly, and the farthest; ascending.
@@ -56,7 +56,7 @@ def near_and_far(
     Of a layer that `are_sketched` is true of.
     """
     n = max(2 * k, sketches.CANDIDATES)  # of twice as many most are among the nearest
-    return sketches.sample_near_and_far(sketches_of(snapshot, layer), vector, n)
+    return sketches.sample_near_and_far(read_sketches(snapshot, layer), vector, n)
 
 
 def are_sketched(snapshot: Snapshot, layer: str) -> bool:
@@ -65,12 +65,12 @@ def are_sketched(snapshot: Snapshot, layer: str) -> bool:
     return is_large and not snapshot.exact
 
 
-def sketches_of(snapshot: Snapshot, layer: str) -> sketches.Sketches:
+def read_sketches(snapshot: Snapshot, layer: str) -> sketches.Sketches:
     """Return the sketches of a layer, by those of an earlier generation where it is edits of it."""
     return snapshot.get(_SKETCHES, layer)
 
 
-def _sketches(snapshot: Snapshot, layer: str) -> sketches.Sketches:
+def _compute_sketches(snapshot: Snapshot, layer: str) -> sketches.Sketches:
     what = SKETCHES[layer]
     found = snapshot.base_arrays(what)
     if found is None or snapshot.base is None:
@@ -80,10 +80,10 @@ def _sketches(snapshot: Snapshot, layer: str) -> sketches.Sketches:
     return sketches.Sketches(found["codes"], came, edits)
 
 
-_SKETCHES = Derived("sketches of the rows of a layer", _sketches)
+_SKETCHES = Derived("sketches of the rows of a layer", _compute_sketches)
 
 
-def _declared(layer: str) -> CachedArrays:
+def _declare_sketches(layer: str) -> CachedArrays:
     """Return the declaration of the sketches of a layer's vectors."""
 
     def compute(snapshot: Snapshot) -> Arrays:
@@ -106,4 +106,4 @@ def _declared(layer: str) -> CachedArrays:
     return CachedArrays(name, compute, inputs=(layer,), update=update, worth=worth, edited=True)
 
 
-SKETCHES = {layer: _declared(layer) for layer in ("chunk", "entity", "triple")}
+SKETCHES = {layer: _declare_sketches(layer) for layer in ("chunk", "entity", "triple")}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from clew import index
 from clew.generation import open_snapshot
 from clew.index import choose
-from clew.index.extract import extract
+from clew.index.extract import extract_wanted
 from clew.models import (
     Models,
 )
@@ -76,12 +76,12 @@ def built(
     # Vectors of hashes are mostly zero, which few bits are not made for.
     settings = index.Settings(chunking=chunking or Chunking(), unit_bits=8, token_bits=8)
     with tempfile.TemporaryDirectory() as folder:
-        recipe = settings.recipe(given)
+        recipe = settings.build_recipe(given)
         with EmbeddedStore.create(Path(folder) / "index", recipe) as store:
-            index.add(store, documents, given)
+            index.add_documents(store, documents, given)
             if triples:
                 rules = Cooccurrence(given.tagger)
-                extract(store, given, choose.Wanted(triples="cooccurrence"), rules=rules)
+                extract_wanted(store, given, choose.Wanted(triples="cooccurrence"), rules=rules)
             snapshot = open_snapshot(store)
         try:
             yield snapshot

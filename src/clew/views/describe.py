@@ -16,7 +16,7 @@ from clew.algo.topk import positive_top_k
 from clew.display.visible import visible
 from clew.errors import InputError
 from clew.generation import wasted_share
-from clew.index.choose import NOTE, waiting
+from clew.index.choose import NOTE, count_waiting
 from clew.layers.aliases import Proposal, propose_merges
 from clew.snapshot import Snapshot
 from clew.snapshot.layers import TripleLayer
@@ -87,7 +87,7 @@ def _cost(spent: Usage) -> dict[str, Any]:
 def _extraction(store: Store, snapshot: Snapshot) -> dict[str, Any]:
     """Return what was asked to be extracted, by what how many chunks were, and what waits."""
     described: dict[str, Any] = {"wanted": dict(store.note(NOTE))}
-    for kind, n_waiting in waiting(store, snapshot).items():
+    for kind, n_waiting in count_waiting(store, snapshot).items():
         made_by = _made_by(snapshot, kind)
         counts = {source: int(np.sum(made_by == i)) for i, source in enumerate(SOURCES)}
         described[kind] = {name: n for name, n in counts.items() if n} | {"waiting": n_waiting}
@@ -370,14 +370,14 @@ def _range(snapshot: Snapshot, kind: str, row: int) -> dict[str, Any]:
 def describe_method(name: str) -> dict[str, Any]:
     """Return a method's summary, its group, the layers that it needs, and its parameters."""
     kind = methods.load(name)
-    described = inspect.getmodule(kind) if name in methods.modules() else kind
+    described = inspect.getmodule(kind) if name in methods.list_modules() else kind
     summary, _, more = (inspect.getdoc(described) or "").partition("\n\n")
     comments, types = _comments(kind), get_type_hints(kind)
     return {
         "name": name,
         "summary": _one_line(summary),
         "description": _one_line(more),
-        "group": next(group for group, names in methods.grouped().items() if name in names),
+        "group": next(group for group, names in methods.group_names().items() if name in names),
         "default": name == methods.DEFAULT,
         "layers": sorted(kind.layers),
         "parameters": [

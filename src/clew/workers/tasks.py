@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from clew.index import check_recipe, model_recipe
-from clew.index.building import Rows, rows_of
+from clew.index import build_model_recipe, check_recipe
+from clew.index.building import Rows, build_rows
 from clew.layers.vectors import embed_names
 from clew.loading import Specs, load_extractor, load_models
 from clew.models.metered import Meter
@@ -33,8 +33,8 @@ def _models(specs: Specs) -> Models:
 
 def _rows(models: Models, documents: Sequence[Document], recipe: Mapping[str, Scalar]) -> Rows:
     """Return the rows of documents. Raises RecipeMismatch where this process has other models."""
-    check_recipe(recipe, model_recipe(models))
-    return rows_of(documents, recipe, models, Meter())
+    check_recipe(recipe, build_model_recipe(models))
+    return build_rows(documents, recipe, models, Meter())
 
 
 def _names(models: Models, keys: Sequence[str]) -> NDArray[np.float32]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from clew import steps
 from clew.layers.statistical import StatisticalEntities, statistical_entities
-from clew.methods.agrag.view import AgragView, graph_of, view_of
+from clew.methods.agrag.view import AgragView, build_graph, open_view
 from clew.testing import models
 from clew.text.keys import name_key
 from tests.methods.bubble import comet
@@ -69,7 +69,7 @@ def look(
 ):
     """Return what a method with these settings sees."""
     found = statistical_entities(snapshot, models().embedder, **counted)
-    graph = graph_of(snapshot, found, entities=entities, contains=contains, verbatim=verbatim)
+    graph = build_graph(snapshot, found, entities=entities, contains=contains, verbatim=verbatim)
     asked = steps.read_query(models(), question)
     hybrid = steps.hybrid_scores(snapshot, asked)
-    return Look(view_of(snapshot, asked, graph, found, costs, hybrid), found)
+    return Look(open_view(snapshot, asked, graph, found, costs, hybrid), found)

@@ -17,8 +17,8 @@ from clew.algo.steiner import steiner_tree
 from clew.methods import load
 from clew.methods.agrag import Agrag, AgragPaper
 from clew.methods.agrag.evidence import FoundSubgraph, subgraph_evidence
-from clew.methods.agrag.influence import influence_of
-from clew.methods.agrag.mapping import Mapped
+from clew.methods.agrag.influence import compute_influence
+from clew.methods.agrag.mapping import MappedFacts
 from clew.methods.hybrid import Hybrid
 from clew.testing import ScriptedLLM, built, models, small_documents
 from clew.types import Document
@@ -107,7 +107,7 @@ def test_the_tree_and_its_growth_step_by_step(snapshot):
     graph, view = look.view.graph, look.view
     node = {step.id: look.node(step.id) for step in subgraph.nodes}
     terminals = [node[step.id] for step in subgraph.terminals]
-    scores = influence_of(graph, terminals, 0.5)
+    scores = compute_influence(graph, terminals, 0.5)
     assert [step.score for step in subgraph.nodes] == [scores[node[s.id]] for s in subgraph.nodes]
     limit = np.mean([e.cost * (scores[node[e.a]] + scores[node[e.b]]) / 2 for e in subgraph.tree])
     inside = {node[end] for edge in subgraph.tree for end in (edge.a, edge.b)}
@@ -118,7 +118,7 @@ def test_the_tree_and_its_growth_step_by_step(snapshot):
         best = min(
             (cost / scores[other], -scores[other], cost, int(other), a)
             for a in inside
-            for other, cost in zip(*view.neighbours(a), strict=True)
+            for other, cost in zip(*view.get_neighbours(a), strict=True)
             if other not in inside
         )
         assert each.cost / each.score == pytest.approx(best[0], rel=1e-5)
@@ -172,14 +172,14 @@ def check_edges(subgraph, snapshot, look):
     assert [(node[edge.a], node[edge.b]) for edge in subgraph.edges] == sorted(
         (a, b)
         for a in name_of
-        for b in set(look.view.neighbours(a)[0].tolist())
+        for b in set(look.view.get_neighbours(a)[0].tolist())
         if a < b and b in name_of
     )
     for edge in subgraph.edges:
-        others, costs = look.view.neighbours(node[edge.a])
+        others, costs = look.view.get_neighbours(node[edge.a])
         assert edge.cost == pytest.approx(costs[others == node[edge.b]].min(), abs=2e-6)
-        pair = look.view.pair(node[edge.a], node[edge.b])
-        rows = look.view.graph.triples_of(pair).tolist() if pair >= 0 else []
+        pair = look.view.find_pair(node[edge.a], node[edge.b])
+        rows = look.view.graph.get_triples(pair).tolist() if pair >= 0 else []
         assert list(edge.facts) == snapshot.layer("triple").ids(rows)
         is_chunk = node[edge.b] >= look.view.graph.first_chunk
         assert edge.kind == ("contains" if is_chunk else "fact" if rows else "synonym")
@@ -405,14 +405,14 @@ def test_a_limit_that_everything_is_below_is_no_number(snapshot):
     """Nodes far from the terminals have no influence; JSON has no word for infinity."""
     look = kidney.look(snapshot)
     terminals = sorted(map(look.node, ("kidney cancer", "surgery")))
-    tree = steiner_tree(look.view.neighbours, terminals)
+    tree = steiner_tree(look.view.get_neighbours, terminals)
     node, to = look.node("tumors"), look.node("kidney")
     scores = np.zeros(look.view.graph.adjacency.shape[0])
     added = [
         JoinedNode(to, tree.nodes[0], 0.25, 0.5, 0.5, 0.75),
         JoinedNode(node, to, 1, 0.5, 2.0, math.inf),
     ]
-    mapped = Mapped(((0, 0.5),), (0,))
+    mapped = MappedFacts(((0, 0.5),), (0,))
     found = FoundSubgraph(look.view, mapped, terminals, scores, tree, added)
     evidence = subgraph_evidence(
         found,

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from clew.algo.pagerank import local_pagerank, personalized_pagerank
-from clew.methods.agrag.influence import LOCAL_ABOVE, influence_of
+from clew.methods.agrag.influence import LOCAL_ABOVE, compute_influence
 from clew.methods.agrag.view import AgragGraph
 
 
@@ -29,15 +29,15 @@ SCORES = [0.270157, 0.249324, 0.241748, 0.095915, 0.086580, 0.056277, 0.0]
 
 def test_the_worked_example():
     """PageRank at damping 0.5 from three terminals."""
-    found = influence_of(graph(STORY, 7, 2), [0, 1, 2], 0.5)
+    found = compute_influence(graph(STORY, 7, 2), [0, 1, 2], 0.5)
     assert found == pytest.approx(SCORES, abs=1e-6)
     assert found.sum() == pytest.approx(1)
 
 
 def test_nothing_spreads_without_damping():
     """Terminals share all of it, however often each is named; so does one without edges."""
-    assert influence_of(graph(STORY, 7, 2), [6, 1], 0.0).tolist() == [0, 0.5, 0, 0, 0, 0, 0.5]
-    assert influence_of(graph(STORY, 7, 2), [6], 0.5).tolist() == [0] * 6 + [1]
+    assert compute_influence(graph(STORY, 7, 2), [6, 1], 0.0).tolist() == [0, 0.5, 0, 0, 0, 0, 0.5]
+    assert compute_influence(graph(STORY, 7, 2), [6], 0.5).tolist() == [0] * 6 + [1]
 
 
 def chain(n):
@@ -54,7 +54,7 @@ def test_a_large_graph_is_read_near_the_terminals_only():
     small, n = chain(2_000), LOCAL_ABOVE // 2 + 1_000
     large = chain(n)
     assert small.n_edges < LOCAL_ABOVE < large.n_edges
-    found = influence_of(large, [5, 40], 0.5)
+    found = compute_influence(large, [5, 40], 0.5)
     near = local_pagerank(
         large.adjacency.__getitem__, large.degrees, {5: 1.0, 40: 1.0}, damping=0.5, residual=3e-7
     )
@@ -72,4 +72,4 @@ def test_a_graph_of_just_so_many_edges_is_read_whole():
     """Its scores add up to 1 to the last digits."""
     n = LOCAL_ABOVE // 2
     assert chain(n).n_edges <= LOCAL_ABOVE
-    assert influence_of(chain(n), [5], 0.5).sum() == pytest.approx(1, abs=1e-12)
+    assert compute_influence(chain(n), [5], 0.5).sum() == pytest.approx(1, abs=1e-12)

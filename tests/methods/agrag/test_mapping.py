@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from clew import steps
 from clew.algo.links import StoredLink
 from clew.errors import BudgetSpent
-from clew.methods.agrag.mapping import Mapped, mapped_facts
+from clew.methods.agrag.mapping import MappedFacts, map_facts
 from clew.models import Reply
 from clew.models.maxsim import MaxSim
 from clew.snapshot import Snapshot
@@ -87,7 +87,7 @@ QUERY = steps.Query("Who built the ship?", np.array([1.0, 0.0], dtype=np.float32
 def ask(snapshot, *replies, query=QUERY, **given_arguments):
     """Return the facts that an LLM with these replies keeps; all of them must be asked for."""
     llm = ScriptedLLM(*replies)
-    found = mapped_facts(snapshot, models(llm=llm), query, **given_arguments)
+    found = map_facts(snapshot, models(llm=llm), query, **given_arguments)
     assert llm.n_left == 0
     assert len(llm.prompts) == len(replies)
     return found
@@ -96,7 +96,7 @@ def ask(snapshot, *replies, query=QUERY, **given_arguments):
 def judge(snapshot, reranker=None, **given_arguments):
     """Return the facts that are kept without an LLM."""
     read = replace(models(), reranker=reranker or Reads())
-    return mapped_facts(snapshot, read, QUERY, **given_arguments)
+    return map_facts(snapshot, read, QUERY, **given_arguments)
 
 
 def keeps(*numbers):
@@ -110,7 +110,7 @@ def test_the_nearest_triples_come_best_first():
     """With their cosines; equal ones keep their rows, and one without any likeness is none."""
     found = ask(facts([0.3, 0.9, 0.0, 0.5, 0.9, -0.2]), filtered=False)
     assert found.raw == ((1, 0.9), (4, 0.9), (3, 0.5), (0, 0.3))
-    assert found == Mapped(found.raw, (1, 4, 3, 0))
+    assert found == MappedFacts(found.raw, (1, 4, 3, 0))
 
 
 def test_there_are_at_most_k():
@@ -132,9 +132,9 @@ def test_a_mask_leaves_triples_out():
 )
 def test_nobody_is_asked_about_nothing(cosines, only):
     """No triples, none that may be taken, none like the question: neither LLM nor reranker."""
-    assert ask(facts(cosines), only=only) == Mapped((), ())
+    assert ask(facts(cosines), only=only) == MappedFacts((), ())
     reranker = Reads()
-    assert judge(facts(cosines), reranker, only=only) == Mapped((), ())
+    assert judge(facts(cosines), reranker, only=only) == MappedFacts((), ())
     assert reranker.texts == []
 
 
@@ -154,7 +154,7 @@ FIVE = [0.5, 0.9, 0.6, 0.8, 0.7]  # rows 1, 3, 4, 2, 0 as they are listed
 def test_an_llm_keeps_facts_by_number():
     """They stay in the order of their cosines, whatever order it names them in."""
     found = ask(facts(FIVE), keeps(4, 1))
-    assert found == Mapped(((1, 0.9), (3, 0.8), (4, 0.7), (2, 0.6), (0, 0.5)), (1, 2))
+    assert found == MappedFacts(((1, 0.9), (3, 0.8), (4, 0.7), (2, 0.6), (0, 0.5)), (1, 2))
 
 
 def test_an_llm_may_keep_none():
@@ -181,7 +181,7 @@ def test_numbers_of_no_fact_and_too_many_are_dropped(numbers, kept):
 def test_most_bounds_what_is_kept():
     """The prompt says the number."""
     llm = ScriptedLLM(keeps(3, 1, 2))
-    found = mapped_facts(facts(FIVE), models(llm=llm), QUERY, most=2)
+    found = map_facts(facts(FIVE), models(llm=llm), QUERY, most=2)
     assert found.kept == (1, 4)
     assert "at most 2;" in llm.prompts[0].user
 
@@ -211,7 +211,7 @@ class Spent(ScriptedLLM):
 def test_a_spent_budget_keeps_all():
     """With the reason as a note."""
     llm = Spent()
-    found = mapped_facts(facts(FIVE), models(llm=llm), QUERY)
+    found = map_facts(facts(FIVE), models(llm=llm), QUERY)
     assert found.kept == (1, 3, 4, 2, 0)
     [note] = found.notes
     assert "the budget of 9 tokens leaves no room" in note
@@ -237,7 +237,7 @@ def test_whatever_an_llm_says(numbers, most, k):
 def listed(snapshot, query=QUERY, **given_arguments):
     """Return the prompt, and its lines after the example."""
     llm = ScriptedLLM(keeps())
-    mapped_facts(snapshot, models(llm=llm), query, **given_arguments)
+    map_facts(snapshot, models(llm=llm), query, **given_arguments)
     [prompt] = llm.prompts
     _, _, asked = prompt.user.rpartition("Question: ")
     return prompt, asked.splitlines()
@@ -374,8 +374,8 @@ def test_an_index_needs_no_model_for_it(snapshot):
     """The reranker uses the token vectors that the index has of the texts."""
     query = steps.read_query(models(), comet.QUESTION)
     stored = replace(models(), reranker=Stored(models().embedder))
-    found = mapped_facts(snapshot, stored, query, k=7)
-    assert found == mapped_facts(snapshot, models(), query, k=7)
+    found = map_facts(snapshot, stored, query, k=7)
+    assert found == map_facts(snapshot, models(), query, k=7)
     assert 0 < len(found.kept) <= 4 < len(found.raw)
     kept = snapshot.layer("triple").texts(found.kept)
     assert {"Ola Eriksen built Comet", "Ola Eriksen born in Bakken"} <= set(kept)

@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 from clew import steps
 from clew.algo.links import StoredLink
 from clew.layers.statistical import StatisticalEntities
-from clew.methods.agrag.view import graph_of, view_of
+from clew.methods.agrag.view import build_graph, open_view
 from clew.snapshot import Snapshot
 from tests.methods.memory import Rows
 
@@ -88,7 +88,7 @@ def counted(synonyms=SYNONYMS):
 
 def made(*, entities="statistical", contains="provenance", verbatim=True, synonyms=SYNONYMS):
     drawn = {"entities": entities, "contains": contains, "verbatim": verbatim}
-    return graph_of(snapshot(), counted(synonyms), **drawn)
+    return build_graph(snapshot(), counted(synonyms), **drawn)
 
 
 def edges(graph):
@@ -99,7 +99,7 @@ def edges(graph):
         rows.tolist(), columns.tolist(), weights.tolist(), graph.pairs.tolist(), strict=True
     )
     return [
-        (a, b, weight, graph.triples_of(pair).tolist() if pair >= 0 else None)
+        (a, b, weight, graph.get_triples(pair).tolist() if pair >= 0 else None)
         for a, b, weight, pair in cells
         if a < b
     ]
@@ -152,7 +152,7 @@ def test_the_graph_is_symmetric_and_sorted_without_loops(entities, contains, ver
 def test_a_fact_and_a_synonym_of_two_nodes_are_two_entries():
     """Neither hides the other."""
     graph = made()
-    entries = graph.entries(0)
+    entries = graph.row_entries(0)
     assert graph.adjacency.indices[entries].tolist() == [1, 1, 2, 7, 9]
     assert graph.adjacency.data[entries].tolist() == [2.0, 0.875, 1.0, 1.0, 1.0]
     assert graph.pairs[entries].tolist() == [0, -1, 1, -1, -1]
@@ -188,14 +188,14 @@ def test_each_mention_joins_an_entity_of_the_graph():
 
 def seen(costs="released", query=QUERY, hybrid=HYBRID, **drawn):
     """Return what the question sees of the graph."""
-    return view_of(snapshot(), query, made(**drawn), counted(), costs, hybrid)
+    return open_view(snapshot(), query, made(**drawn), counted(), costs, hybrid)
 
 
 def costs_of(view):
     """Return the costs of each edge, as its lower node sees them and as the other one does."""
     found = {}
     for node in range(11):
-        for other, cost in zip(*map(np.ndarray.tolist, view.neighbours(node)), strict=True):
+        for other, cost in zip(*map(np.ndarray.tolist, view.get_neighbours(node)), strict=True):
             found.setdefault((min(node, other), max(node, other)), []).append((node, cost))
     return {
         edge: (
@@ -239,8 +239,8 @@ def test_no_edge_costs_nothing_and_one_may_cost_more_than_one():
     above, against = (
         steps.Query("x", np.array([x, 0.0], dtype=np.float32), None) for x in (1.25, -1.0)
     )
-    assert set(seen("paper", above).neighbours(9)[1].tolist()) == {1e-6}
-    assert seen("released", against).neighbours(2)[1].tolist() == [1.9, 1.25, 1.0, 1e-6]
+    assert set(seen("paper", above).get_neighbours(9)[1].tolist()) == {1e-6}
+    assert seen("released", against).get_neighbours(2)[1].tolist() == [1.9, 1.25, 1.0, 1e-6]
 
 
 def test_an_edge_costs_the_same_from_both_ends():
@@ -270,16 +270,16 @@ def test_an_edge_costs_the_same_from_both_ends():
         empty=0.0,
     )
     drawn_by = {"entities": "statistical", "contains": "provenance", "verbatim": True}
-    graph = graph_of(index, given, **drawn_by)
+    graph = build_graph(index, given, **drawn_by)
     query = steps.Query("x", drawn[0], None)
-    view = view_of(index, query, graph, given, "released", np.zeros(1))
+    view = open_view(index, query, graph, given, "released", np.zeros(1))
     entries = [
         (node, int(other), bool(pair < 0), cost)
         for node in range(n)
         for other, pair, cost in zip(
-            view.neighbours(node)[0],
-            graph.pairs[graph.entries(node)],
-            view.neighbours(node)[1],
+            view.get_neighbours(node)[0],
+            graph.pairs[graph.row_entries(node)],
+            view.get_neighbours(node)[1],
             strict=True,
         )
         if other < n
@@ -290,19 +290,19 @@ def test_an_edge_costs_the_same_from_both_ends():
 
 def test_scores_that_are_all_the_same_tell_no_chunks_apart():
     """Each edge to a chunk costs 1."""
-    assert seen(hybrid=np.full(4, 0.5)).neighbours(9)[1].tolist() == [1.0] * 4
+    assert seen(hybrid=np.full(4, 0.5)).get_neighbours(9)[1].tolist() == [1.0] * 4
 
 
 def test_a_graph_without_facts_has_costs():
     """Nothing is stated, so synonyms and chunks are all that there is."""
     given = counted()
     given.grounded[:] = False
-    graph = graph_of(
+    graph = build_graph(
         snapshot(), given, entities="statistical", contains="provenance", verbatim=True
     )
     assert edges(graph) == in_order(where(SAID), ALIKE)
-    view = view_of(snapshot(), QUERY, graph, given, "released", HYBRID)
-    assert view.neighbours(0)[0].tolist() == [1, 7]
+    view = open_view(snapshot(), QUERY, graph, given, "released", HYBRID)
+    assert view.get_neighbours(0)[0].tolist() == [1, 7]
     assert not graph.stated.any()
 
 
@@ -314,15 +314,15 @@ def test_kinds_of_edges():
     view = seen()
     ends = {(0, 1): "fact", (2, 3): "fact", (1, 5): "synonym", (0, 7): "contains"}
     for (a, b), kind in ends.items():
-        assert view.kind(a, b) == view.kind(b, a) == kind
-    assert view.pair(0, 1) == view.pair(1, 0) == 0
-    assert view.pair(3, 2) == 2
-    assert view.pair(1, 5) == view.pair(0, 3) == -1
+        assert view.edge_kind(a, b) == view.edge_kind(b, a) == kind
+    assert view.find_pair(0, 1) == view.find_pair(1, 0) == 0
+    assert view.find_pair(3, 2) == 2
+    assert view.find_pair(1, 5) == view.find_pair(0, 3) == -1
 
 
 def test_names_of_both_kinds_of_entities():
     """In the order in which they are asked for."""
-    assert seen().texts([6, 1, 5, 0]) == [
+    assert seen().read_texts([6, 1, 5, 0]) == [
         "Steady hand", "Kidney Cancer", "Straw", "Kidney",
     ]  # fmt: skip
-    assert seen().texts([]) == []
+    assert seen().read_texts([]) == []

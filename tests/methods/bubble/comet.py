@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from clew import index, steps
 from clew.generation import open_snapshot
 from clew.layers.extractions import ChunkExtraction, build_graph_batch
-from clew.methods.bubble.view import BubbleView, view_of
+from clew.methods.bubble.view import BubbleView, open_view
 from clew.store.embedded import EmbeddedStore
 from clew.testing import models
 from clew.types import Described, Extraction, Triple
@@ -67,7 +67,7 @@ def indexed(texts=TEXTS, triples=TRIPLES, source="llm"):
             for name, rows in triples.items()
         ]
         store.commit(build_graph_batch(made, models(), store.unnamed), ())
-        index.finish(store, lambda: models().embedder)
+        index.finish_index(store, lambda: models().embedder)
         snapshot = open_snapshot(store)
         yield snapshot
         snapshot.close()
@@ -102,4 +102,4 @@ class Graph:
 
 
 def look(snapshot, question=QUESTION):
-    return Graph(view_of(snapshot, steps.read_query(models(), question)))
+    return Graph(open_view(snapshot, steps.read_query(models(), question)))

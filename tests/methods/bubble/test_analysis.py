@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clew import steps
-from clew.methods.bubble.analysis import Analysis, Concept, analyse, connected
+from clew.methods.bubble.analysis import Analysis, Concept, analyse, mark_connected
 from clew.models import Reply
 from clew.testing import ScriptedLLM, models
 from clew.text.normalize import entity_key
@@ -248,7 +248,7 @@ def test_a_name_that_leads_nowhere_gives_way():
     with indexed(titled) as snapshot:
         [row] = snapshot.layer("entity").rows(["comet of cape lund"])
         assert row >= 0
-        assert not connected(snapshot)[row]
+        assert not mark_connected(snapshot)[row]
         found = ask(snapshot, question="Where did the Comet of Cape Lund sink?")
     assert texts(found)[:2] == ["Cape Lund", "Comet"]
 
@@ -344,6 +344,6 @@ def test_entities_with_triples(snapshot):
     """Both ends of every triple, and no other."""
     layer = snapshot.layer("entity")
     ends = {entity_key(e) for rows in TRIPLES.values() for s, _, o in rows for e in (s, o)}
-    rows = [row for row, has in enumerate(connected(snapshot)) if has]
+    rows = [row for row, has in enumerate(mark_connected(snapshot)) if has]
     assert set(layer.ids(rows)) == ends
     assert len(rows) < len(layer)

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clew import steps
-from clew.methods.bubble.analysis import Analysis, Concept, connected
-from clew.methods.bubble.anchors import AnchorGroup, Anchors, anchor_groups
-from clew.methods.bubble.view import view_of
+from clew.methods.bubble.analysis import Analysis, Concept, mark_connected
+from clew.methods.bubble.anchors import AnchorGroup, Anchors, find_anchors
+from clew.methods.bubble.view import open_view
 from clew.models import Reply
 from clew.testing import HashEmbedder, ScriptedLLM, models
 from tests.methods.bubble.comet import QUESTION, TRIPLES, indexed
@@ -27,7 +27,7 @@ LAND = Concept(text="Osterland", latent=True)
 @pytest.fixture(scope="module")
 def opened():
     with indexed() as snapshot:
-        yield view_of(snapshot, steps.read_query(models(), QUESTION))
+        yield open_view(snapshot, steps.read_query(models(), QUESTION))
 
 
 class Blank(HashEmbedder):
@@ -40,7 +40,7 @@ class Blank(HashEmbedder):
 def ask(opened, *concepts, replies=(), embedder=None, **given_arguments):
     llm = ScriptedLLM(*replies) if replies else None
     given_models = models(embedder, llm=llm)
-    found = anchor_groups(opened, given_models, Analysis(concepts=concepts), **given_arguments)
+    found = find_anchors(opened, given_models, Analysis(concepts=concepts), **given_arguments)
     if llm:
         assert (len(llm.prompts), llm.n_left) == (1, 0)
     return found
@@ -48,7 +48,7 @@ def ask(opened, *concepts, replies=(), embedder=None, **given_arguments):
 
 def named(opened, found):
     """Return the concept and the texts of each group."""
-    return [(group.concept.text, opened.texts(list(group.nodes))) for group in found.groups]
+    return [(group.concept.text, opened.read_texts(list(group.nodes))) for group in found.groups]
 
 
 def weights(found):
@@ -73,7 +73,7 @@ def test_each_concept_is_a_group(opened):
 def test_a_candidate_has_the_words_that_found_it(opened):
     """The search most like it; entities and triples are candidates alike, the best first."""
     [group] = ask(opened, BUILT).groups
-    texts = dict(zip(opened.texts(list(group.nodes)), group.nodes.values(), strict=True))
+    texts = dict(zip(opened.read_texts(list(group.nodes)), group.nodes.values(), strict=True))
     assert texts["Ola Eriksen built Comet"][1] == "Ola Eriksen built"
     assert texts["Ola Eriksen"][1] == "Ola Eriksen built"
     similarities = [similarity for similarity, _ in group.nodes.values()]
@@ -135,7 +135,7 @@ def test_what_is_far_less_similar_is_left_out(opened):
 def test_entities_without_triples_are_no_anchors(opened):
     """Even where a concept has the very name of one."""
     layer = opened.snapshot.layer("entity")
-    lonely = np.flatnonzero(~connected(opened.snapshot))
+    lonely = np.flatnonzero(~mark_connected(opened.snapshot))
     [name] = layer.texts(lonely[:1].tolist())
     found = ask(opened, Concept(text=name), k=100)
     assert not {node for group in found.groups for node in group.nodes} & set(lonely.tolist())
@@ -161,7 +161,7 @@ def test_equal_groups_are_one(opened):
 def test_an_index_without_triples_has_no_anchors():
     """There is no graph to start in."""
     with indexed(triples={}) as snapshot:
-        found = ask(view_of(snapshot, steps.read_query(models(), QUESTION)), COMET, LAND)
+        found = ask(open_view(snapshot, steps.read_query(models(), QUESTION)), COMET, LAND)
     assert found == Anchors(())
 
 
@@ -171,7 +171,7 @@ def test_an_index_without_triples_has_no_anchors():
 def listed(opened, *concepts):
     """Return the candidates as a prompt numbers them."""
     llm = ScriptedLLM({"groups": []})
-    anchor_groups(opened, models(llm=llm), Analysis(concepts=concepts))
+    find_anchors(opened, models(llm=llm), Analysis(concepts=concepts))
     lines = llm.prompts[0].user.split("\nCandidates\n")[-1].splitlines()
     assert [line.split()[0] for line in lines] == [f"[{n}]" for n in range(1, len(lines) + 1)]
     return [line.split(" ", 1)[1] for line in lines]
@@ -275,7 +275,7 @@ def test_the_llm_is_not_asked_for_nothing(opened, embedder, concept, validate):
     """Neither where it is switched off nor where there is no candidate."""
     llm = ScriptedLLM()
     analysis = Analysis(concepts=(concept,))
-    off = anchor_groups(opened, models(embedder, llm=llm), analysis, validate=validate)
+    off = find_anchors(opened, models(embedder, llm=llm), analysis, validate=validate)
     assert llm.prompts == []
     assert off == ask(opened, concept, embedder=embedder)
 
@@ -283,7 +283,7 @@ def test_the_llm_is_not_asked_for_nothing(opened, embedder, concept, validate):
 def test_the_example_of_the_prompt_follows_its_own_rules(opened):
     """Its reply satisfies the schema, names what it lists, and its weights add up to 1."""
     llm = ScriptedLLM({"groups": []})
-    anchor_groups(opened, models(llm=llm), Analysis(concepts=(COMET,)))
+    find_anchors(opened, models(llm=llm), Analysis(concepts=(COMET,)))
     shown = llm.prompts[0].user.partition("Example\n")[2].partition("\n\nQuestion")[0]
     reply = json.loads(shown.splitlines()[-1])
     fastjsonschema.validate(dict(llm.prompts[0].schema), reply)
@@ -299,7 +299,7 @@ def test_the_example_of_the_prompt_follows_its_own_rules(opened):
 def test_candidates_and_concepts_give_no_orders(opened):
     """The prompt says that they are quoted, and a concept is there in its bound form."""
     llm = ScriptedLLM({"groups": []})
-    anchor_groups(opened, models(llm=llm), Analysis(concepts=(COMET, BUILT)))
+    find_anchors(opened, models(llm=llm), Analysis(concepts=(COMET, BUILT)))
     [made] = llm.prompts
     assert "give you no orders" in " ".join(made.system.split())
     assert f"Question: {QUESTION}\nConcepts\n[1] Comet\n[2] Ola Eriksen built\n" in made.user
@@ -321,13 +321,13 @@ WORDS = st.sampled_from(["Comet", "Ola Eriksen", "built", "land", "?", "born in 
 def test_groups_are_well_formed(opened, concepts, k, rows):
     """None is empty, no two are equal, weights add up to 1, nodes are the graph's, best first."""
     llm = None if rows is None else ScriptedLLM({"groups": rows})
-    found = anchor_groups(opened, models(llm=llm), Analysis(concepts=tuple(concepts)), k=k)
+    found = find_anchors(opened, models(llm=llm), Analysis(concepts=tuple(concepts)), k=k)
     sets = [frozenset(each.nodes) for each in found.groups]
     assert all(sets)
     assert len(set(sets)) == len(sets)
     if sets:
         assert math.fsum(weights(found)) == pytest.approx(1)
-    in_graph = connected(opened.snapshot)
+    in_graph = mark_connected(opened.snapshot)
     n, n_triples = opened.graph.n_entities, sum(map(len, TRIPLES.values()))
     for each in found.groups:
         assert isinstance(each, AnchorGroup)

@@ -307,7 +307,7 @@ def test_costs_may_leave_triples_out(snapshot):
     for graph, names in ((whole, parts), (entities, lambda c: c.entities or c.triples)):
         assert graph.candidates
         for each in graph.candidates:
-            costs = view.view.costs(view.nodes(*names(each)))
+            costs = view.view.node_costs(view.nodes(*names(each)))
             assert each.cost == pytest.approx(costs.mean(), abs=1e-6)
 
 

@@ -9,8 +9,8 @@ from clew.algo.bubble import Piece, RankedPiece
 from clew.asking.context import build_context
 from clew.methods.bubble.analysis import Concept
 from clew.methods.bubble.anchors import AnchorGroup
-from clew.methods.bubble.evidence import merged_evidence
-from clew.methods.bubble.growth import Grown, GrownTriple
+from clew.methods.bubble.evidence import build_evidence
+from clew.methods.bubble.growth import CandidateGrowth, GrownTriple
 from clew.methods.bubble.merged import FoundCandidates
 from clew.testing import models
 from clew.types import EvidenceGraph, Expansion
@@ -58,8 +58,12 @@ def whole(graph, **given):
         ),
         "chosen": (0, 2),
         "grown": (
-            Grown(1, (GrownTriple(graph.triple(BORN), 1, "the LLM chose it among 2"),), ("one",)),
-            Grown(2, (GrownTriple(graph.triple(CAPITAL), 1, "because", 0.5),), ("one", "two")),
+            CandidateGrowth(
+                1, (GrownTriple(graph.triple(BORN), 1, "the LLM chose it among 2"),), ("one",)
+            ),
+            CandidateGrowth(
+                2, (GrownTriple(graph.triple(CAPITAL), 1, "because", 0.5),), ("one", "two")
+            ),
         ),
         "notes": ("zero", "one"),
     }
@@ -67,7 +71,7 @@ def whole(graph, **given):
 
 
 def found(graph, chunks=15, **given):
-    return merged_evidence(
+    return build_evidence(
         graph.view, whole(graph, **given), models(), method="bubble", chunks=chunks
     )
 
@@ -118,7 +122,7 @@ def test_a_candidate_s_own_triples_come_by_their_cosine(graph):
     own = [f"{s}|{r}|{o}".lower() for each in comet.TRIPLES.values() for s, r, o in each]
     one = ranked(graph, *own)
     ids = [fact.id for fact in alone(graph, one).graph.facts]
-    cosines = graph.view.values(graph.nodes(*own))
+    cosines = graph.view.node_cosines(graph.nodes(*own))
     order = np.argsort(-cosines, kind="stable")
     triples = [node - graph.view.graph.n_entities for node in graph.nodes(*own)]
     assert ids == graph.view.triples.ids([triples[i] for i in order])
@@ -128,7 +132,7 @@ def test_entities_come_as_facts_name_them(graph):
     """Then those that no triple of their candidate has; each says why it is there."""
     anchors = group(graph, "Comet", 1.0, comet=(1.0, "Comet"), lighthouse=(0.4, "light"))
     pieces = ranked(graph, BUILT, "comet"), ranked(graph, "lighthouse", kind="single")
-    grown = (Grown(1, (GrownTriple(graph.triple(BORN), 1, "because"),)),)
+    grown = (CandidateGrowth(1, (GrownTriple(graph.triple(BORN), 1, "because"),)),)
     result = found(graph, groups=(anchors,), ranked=pieces, chosen=(0, 1), grown=grown)
     entities = result.graph.entities
     assert [(step.id, step.reason) for step in entities] == [
@@ -138,7 +142,7 @@ def test_entities_come_as_facts_name_them(graph):
         ("lighthouse", "like “light” (0.40)"),
     ]
     nodes = [graph.entity(step.id) for step in entities]
-    assert [step.score for step in entities] == graph.view.values(nodes).tolist()
+    assert [step.score for step in entities] == graph.view.node_cosines(nodes).tolist()
 
 
 def test_every_piece_is_a_candidate(graph):
@@ -174,7 +178,10 @@ def test_groups_are_listed_by_weight_and_are_the_seeds(graph):
 
 def test_expansions_are_steps_with_reasons(graph):
     """Also a triple that an earlier candidate has is a step of the later one's growth."""
-    grown = (Grown(2, (GrownTriple(graph.triple(BUILT), 1, "again"),)), Grown(1))
+    grown = (
+        CandidateGrowth(2, (GrownTriple(graph.triple(BUILT), 1, "again"),)),
+        CandidateGrowth(1),
+    )
     assert found(graph).graph.expansions == (
         Expansion(candidate=1, depth=1, triple=BORN, reason="the LLM chose it among 2"),
         Expansion(candidate=2, depth=1, triple=CAPITAL, reason="because", score=0.5),
@@ -212,7 +219,7 @@ def test_notes_are_those_of_the_search_then_of_the_growth(graph):
 def test_nothing_found_is_no_graph(graph):
     """Then the chunks near the question are what there is."""
     near = rows(graph, "fog", "comet")
-    nothing = merged_evidence(
+    nothing = build_evidence(
         graph.view, FoundCandidates(retrieved=near), models(), method="bubble", chunks=15
     )
     assert (nothing.tables, nothing.seeds, nothing.graph) == ((), (), EvidenceGraph())
@@ -222,7 +229,7 @@ def test_nothing_found_is_no_graph(graph):
         ["query", "chunk"],
     ]
     assert (
-        merged_evidence(graph.view, FoundCandidates(), models(), method="bubble", chunks=15).hits
+        build_evidence(graph.view, FoundCandidates(), models(), method="bubble", chunks=15).hits
         == ()
     )
 
@@ -233,7 +240,7 @@ def test_nothing_found_is_no_graph(graph):
 def test_chunks_of_facts_come_first_by_their_facts_weights(graph):
     """A fact counts its cosine over its candidate's rank, and less if it was added behind it."""
     result = found(graph)
-    values = graph.view.values(graph.nodes(BUILT, BORN, LIES, CAPITAL))
+    values = graph.view.node_cosines(graph.nodes(BUILT, BORN, LIES, CAPITAL))
     by_name = dict(zip(graph.nodes(BUILT, BORN, LIES, CAPITAL), values, strict=True))
     weights = {
         "comet": by_name[graph.nodes(BUILT)[0]],
@@ -253,7 +260,7 @@ def test_no_fact_is_held_against_its_chunk(graph):
     """A cosine below zero counts as zero, so a further fact never lowers a chunk."""
     other = comet.look(graph.view.snapshot, "xq zw vk")
     everything = ranked(other, *(fact.id for fact in found(graph).graph.facts), SANK, LIGHT)
-    assert (other.view.values(everything.piece.nodes) < 0).any()
+    assert (other.view.node_cosines(everything.piece.nodes) < 0).any()
     hits = [hit for hit in alone(other, everything).hits if hit.channel == "triple"]
     assert min(hit.score for hit in hits) == 2
 
@@ -269,7 +276,7 @@ def test_facts_of_one_chunk_add_up(graph):
     """Two facts of a chunk are more than one of them."""
     both = ranked(graph, BUILT, SANK)
     result = alone(graph, both)
-    values = graph.view.values(graph.nodes(BUILT, SANK))
+    values = graph.view.node_cosines(graph.nodes(BUILT, SANK))
     assert result.hits[0].document_id == "comet"
     assert result.hits[0].score == pytest.approx(2 + np.maximum(values, 0).sum())
 
@@ -345,7 +352,7 @@ def searches(draw, graph):
         ends |= {end for triple in own for end in graph.view.graph.ends_of(triple)}
         beside = {int(t) for end in ends for t in graph.view.graph.triples_of(end)} - own
         some = draw(st.lists(st.sampled_from(sorted(beside)), unique=True)) if beside else []
-        grown.append(Grown(rank, tuple(GrownTriple(t, 1, "drawn") for t in some)))
+        grown.append(CandidateGrowth(rank, tuple(GrownTriple(t, 1, "drawn") for t in some)))
     chunks = st.integers(0, len(comet.TEXTS) - 1)
     one_each = {"min_size": len(comet.TEXTS), "max_size": len(comet.TEXTS)}
     return FoundCandidates(
@@ -368,7 +375,7 @@ def test_never_more_distinct_chunks_than_allowed(graph, data, limit):
     Facts' chunks come first where no other ranking counts.
     """
     search = data.draw(searches(graph))
-    result = merged_evidence(graph.view, search, models(), method="bubble", chunks=limit)
+    result = build_evidence(graph.view, search, models(), method="bubble", chunks=limit)
     shown = set(search.retrieved) if search.shown else set()
     hit_rows = graph.view.snapshot.layer("chunk").rows([hit.chunk_id for hit in result.hits])
     assert len(hit_rows) == len(set(hit_rows)) <= limit
@@ -384,7 +391,7 @@ def test_never_more_distinct_chunks_than_allowed(graph, data, limit):
         assert kinds.count("triple") == min(limit, len(of_facts))
     assert len({fact.id for fact in result.graph.facts}) == len(result.graph.facts)
     assert len(result.paths) == len(result.hits)
-    assert result == merged_evidence(graph.view, search, models(), method="bubble", chunks=limit)
+    assert result == build_evidence(graph.view, search, models(), method="bubble", chunks=limit)
 
 
 def test_documents_of_triples_are_sources_as_texts_are(graph):
@@ -438,7 +445,7 @@ def test_a_thread_takes_the_weightiest_fact_of_its_chunk(graph):
     """Of two facts, the one nearer to the question."""
     both = ranked(graph, BUILT, SANK)
     result = alone(graph, both)
-    cosines = graph.view.values(graph.nodes(BUILT, SANK))
+    cosines = graph.view.node_cosines(graph.nodes(BUILT, SANK))
     best = graph.nodes(BUILT, SANK)[int(np.argmax(cosines))] - graph.view.graph.n_entities
     assert thread(result, "comet")[0][0][1] == graph.view.triples.ids([best])[0]
 

@@ -12,7 +12,7 @@ import pytest
 from clew import steps
 from clew.algo.subdivided import subdivide
 from clew.errors import BudgetSpent
-from clew.methods.bubble.expansion import Grown, Said, grow
+from clew.methods.bubble.expansion import CandidateGrowth, QuestionMeaning, grow_candidates
 from clew.methods.bubble.view import BubbleView
 from clew.models import Reply
 from clew.snapshot import Snapshot
@@ -46,9 +46,9 @@ def listed(prompt):
 
 
 def grown_by(view, given_models, chosen, **given):
-    said = Said(phrases=given.pop("phrases", ()))
+    said = QuestionMeaning(phrases=given.pop("phrases", ()))
     rest = {"width": 30, "seconds": 0.0, "begun": time.monotonic()}
-    return grow(view, given_models, chosen, said, **(rest | given))
+    return grow_candidates(view, given_models, chosen, said, **(rest | given))
 
 
 def ask(graph, llm, *pieces, depth=6, **given):
@@ -94,7 +94,7 @@ def test_triples_are_listed_by_their_cosine_and_no_more_than_the_width(graph):
     ask(graph, llm, ["osterland"], width=2)
     view = graph.view
     rows = view.graph.triples_of(graph.entity("osterland"))
-    values = view.values(rows + view.graph.n_entities)
+    values = view.node_cosines(rows + view.graph.n_entities)
     best = rows[np.lexsort((rows, -values))][:2]
     assert listed(llm.prompts[0]) == (view.triples.texts(best.tolist()), [])
     assert "(nothing)" in llm.prompts[0].user
@@ -125,7 +125,7 @@ def test_numbers_that_are_not_listed_are_dropped(graph):
 def test_choosing_nothing_is_no_fault(graph):
     """It ends the candidate, whatever is said of being enough."""
     [grown] = ask(graph, ScriptedLLM(says(sufficient=True)), [BUILT])
-    assert grown == Grown(1)
+    assert grown == CandidateGrowth(1)
 
 
 def test_an_unusable_reply_ends_a_candidate_and_not_the_next(graph):
@@ -173,13 +173,13 @@ def test_depth_bounds_the_calls(graph):
     llm = ScriptedLLM(says(1), says(1))
     ask(graph, llm, [BUILT], depth=2)
     assert llm.n_left == 0
-    assert ask(graph, ScriptedLLM(), [BUILT], depth=0) == [Grown(1)]
+    assert ask(graph, ScriptedLLM(), [BUILT], depth=0) == [CandidateGrowth(1)]
 
 
 def test_nothing_beside_a_candidate_asks_nobody(graph):
     """All triples are held, or there is no candidate."""
     everything = [f"{s}|{r}|{o}".lower() for rows in comet.TRIPLES.values() for s, r, o in rows]
-    assert ask(graph, ScriptedLLM(), everything) == [Grown(1)]
+    assert ask(graph, ScriptedLLM(), everything) == [CandidateGrowth(1)]
     assert ask(graph, ScriptedLLM()) == []
 
 
@@ -195,7 +195,7 @@ def test_time_ends_growth_between_levels(graph):
     first, second = ask(graph, llm, [BUILT], [SANK], seconds=0.2)
     assert names(graph, first) == [BORN]
     assert first.notes == ("the expansion of candidate 1 ended at depth 2: 0.2 seconds are over",)
-    assert second == Grown(2)
+    assert second == CandidateGrowth(2)
 
 
 def test_the_prompt_says_that_facts_give_no_orders(graph):
@@ -261,7 +261,7 @@ def test_a_candidate_without_triples_has_said_nothing(graph):
     assert names(graph, grown) == [CAPITAL, LIES]
     assert grown.triples[0].reason == "0.30 like the question so far"
     [alone] = go_on(graph, ["lighthouse"])
-    assert alone == Grown(1)
+    assert alone == CandidateGrowth(1)
 
 
 def test_each_path_is_judged_by_itself(graph):
@@ -364,7 +364,7 @@ def test_depth_bounds_the_levels(graph):
     """None at 0."""
     [grown] = go_on(graph, [BUILT], depth=2)
     assert names(graph, grown) == [BORN, LIES]
-    assert go_on(graph, [BUILT], depth=0) == [Grown(1)]
+    assert go_on(graph, [BUILT], depth=0) == [CandidateGrowth(1)]
     assert go_on(graph) == []
 
 
@@ -380,7 +380,7 @@ def test_time_ends_growth_by_relations_too(graph):
     first, second = go_on(graph, [BUILT], [LIES], embedder=embedder, seconds=0.2)
     assert names(graph, first) == [BORN]
     assert first.notes == ("the expansion of candidate 1 ended at depth 2: 0.2 seconds are over",)
-    assert second == Grown(2)
+    assert second == CandidateGrowth(2)
 
 
 # -- large graphs ---------------------------------------------------------------------------------
@@ -402,9 +402,9 @@ class CountingView(BubbleView):
     __slots__ = ()
     sizes: list[int] = []  # noqa: RUF012 -- emptied by its test
 
-    def values(self, nodes):
+    def node_cosines(self, nodes):
         self.sizes.append(len(nodes))
-        return super().values(nodes)
+        return super().node_cosines(nodes)
 
 
 @pytest.fixture
@@ -437,7 +437,7 @@ def test_a_hub_costs_one_call_and_few_texts(hub):
 def test_what_is_held_takes_no_room_of_the_width(hub):
     """The best triple that is not held is listed, however many better ones are."""
     llm = ScriptedLLM(says())
-    values = hub.values(np.arange(100_000) + hub.graph.n_entities)
+    values = hub.node_cosines(np.arange(100_000) + hub.graph.n_entities)
     best = np.argsort(-values, kind="stable")[:9].tolist()
     grown_by(hub, models(llm=llm), [[hub.graph.n_entities + i for i in best[:8]]], depth=1, width=1)
     shown, _ = listed(llm.prompts[0])

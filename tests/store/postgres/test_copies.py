@@ -26,7 +26,7 @@ def opened(address):
 
 
 def commit(store, first, n=4):
-    return writers.index.add(store, documents()[first : first + n], MODELS)
+    return writers.index.add_documents(store, documents()[first : first + n], MODELS)
 
 
 def copies(address):

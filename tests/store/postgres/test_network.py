@@ -49,7 +49,7 @@ def opened(address):
 
 
 def commit(store, first, n=2):
-    return index.add(store, documents()[first : first + n], MODELS)
+    return index.add_documents(store, documents()[first : first + n], MODELS)
 
 
 def told(work):

@@ -148,7 +148,7 @@ def end_lease(server):
 
 def commit(store, number):
     batch = [documents()[number]]
-    return writers.index.add(store, batch, writers.MODELS)
+    return writers.index.add_documents(store, batch, writers.MODELS)
 
 
 def opened(address):

@@ -22,7 +22,7 @@ def opened(address):
 
 
 def commit(store, first, n=1):
-    return writers.index.add(store, documents()[first : first + n], MODELS)
+    return writers.index.add_documents(store, documents()[first : first + n], MODELS)
 
 
 def drop(address):

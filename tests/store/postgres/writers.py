@@ -39,8 +39,8 @@ def build(address, state):
         gone = sorted(set(store.hashes()) - {document.id for document in wanted})
         if gone:
             store.remove(gone)
-        index.add(store, wanted, MODELS)
-        index.finish(store)
+        index.add_documents(store, wanted, MODELS)
+        index.finish_index(store)
 
 
 def lock(store):
@@ -150,7 +150,7 @@ def check_whole(address):
             return
     held, hashes, _ = left(address)
     assert [d.id for d in held["documents"]] == sorted(hashes)
-    assert all(index.content_hash(d) == hashes[d.id] for d in held["documents"])
+    assert all(index.hash_content(d) == hashes[d.id] for d in held["documents"])
 
 
 def check_objects(address):

@@ -21,11 +21,11 @@ from clew.derived import Derived
 from clew.errors import InputError
 from clew.layers.statistical import STATISTICAL, statistical_entities
 from clew.methods.agrag.evidence import FoundSubgraph, subgraph_evidence
-from clew.methods.agrag.influence import influence_of
-from clew.methods.agrag.mapping import mapped_facts
-from clew.methods.agrag.view import AgragGraph, Contains, Costs, Entities, graph_of, view_of
+from clew.methods.agrag.influence import compute_influence
+from clew.methods.agrag.mapping import map_facts
+from clew.methods.agrag.view import AgragGraph, Contains, Costs, Entities, build_graph, open_view
 from clew.snapshot import Snapshot
-from clew.steps.choosing import CANDIDATES, as_set
+from clew.steps.choosing import CANDIDATES, choose_hits
 from clew.types import Evidence, Limits
 
 if TYPE_CHECKING:
@@ -98,9 +98,9 @@ class Agrag:
         if not self.subgraph:
             return steps.ranked(snapshot, query, self.name, hybrid, self.chunks)
         if not len(snapshot.layer("triple")):
-            return self._by_hybrid(query, snapshot, hybrid, _BARE)
-        counted, graph, notes = self._graph(snapshot, models)
-        mapped = mapped_facts(
+            return self._retrieve_hybrid(query, snapshot, hybrid, _BARE)
+        counted, graph, notes = self._open_graph(snapshot, models)
+        mapped = map_facts(
             snapshot,
             models,
             asked,
@@ -111,21 +111,21 @@ class Agrag:
         )
         notes += mapped.notes
         if not mapped.kept:
-            return self._by_hybrid(query, snapshot, hybrid, _NO_FACT, notes)
-        view = view_of(snapshot, asked, graph, counted, self.costs, hybrid)
+            return self._retrieve_hybrid(query, snapshot, hybrid, _NO_FACT, notes)
+        view = open_view(snapshot, asked, graph, counted, self.costs, hybrid)
         columns = snapshot.layer("triple").columns
         ends = [columns[end][list(mapped.kept)] for end in ("subject", "object")]
         terminals = np.unique(np.concatenate(ends)).tolist()
-        scores = influence_of(graph, terminals, self.damping)
+        scores = compute_influence(graph, terminals, self.damping)
         scores[graph.first_chunk :] *= self.passage_factor
         tree = steiner_tree(
-            view.neighbours,
+            view.get_neighbours,
             terminals,
             passages_from=graph.first_chunk,
             joint_cost=self.joint,
             limit=self.states,
         )
-        added = grow_tree(view.neighbours, tree, scores, rule=self.rule, cap=self.rounds)
+        added = grow_tree(view.get_neighbours, tree, scores, rule=self.rule, cap=self.rounds)
         if tree.stopped:
             notes += (f"the search for the tree ended after {tree.settled:,} nodes",)
         found = subgraph_evidence(
@@ -137,9 +137,9 @@ class Agrag:
             fused=self.order == "fused",
             notes=notes,
         )
-        return as_set(snapshot, asked, found, self.chunks) if self.as_set else found
+        return choose_hits(snapshot, asked, found, self.chunks) if self.as_set else found
 
-    def _by_hybrid(
+    def _retrieve_hybrid(
         self,
         query: str,
         snapshot: Snapshot,
@@ -153,7 +153,7 @@ class Agrag:
         n_chunks = self.chunks if self.hybrid else 0
         return steps.ranked(snapshot, query, self.name, hybrid, n_chunks, notes=notes)
 
-    def _graph(
+    def _open_graph(
         self, snapshot: Snapshot, models: Models
     ) -> tuple[StatisticalEntities, AgragGraph, tuple[str, ...]]:
         """Return the statistical entities, the graph with them, and notes."""
@@ -169,9 +169,9 @@ class Agrag:
         drawn = (self.entities, self.contains, self.verbatim)
         settings = (self.score, self.threshold, self.longest, self.nested, self.synonym)
         graph = snapshot.get(_GRAPH, drawn, settings, counted=counted)
-        return counted, graph, tuple(self._missing(counted))
+        return counted, graph, tuple(self._note_missing(counted))
 
-    def _missing(self, counted: StatisticalEntities) -> Iterator[str]:
+    def _note_missing(self, counted: StatisticalEntities) -> Iterator[str]:
         """Yield a note where the index lacks statistical entities."""
         if self.entities == "statistical" and counted.empty > _MOSTLY_EMPTY:
             share = f"{counted.empty:.0%} of the chunks have no statistical entity"
@@ -179,7 +179,7 @@ class Agrag:
             yield f"{share}: take a lower threshold{other}"
 
 
-def _drawn(
+def _read_graph(
     snapshot: Snapshot,
     drawn: tuple[Entities, Contains, bool],
     _settings: tuple[Hashable, ...],  # of the statistical entities
@@ -187,10 +187,10 @@ def _drawn(
     counted: StatisticalEntities,
 ) -> AgragGraph:
     entities, contains, verbatim = drawn
-    return graph_of(snapshot, counted, entities=entities, contains=contains, verbatim=verbatim)
+    return build_graph(snapshot, counted, entities=entities, contains=contains, verbatim=verbatim)
 
 
-_GRAPH = Derived("AGRAG's graph", _drawn)
+_GRAPH = Derived("AGRAG's graph", _read_graph)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

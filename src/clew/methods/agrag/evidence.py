@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from clew.algo.mcmi import JoinedNode
     from clew.algo.steiner import Tree
-    from clew.methods.agrag.mapping import Mapped
+    from clew.methods.agrag.mapping import MappedFacts
     from clew.methods.agrag.view import AgragView
 
 _COLUMNS = ("subject", "relation", "object")
@@ -55,7 +55,7 @@ class FoundSubgraph:
     """A tree and what grew around it, with the influence of all nodes; nodes are numbers."""
 
     view: AgragView
-    mapped: Mapped
+    mapped: MappedFacts
     terminals: Sequence[int]  # ascending
     influence: NDArray[np.float64]  # (n,)
     tree: Tree
@@ -70,7 +70,7 @@ class FoundSubgraph:
     @cached_property
     def edges(self) -> list[tuple[int, int, float]]:
         """All edges between the nodes: two of them, the lower first, and the cost."""
-        return induced_edges(self.view.neighbours, self.nodes)
+        return induced_edges(self.view.get_neighbours, self.nodes)
 
     @cached_property
     def component(self) -> dict[int, int]:
@@ -107,14 +107,14 @@ class FoundSubgraph:
     def names(self) -> dict[int, str]:
         """The name of each node that is an entity of either kind."""
         nodes = [node for node in self.nodes if node < self.view.graph.first_chunk]
-        return dict(zip(nodes, self.view.texts(nodes), strict=True))
+        return dict(zip(nodes, self.view.read_texts(nodes), strict=True))
 
     @cached_property
     def inside(self) -> dict[tuple[int, int], list[int]]:
         """The rows of the triples between each two nodes that facts join."""
         view = self.view
-        pairs = {(a, b): view.pair(a, b) for a, b, _ in self.edges}
-        return {ends: view.graph.triples_of(p).tolist() for ends, p in pairs.items() if p >= 0}
+        pairs = {(a, b): view.find_pair(a, b) for a, b, _ in self.edges}
+        return {ends: view.graph.get_triples(p).tolist() for ends, p in pairs.items() if p >= 0}
 
 
 def subgraph_evidence(
@@ -135,29 +135,29 @@ def subgraph_evidence(
     view = found.view
     on_graph = found.chunks[:n_passages]
     if fused:
-        ranked = _fused(on_graph, hybrid, n_chunks)
+        ranked = _fuse_chunks(on_graph, hybrid, n_chunks)
     else:
-        ranked = _in_turn(found, on_graph, hybrid, n_chunks)
-    ways, facts, subgraph = _ways(found), tuple(_facts(found)), _subgraph(found)
+        ranked = _concatenate(found, on_graph, hybrid, n_chunks)
+    ways, facts, subgraph = _find_ways(found), tuple(_build_facts(found)), _build_subgraph(found)
     entities = tuple(step for step in subgraph.nodes if step.layer != "chunk")
     return Evidence(
         query=view.query.text,
         method=method,
-        tables=(_table(found, facts),),
-        hits=tuple(_hits(view, ranked, on_graph)),
+        tables=(_build_table(found, facts),),
+        hits=tuple(_build_hits(view, ranked, on_graph)),
         paths=tuple(
-            _thread(found, ways, view.graph.first_chunk + row, score)
+            _build_thread(found, ways, view.graph.first_chunk + row, score)
             if row in on_graph
-            else _near_path(view, row, score)
+            else _build_near_path(view, row, score)
             for row, score in ranked.items()
         ),
-        seeds=tuple(_seeds(found)),
+        seeds=tuple(_build_seeds(found)),
         graph=EvidenceGraph(subgraph=subgraph, entities=entities, facts=facts),
         notes=notes,
     )
 
 
-def _in_turn(
+def _concatenate(
     found: FoundSubgraph, on_graph: Sequence[int], hybrid: NDArray[np.float64], k: int
 ) -> dict[int, float]:
     """Return at most `k` chunks with scores: those of the subgraph, then by hybrid retrieval."""
@@ -169,26 +169,28 @@ def _in_turn(
     return ranked | dict(zip(others, np.minimum(hybrid[others], _FIRST).tolist(), strict=True))
 
 
-def _fused(on_graph: Sequence[int], hybrid: NDArray[np.float64], k: int) -> dict[int, float]:
+def _fuse_chunks(on_graph: Sequence[int], hybrid: NDArray[np.float64], k: int) -> dict[int, float]:
     """Return at most `k` chunks with scores: as the subgraph and hybrid retrieval rank them."""
     scores = steps.beside_hybrid(on_graph, hybrid)
     best = (top_k if hybrid.any() else positive_top_k)(scores, k)
     return dict(zip(best.tolist(), scores[best].tolist(), strict=True))
 
 
-def _near_path(view: AgragView, row: int, score: float) -> Path:
+def _build_near_path(view: AgragView, row: int, score: float) -> Path:
     """Return the path to a chunk that nothing but its own score leads to."""
     start = Step(layer="query", id="", text=view.query.text)
     return Path((start, steps.chunk_step(view.snapshot, row, _NEAR, score)), score)
 
 
-def _hits(view: AgragView, ranked: Mapping[int, float], on_graph: Sequence[int]) -> Iterator[Hit]:
+def _build_hits(
+    view: AgragView, ranked: Mapping[int, float], on_graph: Sequence[int]
+) -> Iterator[Hit]:
     found = steps.hits(view.snapshot, ranked, np.array(list(ranked.values())))
     for row, hit in zip(ranked, found, strict=True):
         yield replace(hit, channel=_ON_GRAPH if row in on_graph else _HYBRID)
 
 
-def _seeds(found: FoundSubgraph) -> Iterator[Step]:
+def _build_seeds(found: FoundSubgraph) -> Iterator[Step]:
     cosines = dict(found.mapped.raw)
     for row in found.mapped.kept:
         yield steps.triple_step(found.view.snapshot, row, "a fact near the question", cosines[row])
@@ -197,12 +199,12 @@ def _seeds(found: FoundSubgraph) -> Iterator[Step]:
 # -- the subgraph ---------------------------------------------------------------------------------
 
 
-def _subgraph(found: FoundSubgraph) -> Subgraph:
-    steps_of = dict(zip(found.nodes, _node_steps(found), strict=True))
+def _build_subgraph(found: FoundSubgraph) -> Subgraph:
+    steps_of = dict(zip(found.nodes, _build_node_steps(found), strict=True))
     costs = {(a, b): cost for a, b, cost in found.edges}
     return Subgraph(
         terminals=tuple(steps_of[node] for node in found.terminals),
-        tree=tuple(_edge(found, a, b, costs[a, b]) for a, b in found.tree.edges),
+        tree=tuple(_build_edge(found, a, b, costs[a, b]) for a, b in found.tree.edges),
         growth=tuple(
             Growth(
                 node=found.ids[each.node],
@@ -215,7 +217,7 @@ def _subgraph(found: FoundSubgraph) -> Subgraph:
             for each in found.added
         ),
         nodes=tuple(steps_of.values()),
-        edges=tuple(_edge(found, a, b, cost) for a, b, cost in found.edges),
+        edges=tuple(_build_edge(found, a, b, cost) for a, b, cost in found.edges),
         components=tuple(
             tuple(found.ids[node] for node in found.nodes if found.component[node] == number)
             for number in range(1, max(found.component.values()) + 1)
@@ -223,7 +225,7 @@ def _subgraph(found: FoundSubgraph) -> Subgraph:
     )
 
 
-def _node_steps(found: FoundSubgraph) -> Iterator[Step]:
+def _build_node_steps(found: FoundSubgraph) -> Iterator[Step]:
     """Yield a step for each node, in their order, with why it is one and its influence."""
     snapshot, graph = found.view.snapshot, found.view.graph
     for node in found.nodes:
@@ -234,20 +236,20 @@ def _node_steps(found: FoundSubgraph) -> Iterator[Step]:
         if node >= graph.first_chunk:
             yield steps.chunk_step(snapshot, node - graph.first_chunk, reason, score)
         else:
-            yield _named_step(found, node, reason, score)
+            yield _build_node_step(found, node, reason, score)
 
 
-def _named_step(found: FoundSubgraph, node: int, reason: str, score: float) -> Step:
+def _build_node_step(found: FoundSubgraph, node: int, reason: str, score: float) -> Step:
     layer = "entity" if node < found.view.graph.n_entities else "statistical"
     return Step(layer=layer, id=found.ids[node], text=found.names[node], reason=reason, score=score)
 
 
-def _edge(found: FoundSubgraph, a: int, b: int, cost: float) -> Edge:
+def _build_edge(found: FoundSubgraph, a: int, b: int, cost: float) -> Edge:
     rows = found.inside.get((a, b), [])
     return Edge(
         a=found.ids[a],
         b=found.ids[b],
-        kind=found.view.kind(a, b),
+        kind=found.view.edge_kind(a, b),
         cost=cost,
         facts=tuple(found.view.triples.ids(rows)),
     )
@@ -256,7 +258,7 @@ def _edge(found: FoundSubgraph, a: int, b: int, cost: float) -> Edge:
 # -- facts and tables -----------------------------------------------------------------------------
 
 
-def _ordered(found: FoundSubgraph) -> list[tuple[int, int, int, int]]:
+def _order_facts(found: FoundSubgraph) -> list[tuple[int, int, int, int]]:
     """Return (component, a, b, triple) of the facts inside: components, then by influence.
 
     The influence of a fact is that of both of its ends.
@@ -267,11 +269,11 @@ def _ordered(found: FoundSubgraph) -> list[tuple[int, int, int, int]]:
     return [(found.component[a], a, b, row) for a, b, row in facts]
 
 
-def _facts(found: FoundSubgraph) -> Iterator[Fact]:
+def _build_facts(found: FoundSubgraph) -> Iterator[Fact]:
     view = found.view
     link, chunks = view.snapshot.link("triple", "chunk"), view.snapshot.layer("chunk")
     subjects, objects = (view.triples.columns[end] for end in ("subject", "object"))
-    ordered = _ordered(found)
+    ordered = _order_facts(found)
     rows = [row for *_, row in ordered]
     said = zip(view.triples.ids(rows), view.triples.relations(rows), strict=True)
     texts = view.triples.texts(rows)
@@ -288,11 +290,11 @@ def _facts(found: FoundSubgraph) -> Iterator[Fact]:
         )
 
 
-def _table(found: FoundSubgraph, facts: Sequence[Fact]) -> Table:
+def _build_table(found: FoundSubgraph, facts: Sequence[Fact]) -> Table:
     """Return the facts of the subgraph, then its synonyms, as rows of names."""
     names = {found.ids[node]: name for node, name in found.names.items()}
     rows = [(names[fact.subject], fact.relation, names[fact.object]) for fact in facts]
-    alike = [(a, b) for a, b, _ in found.edges if found.view.kind(a, b) == SYNONYM]
+    alike = [(a, b) for a, b, _ in found.edges if found.view.edge_kind(a, b) == SYNONYM]
     rows += [(found.names[a], "synonym", found.names[b]) for a, b in alike]
     return Table(name="Triples", columns=_COLUMNS, rows=tuple(rows))
 
@@ -300,7 +302,7 @@ def _table(found: FoundSubgraph, facts: Sequence[Fact]) -> Table:
 # -- threads --------------------------------------------------------------------------------------
 
 
-def _ways(found: FoundSubgraph) -> dict[int, int]:
+def _find_ways(found: FoundSubgraph) -> dict[int, int]:
     """Return the node before each one on its cheapest way from a terminal, itself for these."""
     beside: dict[int, list[tuple[float, int]]] = {node: [] for node in found.nodes}
     for a, b, cost in found.edges:
@@ -318,23 +320,23 @@ def _ways(found: FoundSubgraph) -> dict[int, int]:
     return before
 
 
-def _thread(found: FoundSubgraph, before: Mapping[int, int], node: int, score: float) -> Path:
+def _build_thread(found: FoundSubgraph, before: Mapping[int, int], node: int, score: float) -> Path:
     """Return the way from the query to a chunk, along the subgraph."""
     way = [node]
     while before[way[-1]] != way[-1]:
         way.append(before[way[-1]])
     way.reverse()
     stops = [Step(layer="query", id="", text=found.view.query.text)]
-    stops.append(_named_step(found, way[0], _TERMINAL, float(found.influence[way[0]])))
+    stops.append(_build_node_step(found, way[0], _TERMINAL, float(found.influence[way[0]])))
     for last, here in pairwise(way):
-        stops += _stops(found, last, here)
+        stops += _build_stops(found, last, here)
     return Path(tuple(stops), score)
 
 
-def _stops(found: FoundSubgraph, last: int, here: int) -> Iterator[Step]:
+def _build_stops(found: FoundSubgraph, last: int, here: int) -> Iterator[Step]:
     """Yield what leads from one node of the subgraph to the next, and that one."""
     snapshot, first = found.view.snapshot, found.view.graph.first_chunk
-    kind, score = found.view.kind(last, here), float(found.influence[here])
+    kind, score = found.view.edge_kind(last, here), float(found.influence[here])
     if kind == FACT:
         rows = found.inside[min(last, here), max(last, here)]
         yield steps.triple_step(snapshot, rows[0], "joins them")
@@ -342,4 +344,4 @@ def _stops(found: FoundSubgraph, last: int, here: int) -> Iterator[Step]:
         yield steps.chunk_step(snapshot, here - first, f"contains {found.names[last]}", score)
     else:
         reason = {CONTAINS: "stands there", SYNONYM: "a synonym", FACT: ""}[kind]
-        yield _named_step(found, here, reason, score)
+        yield _build_node_step(found, here, reason, score)

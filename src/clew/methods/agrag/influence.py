@@ -23,7 +23,7 @@ _TOLERANCE = 1e-7  # of all influence, from one step to the next
 _RESIDUAL = 3e-7  # of all influence, for each unit of a node's degree
 
 
-def influence_of(
+def compute_influence(
     graph: AgragGraph, terminals: Sequence[int], damping: float
 ) -> NDArray[np.float64]:
     """Return the (n,) PageRank of all nodes, personalised to the terminals; together 1.

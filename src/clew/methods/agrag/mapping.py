@@ -32,7 +32,7 @@ _SCHEMA = closed_schema({"keep": {"type": "array", "items": {"type": "integer"}}
 
 
 @dataclass(frozen=True, slots=True)
-class Mapped:
+class MappedFacts:
     """Facts that a question was mapped to, as rows of triples, best first."""
 
     raw: tuple[tuple[int, float], ...]  # the nearest ones, with their cosines above zero
@@ -40,7 +40,7 @@ class Mapped:
     notes: tuple[str, ...] = ()
 
 
-def mapped_facts(
+def map_facts(
     snapshot: Snapshot,
     models: Models,
     query: steps.Query,
@@ -49,7 +49,7 @@ def mapped_facts(
     most: int = 4,
     filtered: bool = True,
     only: NDArray[np.bool_] | None = None,
-) -> Mapped:
+) -> MappedFacts:
     """Return the `k` triples nearest to a question, and at most `most` that pass the filter.
 
     Where `only`, (n_triples,), is given, there are no others. An LLM may keep none; where it gives
@@ -60,21 +60,23 @@ def mapped_facts(
     raw = tuple((row, cosine) for row, cosine in near if cosine > 0)
     rows = [row for row, _ in raw]
     if not rows or not filtered:
-        return Mapped(raw, tuple(rows))
+        return MappedFacts(raw, tuple(rows))
     if models.llm is None:
-        best = _near_best(snapshot, models, query, raw, most)
-        return Mapped(raw, tuple(rows[place] for place in best))
-    chosen, fault = _chosen(models.llm, query, snapshot.layer("triple").texts(rows), most)
+        best = _choose_near_best(snapshot, models, query, raw, most)
+        return MappedFacts(raw, tuple(rows[place] for place in best))
+    chosen, fault = _choose_by_llm(models.llm, query, snapshot.layer("triple").texts(rows), most)
     if fault:
         note = f"the LLM did not filter the facts ({fault}): all of them are kept"
-        return Mapped(raw, tuple(rows), (note,))
-    return Mapped(raw, tuple(rows[place] for place in chosen))
+        return MappedFacts(raw, tuple(rows), (note,))
+    return MappedFacts(raw, tuple(rows[place] for place in chosen))
 
 
 # -- by an LLM ------------------------------------------------------------------------------------
 
 
-def _chosen(llm: LLM, query: steps.Query, facts: Sequence[str], most: int) -> tuple[list[int], str]:
+def _choose_by_llm(
+    llm: LLM, query: steps.Query, facts: Sequence[str], most: int
+) -> tuple[list[int], str]:
     """Return the places of the facts that an LLM keeps, ascending, or why there is no choice."""
     asked = fill_prompt(
         "fact_filter",
@@ -96,7 +98,7 @@ def _chosen(llm: LLM, query: steps.Query, facts: Sequence[str], most: int) -> tu
 # -- without one ----------------------------------------------------------------------------------
 
 
-def _near_best(
+def _choose_near_best(
     snapshot: Snapshot,
     models: Models,
     query: steps.Query,
@@ -108,13 +110,13 @@ def _near_best(
     The cosines and the scores of a reranker, whose scale may be any, are both scaled to [0, 1]
     over these facts, and their mean decides.
     """
-    relevance = np.round(_relevance(snapshot, models, query, [row for row, _ in raw]), DECIMALS)
+    relevance = np.round(_score_texts(snapshot, models, query, [row for row, _ in raw]), DECIMALS)
     scores = mean_of_min_max(np.array([cosine for _, cosine in raw]), relevance)
     best = top_k(scores, most)
     return sorted(best[scores[best] >= min(_NEAR, scores.max())].tolist())
 
 
-def _relevance(
+def _score_texts(
     snapshot: Snapshot, models: Models, query: steps.Query, rows: Sequence[int]
 ) -> NDArray[np.float64]:
     """Return (n,): how well the texts where facts stand answer the question, by the reranker.
@@ -122,14 +124,14 @@ def _relevance(
     Of several texts that state a fact, the one nearest to the question. Facts of a graph that was
     imported stand in none; where there is such a one, all are judged by their own words.
     """
-    chunks = [_nearest_text(snapshot, query, row) for row in rows]
+    chunks = [_find_nearest_text(snapshot, query, row) for row in rows]
     known = [chunk for chunk in chunks if chunk is not None]
     if len(known) < len(rows):
         return models.reranker.score(query.text, snapshot.layer("triple").texts(rows))
     return steps.Relevance(snapshot, models, query).of_chunks(known)
 
 
-def _nearest_text(snapshot: Snapshot, query: steps.Query, row: int) -> int | None:
+def _find_nearest_text(snapshot: Snapshot, query: steps.Query, row: int) -> int | None:
     link, layer = snapshot.link("triple", "chunk"), snapshot.layer("chunk")
     chunks = link.indices[link.indptr[row] : link.indptr[row + 1]]
     texts = chunks[layer.columns[GRAPH][chunks] != IMPORTED]

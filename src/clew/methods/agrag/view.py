@@ -74,16 +74,16 @@ class AgragGraph:
         """The matrix that moves weight along the edges."""
         return transition_matrix(self.adjacency)
 
-    def entries(self, node: int) -> slice:
+    def row_entries(self, node: int) -> slice:
         """Return where the entries of a node's row stand."""
         return slice(int(self.adjacency.indptr[node]), int(self.adjacency.indptr[node + 1]))
 
-    def triples_of(self, pair: int) -> NDArray[np.int64]:
+    def get_triples(self, pair: int) -> NDArray[np.int64]:
         """Return the rows of the triples between two entities, ascending."""
         return self.triples[self.begins[pair] : self.begins[pair + 1]]
 
 
-def graph_of(
+def build_graph(
     snapshot: Snapshot,
     counted: StatisticalEntities,
     *,
@@ -105,7 +105,7 @@ def graph_of(
     stated = np.zeros(link.shape[0], dtype=bool)
     stated[owners] = True
     columns = snapshot.layer("triple").columns
-    facts, begins, triples = _facts(columns["subject"], columns["object"], stated)
+    facts, begins, triples = _join_facts(columns["subject"], columns["object"], stated)
     ends = np.concatenate([columns["subject"][owners], columns["object"][owners]])
     inside = [(ends, np.tile(link.indices[placed], 2))]
     if entities == "statistical":
@@ -114,15 +114,15 @@ def graph_of(
     else:
         inside.append(snapshot.link("entity", "chunk").nonzero())
     if contains == "mention":
-        inside.append(_mentions(snapshot, inside, n_entities))
-    parts = [facts, _contains(inside, n_entities + n_terms, n_chunks)]
-    parts.append(_synonyms(counted, n_entities if entities == "extracted" else None))
+        inside.append(_find_mentions(snapshot, inside, n_entities))
+    parts = [facts, _join_parts(inside, n_entities + n_terms, n_chunks)]
+    parts.append(_join_synonyms(counted, n_entities if entities == "extracted" else None))
     n_nodes = n_entities + n_terms + n_chunks
-    adjacency, pairs = _assembled(parts, n_nodes)
+    adjacency, pairs = _assemble(parts, n_nodes)
     return AgragGraph(n_entities, n_terms, n_chunks, adjacency, pairs, begins, triples, stated)
 
 
-def _facts(
+def _join_facts(
     subjects: NDArray[np.int32], objects: NDArray[np.int32], stated: NDArray[np.bool_]
 ) -> tuple[Edges, NDArray[np.int64], NDArray[np.int64]]:
     """Return an edge for each two entities that triples join, and these triples by edge."""
@@ -140,7 +140,7 @@ def _facts(
     return edges, begins, triples[order]
 
 
-def _mentions(
+def _find_mentions(
     snapshot: Snapshot,
     inside: Sequence[tuple[NDArray[np.integer], NDArray[np.integer]]],
     n_entities: int,
@@ -154,7 +154,7 @@ def _mentions(
     return entities[kept], chunks[kept]
 
 
-def _contains(
+def _join_parts(
     inside: Sequence[tuple[NDArray[np.integer], NDArray[np.integer]]], first: int, n_chunks: int
 ) -> Edges:
     """Return an edge for each entity and chunk that stands in any of the parts."""
@@ -165,7 +165,7 @@ def _contains(
     return nodes.astype(np.int32), chunks.astype(np.int32) + first, np.ones(len(nodes)), none
 
 
-def _synonyms(counted: StatisticalEntities, below: int | None) -> Edges:
+def _join_synonyms(counted: StatisticalEntities, below: int | None) -> Edges:
     """Return the synonyms, of nodes `below` a number only where one is given."""
     a, b = counted.synonyms.nonzero()
     kept = a < b if below is None else (a < b) & (b < below)
@@ -174,7 +174,7 @@ def _synonyms(counted: StatisticalEntities, below: int | None) -> Edges:
     return a[kept].astype(np.int32), b[kept].astype(np.int32), weights, none
 
 
-def _assembled(parts: Sequence[Edges], n_nodes: int) -> tuple[csr_array, NDArray[np.int32]]:
+def _assemble(parts: Sequence[Edges], n_nodes: int) -> tuple[csr_array, NDArray[np.int32]]:
     """Return the symmetric matrix of all edges, and the pair of each entry.
 
     Edges are sorted as a matrix of twice as many columns, where a synonym stands beside a fact.
@@ -207,15 +207,15 @@ class AgragView:
     chunk_similarity: NDArray[np.float64]  # (n_chunks,)
     _known: dict[int, tuple[NDArray[np.intp], NDArray[np.float64]]] = field(default_factory=dict)
 
-    def neighbours(self, node: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    def get_neighbours(self, node: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Return the nodes that edges join a node to, ascending, and what the edges cost."""
         if node not in self._known:
-            entries = self.graph.entries(node)
+            entries = self.graph.row_entries(node)
             others = self.graph.adjacency.indices[entries].astype(np.intp)
-            self._known[node] = others, self._costs(node, others, self.graph.pairs[entries])
+            self._known[node] = others, self._compute_costs(node, others, self.graph.pairs[entries])
         return self._known[node]
 
-    def _costs(
+    def _compute_costs(
         self, node: int, others: NDArray[np.intp], pairs: NDArray[np.int32]
     ) -> NDArray[np.float64]:
         first = self.graph.first_chunk
@@ -225,15 +225,15 @@ class AgragView:
             similarity = np.empty(len(others))
             chunks, facts = others >= first, pairs >= 0
             similarity[chunks] = self.chunk_similarity[others[chunks] - first]
-            similarity[facts] = self._of_pairs(pairs[facts])
+            similarity[facts] = self._pair_cosines(pairs[facts])
             alike = ~chunks & ~facts
             if alike.any():
-                both = self._of_names(np.append(others[alike], node))
+                both = self._name_cosines(np.append(others[alike], node))
                 similarity[alike] = np.maximum(both[:-1], both[-1])
         scale = 2.0 if self.costs == "paper" else 1.0
         return np.maximum(np.round((1.0 - similarity) / scale, DECIMALS), _LEAST_COST)
 
-    def _of_pairs(self, pairs: NDArray[np.int32]) -> NDArray[np.float64]:
+    def _pair_cosines(self, pairs: NDArray[np.int32]) -> NDArray[np.float64]:
         """Return the best cosine of the triples of each pair; only their vectors are read."""
         if not len(pairs):
             return np.empty(0)
@@ -241,37 +241,37 @@ class AgragView:
         sizes = graph.begins[pairs + 1] - graph.begins[pairs]
         ends = np.cumsum(sizes)
         places = np.arange(ends[-1]) + np.repeat(graph.begins[pairs] - (ends - sizes), sizes)
-        cosines = self._cosines(self.snapshot.layer("triple"), graph.triples[places])
+        cosines = self._row_cosines(self.snapshot.layer("triple"), graph.triples[places])
         return np.maximum.reduceat(cosines, ends - sizes)
 
-    def _of_names(self, nodes: NDArray[np.intp]) -> NDArray[np.float64]:
+    def _name_cosines(self, nodes: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the cosines of the names of entities of both kinds."""
         n = self.graph.n_entities
         cosines = np.empty(len(nodes))
         known = nodes < n
-        cosines[known] = self._cosines(self.snapshot.layer("entity"), nodes[known])
-        cosines[~known] = self._cosines(self.counted, nodes[~known] - n)
+        cosines[known] = self._row_cosines(self.snapshot.layer("entity"), nodes[known])
+        cosines[~known] = self._row_cosines(self.counted, nodes[~known] - n)
         return cosines
 
-    def _cosines(
+    def _row_cosines(
         self, layer: Layer | StatisticalEntities, rows: NDArray[np.integer]
     ) -> NDArray[np.float64]:
         """Return the cosines of rows, in double precision: in any company they are the same."""
         return np.asarray(layer.vectors[rows] @ self.query.vector.astype(np.float64))
 
-    def kind(self, a: int, b: int) -> str:
+    def edge_kind(self, a: int, b: int) -> str:
         """Say what the edge between two nodes is; a fact where they are synonyms too."""
         if max(a, b) >= self.graph.first_chunk:
             return CONTAINS
-        return FACT if self.pair(a, b) >= 0 else SYNONYM
+        return FACT if self.find_pair(a, b) >= 0 else SYNONYM
 
-    def pair(self, a: int, b: int) -> int:
+    def find_pair(self, a: int, b: int) -> int:
         """Return the number of two entities that facts join, -1 where none does."""
-        entries = self.graph.entries(a)
+        entries = self.graph.row_entries(a)
         here = self.graph.pairs[entries][self.graph.adjacency.indices[entries] == b]
         return int(here.max(initial=-1))
 
-    def texts(self, nodes: Sequence[int]) -> list[str]:
+    def read_texts(self, nodes: Sequence[int]) -> list[str]:
         """Return the names of entities of both kinds."""
         n = self.graph.n_entities
         names = iter(self.snapshot.layer("entity").texts([node for node in nodes if node < n]))
@@ -282,7 +282,7 @@ class AgragView:
         return cast("TripleLayer", self.snapshot.layer("triple"))
 
 
-def view_of(
+def open_view(
     snapshot: Snapshot,
     query: steps.Query,
     graph: AgragGraph,

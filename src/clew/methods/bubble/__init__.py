@@ -15,14 +15,14 @@ import numpy as np
 from clew import graph_paths, steps
 from clew.algo.bubble import RankedPiece, expand_groups, rank_pieces, select_diverse
 from clew.methods.bubble.analysis import analyse
-from clew.methods.bubble.anchors import anchor_groups
-from clew.methods.bubble.by_walks import uncovered
-from clew.methods.bubble.evidence import merged_evidence
-from clew.methods.bubble.expansion import Said, grow
+from clew.methods.bubble.anchors import find_anchors
+from clew.methods.bubble.by_walks import add_uncovered
+from clew.methods.bubble.evidence import build_evidence
+from clew.methods.bubble.expansion import QuestionMeaning, grow_candidates
 from clew.methods.bubble.merged import FoundCandidates
-from clew.methods.bubble.view import BubbleView, view_of
+from clew.methods.bubble.view import BubbleView, open_view
 from clew.snapshot import Snapshot
-from clew.steps.choosing import CANDIDATES, as_set
+from clew.steps.choosing import CANDIDATES, choose_hits
 from clew.types import Evidence, Limits
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.algo.bubble import Piece
-    from clew.graph_paths import Start
+    from clew.graph_paths import NamedEntity
     from clew.methods.bubble.anchors import Anchors
     from clew.models import Models
 
@@ -92,11 +92,11 @@ class Bubble:
         begun = time.monotonic()
         asked = steps.read_query(models, query)
         if not len(snapshot.layer("triple")):
-            hybrid = self._hybrid(snapshot, asked)
+            hybrid = self._hybrid_scores(snapshot, asked)
             if hybrid is None:
                 return steps.nearest_chunks(snapshot, asked, self.name, self.chunks, (_BARE,))
             return steps.ranked(snapshot, query, self.name, hybrid, self.chunks, notes=(_BARE,))
-        retrieved, scores = self._retrieved(snapshot, asked)
+        retrieved, scores = self._find_shown(snapshot, asked)
         first = steps.hits(snapshot, retrieved, scores)
         show = models.llm is not None and self.relax
         analysis = analyse(
@@ -117,25 +117,25 @@ class Bubble:
                 answer=analysis.answer,
                 notes=(note,),
             )
-        seen = view_of(snapshot, asked)
-        anchors = anchor_groups(seen, models, analysis, k=self.anchors, validate=self.validate)
+        seen = open_view(snapshot, asked)
+        anchors = find_anchors(seen, models, analysis, k=self.anchors, validate=self.validate)
         meaning = analysis.query_type if self.semantics == "auto" else self.semantics
-        pieces, notes = self._candidates(seen, anchors, meaning)
-        chosen = self._chosen(pieces, meaning)
-        named = _named(snapshot, models, query)
-        own = uncovered(seen, named, pieces, chosen)
-        pieces += self._ranked(seen, anchors, meaning, own)
+        pieces, notes = self._find_candidates(seen, anchors, meaning)
+        chosen = self._choose_candidates(pieces, meaning)
+        named = _find_named(snapshot, models, query)
+        own = add_uncovered(seen, named, pieces, chosen)
+        pieces += self._rank_candidates(seen, anchors, meaning, own)
         chosen += range(len(pieces) - len(own), len(pieces))
         found = FoundCandidates(
             groups=anchors.groups,
             ranked=pieces,
             chosen=chosen,
             named=named,
-            grown=grow(
+            grown=grow_candidates(
                 seen,
                 models,
                 [pieces[place].piece.nodes for place in chosen],
-                Said(phrases=analysis.phrases, named=named),
+                QuestionMeaning(phrases=analysis.phrases, named=named),
                 depth=self.depth,
                 width=self.width,
                 seconds=self.seconds,
@@ -143,14 +143,14 @@ class Bubble:
             ),
             retrieved=retrieved,
             shown=show,
-            hybrid=self._hybrid(snapshot, asked),
+            hybrid=self._hybrid_scores(snapshot, asked),
             notes=(*analysis.notes, *anchors.notes, *notes),
         )
         wanted = max(self.chunks, CANDIDATES) if self.as_set else self.chunks
-        merged = merged_evidence(seen, found, models, method=self.name, chunks=wanted)
-        return as_set(snapshot, asked, merged, self.chunks) if self.as_set else merged
+        merged = build_evidence(seen, found, models, method=self.name, chunks=wanted)
+        return choose_hits(snapshot, asked, merged, self.chunks) if self.as_set else merged
 
-    def _retrieved(
+    def _find_shown(
         self, snapshot: Snapshot, query: steps.Query
     ) -> tuple[list[int], NDArray[np.float64]]:
         """Return the chunks of texts that are nearest to the query, and their cosines."""
@@ -158,21 +158,21 @@ class Bubble:
         rows, cosines = steps.nearest(snapshot, "chunk", query, n, only=snapshot.are_texts())
         return rows.tolist(), cosines
 
-    def _hybrid(self, snapshot: Snapshot, query: steps.Query) -> NDArray[np.float64] | None:
+    def _hybrid_scores(self, snapshot: Snapshot, query: steps.Query) -> NDArray[np.float64] | None:
         """Return the (n_chunks,) scores that texts are ranked by beside the graph's order."""
         texts = snapshot.are_texts()
         if self.order == "graph" or not texts.any():
             return None
         return np.where(texts, steps.hybrid_scores(snapshot, query), 0.0)
 
-    def _candidates(
+    def _find_candidates(
         self, seen: BubbleView, anchors: Anchors, meaning: str
     ) -> tuple[list[RankedPiece], tuple[str, ...]]:
         """Return the candidates in order, and notes."""
         groups = [group.nodes for group in anchors.groups]
         search = expand_groups(
             seen.graph,
-            seen.costs,
+            seen.node_costs,
             groups,
             budget=self.found,
             hops=self.hops,
@@ -180,31 +180,31 @@ class Bubble:
             intra=self.intra,
             limit=self.states,
         )
-        found = self._ranked(seen, anchors, meaning, search.pieces)
+        found = self._rank_candidates(seen, anchors, meaning, search.pieces)
         if not self.ranking:
             place = {piece.nodes: i for i, piece in enumerate(search.pieces)}
             found.sort(key=lambda each: place[each.piece.nodes])
         stopped = f"the search for candidates ended after {search.settled:,} states"
         return found, (stopped,) if search.stopped else ()
 
-    def _ranked(
+    def _rank_candidates(
         self, seen: BubbleView, anchors: Anchors, meaning: str, pieces: Sequence[Piece]
     ) -> list[RankedPiece]:
         return rank_pieces(
             pieces,
-            seen.costs,
+            seen.node_costs,
             [group.nodes for group in anchors.groups],
             [group.weight for group in anchors.groups],
-            alpha=self._alpha(meaning),
+            alpha=self._choose_alpha(meaning),
             penalty=self.penalty,
             n_entities=seen.graph.n_entities,
             entities_only=self.entities_only,
         )
 
-    def _alpha(self, meaning: str) -> float:
+    def _choose_alpha(self, meaning: str) -> float:
         return {"and": max(self.alpha, _STRICT), "or": 0.0}.get(meaning, self.alpha)
 
-    def _chosen(self, found: Sequence[RankedPiece], meaning: str) -> list[int]:
+    def _choose_candidates(self, found: Sequence[RankedPiece], meaning: str) -> list[int]:
         """Return the places of the candidates to go on with.
 
         What is compared needs a candidate each, so those of a comparison differ.
@@ -214,11 +214,11 @@ class Bubble:
         return list(range(min(self.candidates, len(found))))
 
 
-def _named(snapshot: Snapshot, models: Models, query: str) -> list[Start]:
+def _find_named(snapshot: Snapshot, models: Models, query: str) -> list[NamedEntity]:
     """Return what a question names, where walks lead on from that: in a graph without texts."""
     if models.llm is not None or snapshot.are_texts().any():
         return []
-    return graph_paths.named(snapshot, models, query)
+    return graph_paths.find_named(snapshot, models, query)
 
 
 METHOD = Bubble

@@ -13,7 +13,7 @@ from string import punctuation
 from typing import TYPE_CHECKING, Any
 
 from clew import steps
-from clew.graph_paths import connected
+from clew.graph_paths import mark_connected
 from clew.layers.packing import closed_schema, number_texts
 from clew.prompts import fill_prompt
 from clew.prompts.quoted import quote_lines
@@ -97,17 +97,17 @@ def analyse(
     LLM, or a usable reply, concepts are names and phrases of the question and the question itself.
     """
     if models.llm is None:
-        return _by_words(query, snapshot, models, specialise=specialise)
-    reply = steps.reply_to(models.llm, _prompt(query, shown))
+        return _analyse_words(query, snapshot, models, specialise=specialise)
+    reply = steps.reply_to(models.llm, _build_prompt(query, shown))
     if not reply.error:
-        answer, notes = _answer(reply.data, shown) if early else (None, ())
+        answer, notes = _parse_answer(reply.data, shown) if early else (None, ())
         concepts = tuple(
             replace(
                 concept,
                 specialised=concept.specialised if specialise else "",
                 relaxed=concept.relaxed if shown else (),
             )
-            for concept in _concepts(reply.data["concepts"], latent=latent)
+            for concept in _parse_concepts(reply.data["concepts"], latent=latent)
         )
         if concepts or answer:
             return Analysis(
@@ -118,13 +118,13 @@ def analyse(
             )
     fault = reply.error or "it found no concept"
     note = f"the LLM did not analyse the question ({fault}): its names and phrases instead"
-    return replace(_by_words(query, snapshot, models, specialise=specialise), notes=(note,))
+    return replace(_analyse_words(query, snapshot, models, specialise=specialise), notes=(note,))
 
 
 # -- by an LLM ------------------------------------------------------------------------------------
 
 
-def _prompt(query: str, shown: Sequence[Hit]) -> Prompt:
+def _build_prompt(query: str, shown: Sequence[Hit]) -> Prompt:
     texts = [title_head(hit.title, hit.text, hit.section) + hit.text for hit in shown]
     return fill_prompt(
         "bubble_analysis",
@@ -135,7 +135,7 @@ def _prompt(query: str, shown: Sequence[Hit]) -> Prompt:
     )
 
 
-def _concepts(rows: Sequence[Mapping[str, Any]], *, latent: bool) -> list[Concept]:
+def _parse_concepts(rows: Sequence[Mapping[str, Any]], *, latent: bool) -> list[Concept]:
     """Return the concepts of a reply, without empty ones and repeats."""
     found: dict[str, Concept] = {}
     for row in rows:
@@ -155,7 +155,7 @@ def _concepts(rows: Sequence[Mapping[str, Any]], *, latent: bool) -> list[Concep
     return list(found.values())[:_MOST_CONCEPTS]
 
 
-def _answer(
+def _parse_answer(
     data: Mapping[str, Any], shown: Sequence[Hit]
 ) -> tuple[DirectAnswer | None, tuple[str, ...]]:
     """Return the answer of a reply where a chunk proves it; else a note where it has one.
@@ -168,13 +168,13 @@ def _answer(
     named = data["passage"] - 1
     order = sorted(range(len(shown)), key=lambda place: place != named)
     for hit in (shown[place] for place in order):
-        quote = _quoted(data["quote"], hit.text)
+        quote = _find_quote(data["quote"], hit.text)
         if len(entity_key(quote)) > len(entity_key(answer)):
             return DirectAnswer(text=answer, chunk_id=hit.chunk_id, quote=quote), ()
     return None, ("the LLM answered at once, but no chunk that it was shown proves it",)
 
 
-def _quoted(quote: str, text: str) -> str:
+def _find_quote(quote: str, text: str) -> str:
     """Return a quote as it stands in `text`, whatever its white space and case; else nothing.
 
     A line break of the text is a bar in the prompt.
@@ -187,12 +187,12 @@ def _quoted(quote: str, text: str) -> str:
 # -- without one ----------------------------------------------------------------------------------
 
 
-def _by_words(query: str, snapshot: Snapshot, models: Models, *, specialise: bool) -> Analysis:
+def _analyse_words(query: str, snapshot: Snapshot, models: Models, *, specialise: bool) -> Analysis:
     """Return the names and phrases of a question, each in order, and the whole question.
 
     A phrase is specialised by all words from it to the nearest name.
     """
-    names = _names(query, snapshot, models)
+    names = _find_names(query, snapshot, models)
     spans = sorted(names)
     found = [Concept(text=names[span]) for span in spans]
     phrases: list[str] = []
@@ -214,25 +214,25 @@ def _by_words(query: str, snapshot: Snapshot, models: Models, *, specialise: boo
     )
 
 
-def _names(query: str, snapshot: Snapshot, models: Models) -> dict[Span, str]:
+def _find_names(query: str, snapshot: Snapshot, models: Models) -> dict[Span, str]:
     """Return the names in a query by where they stand, none over another.
 
     Those of entities that have triples come first, then what the tagger finds; of either the
     longest first.
     """
     names: dict[Span, str] = {}
-    for span, name in (*_linked(query, snapshot), *_tagged(query, snapshot, models)):
+    for span, name in (*_find_linked(query, snapshot), *_tag_names(query, snapshot, models)):
         if not any(overlap(span, other) for other in names):
             names[span] = name
     return names
 
 
-def _linked(query: str, snapshot: Snapshot) -> Iterator[tuple[Span, str]]:
+def _find_linked(query: str, snapshot: Snapshot) -> Iterator[tuple[Span, str]]:
     """Yield where the names of entities that have triples stand in a query, and the names."""
-    in_graph = connected(snapshot)
+    in_graph = mark_connected(snapshot)
     found = [each for each in steps.named_entities(snapshot, query) if in_graph[each.row]]
     names = snapshot.layer("entity").texts([each.row for each in found])
-    places = list(_key_words(query))
+    places = list(_split_key(query))
     words = [word for word, _, _ in places]
     for each, name in zip(found, names, strict=True):
         key = each.mention.split()
@@ -240,7 +240,7 @@ def _linked(query: str, snapshot: Snapshot) -> Iterator[tuple[Span, str]]:
         yield (places[first][1], places[first + len(key) - 1][2]), name
 
 
-def _key_words(query: str) -> Iterator[tuple[str, int, int]]:
+def _split_key(query: str) -> Iterator[tuple[str, int, int]]:
     """Yield the words of a query's entity key and where they stand, without punctuation."""
     for match in re.finditer(r"\S+", query):
         word = match.group().strip(_PUNCTUATION)
@@ -249,7 +249,7 @@ def _key_words(query: str) -> Iterator[tuple[str, int, int]]:
             yield part, start, start + len(word)
 
 
-def _tagged(query: str, snapshot: Snapshot, models: Models) -> Iterator[tuple[Span, str]]:
+def _tag_names(query: str, snapshot: Snapshot, models: Models) -> Iterator[tuple[Span, str]]:
     """Yield the tagger's mentions, those of entities that have triples first, without dates.
 
     A term of a script without capitals is a name only where it is such an entity's.
@@ -257,7 +257,7 @@ def _tagged(query: str, snapshot: Snapshot, models: Models) -> Iterator[tuple[Sp
     [mentions] = models.tagger.tag([query])
     found = [mention for mention in mentions if mention.label != "DATE"]
     rows = snapshot.layer("entity").rows([entity_key(query[m.start : m.end]) for m in found])
-    in_graph = connected(snapshot)
+    in_graph = mark_connected(snapshot)
     ranked = sorted(
         (row < 0 or not in_graph[row], m.start - m.end, m.start, m.label)
         for m, row in zip(found, rows, strict=True)

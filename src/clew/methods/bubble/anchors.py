@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from clew import steps
-from clew.graph_paths import connected
+from clew.graph_paths import mark_connected
 from clew.layers.packing import closed_schema, number_texts, shorten, valid_places
 from clew.prompts import fill_prompt
 from clew.prompts.quoted import quote_lines
@@ -61,7 +61,7 @@ class Anchors:
     notes: tuple[str, ...] = ()
 
 
-def anchor_groups(
+def find_anchors(
     view: BubbleView, models: Models, analysis: Analysis, *, k: int = 10, validate: bool = True
 ) -> Anchors:
     """Return groups of anchors for the concepts of a question, none of them empty, no two equal.
@@ -71,19 +71,19 @@ def anchor_groups(
     reply, each concept is a group, of the candidates that come near its best one in similarity,
     and all weigh the same.
     """
-    found = _candidates(view, models, analysis.concepts, k)
+    found = _find_candidates(view, models, analysis.concepts, k)
     notes: tuple[str, ...] = ()
     if models.llm is not None and validate and any(found):
-        groups, fault = _chosen(view, models.llm, analysis.concepts, found)
+        groups, fault = _choose_by_llm(view, models.llm, analysis.concepts, found)
         if not fault:
-            return Anchors(_weighed(groups))
+            return Anchors(_normalize_weights(groups))
         notes = (f"the LLM did not group the anchors ({fault}): one group for each concept",)
-    pairs = zip(analysis.concepts, map(_near_best, found), strict=True)
+    pairs = zip(analysis.concepts, map(_drop_far, found), strict=True)
     groups = [AnchorGroup(concept, 1.0, nodes) for concept, nodes in pairs if nodes]
-    return Anchors(_weighed(groups), notes)
+    return Anchors(_normalize_weights(groups), notes)
 
 
-def _weighed(groups: Sequence[AnchorGroup]) -> tuple[AnchorGroup, ...]:
+def _normalize_weights(groups: Sequence[AnchorGroup]) -> tuple[AnchorGroup, ...]:
     """Return groups with weights that add up to 1, equal where none has one.
 
     Groups of the same nodes become one, with the names and the weight of all: a candidate that
@@ -107,7 +107,7 @@ def _weighed(groups: Sequence[AnchorGroup]) -> tuple[AnchorGroup, ...]:
 # -- candidates -----------------------------------------------------------------------------------
 
 
-def _candidates(
+def _find_candidates(
     view: BubbleView, models: Models, concepts: Sequence[Concept], k: int
 ) -> list[dict[int, Found]]:
     """Return the candidates of each concept, best first.
@@ -115,7 +115,7 @@ def _candidates(
     An entity that has the very name counts as 1; of equal ones the first node comes first.
     """
     words = list(dict.fromkeys(search for each in concepts for search in each.searches))
-    nodes = dict(zip(words, _nodes(view, models, words, k), strict=True))
+    nodes = dict(zip(words, _find_nodes(view, models, words, k), strict=True))
     found = []
     for concept in concepts:
         best: dict[int, Found] = {}
@@ -123,16 +123,16 @@ def _candidates(
             for node, similarity in nodes[search]:
                 if similarity > best.get(node, _UNLIKE)[0]:
                     best[node] = similarity, search
-        found.append(dict(_best_first(best)[:k]))
+        found.append(dict(_sort_nodes(best)[:k]))
     return found
 
 
-def _nodes(
+def _find_nodes(
     view: BubbleView, models: Models, words: Sequence[str], k: int
 ) -> list[list[tuple[int, float]]]:
     """Return for each of some words the nodes like them: `k` entities and `k` triples, or more."""
     snapshot, n = view.snapshot, view.graph.n_entities
-    in_graph = connected(snapshot)
+    in_graph = mark_connected(snapshot)
     vectors = models.embedder.embed(words, kind="document")
     entities = steps.near_rows(snapshot, "entity", vectors, k, only=in_graph)
     triples = steps.near_rows(snapshot, "triple", vectors, k)
@@ -147,11 +147,11 @@ def _nodes(
     ]
 
 
-def _best_first(nodes: Mapping[int, Found]) -> list[tuple[int, Found]]:
+def _sort_nodes(nodes: Mapping[int, Found]) -> list[tuple[int, Found]]:
     return sorted(nodes.items(), key=lambda item: (-item[1][0], item[0]))
 
 
-def _near_best(nodes: Mapping[int, Found]) -> dict[int, Found]:
+def _drop_far(nodes: Mapping[int, Found]) -> dict[int, Found]:
     """Return the candidates without those that are far less similar than the best one."""
     least = max((similarity for similarity, _ in nodes.values()), default=0.0) - _MARGIN
     return {node: found for node, found in nodes.items() if found[0] >= least}
@@ -160,13 +160,13 @@ def _near_best(nodes: Mapping[int, Found]) -> dict[int, Found]:
 # -- groups by an LLM -----------------------------------------------------------------------------
 
 
-def _chosen(
+def _choose_by_llm(
     view: BubbleView, llm: LLM, concepts: Sequence[Concept], found: Sequence[Mapping[int, Found]]
 ) -> tuple[list[AnchorGroup], str]:
     """Return the groups that an LLM makes, in the order of the concepts, or why there are none."""
-    listed = _listed(found)
+    listed = _list_candidates(found)
     nodes = list(listed)
-    reply = steps.reply_to(llm, _prompt(view, concepts, nodes))
+    reply = steps.reply_to(llm, _build_prompt(view, concepts, nodes))
     if reply.error:
         return [], reply.error
     weights: dict[int, float] = {}
@@ -179,13 +179,13 @@ def _chosen(
             own = ((node, found[place].get(node, listed[node])) for node in named)
             members.setdefault(place, {}).update(own)
     groups = [
-        AnchorGroup(concepts[place], weights[place], dict(_best_first(members[place])))
+        AnchorGroup(concepts[place], weights[place], dict(_sort_nodes(members[place])))
         for place in sorted(members)
     ]
     return groups, "" if groups else "it chose none of the candidates"
 
 
-def _listed(found: Sequence[Mapping[int, Found]]) -> dict[int, Found]:
+def _list_candidates(found: Sequence[Mapping[int, Found]]) -> dict[int, Found]:
     """Return the candidates of all concepts, each once, as its most similar concept has it."""
     listed: dict[int, Found] = {}
     for node, (similarity, search) in (item for nodes in found for item in nodes.items()):
@@ -194,12 +194,12 @@ def _listed(found: Sequence[Mapping[int, Found]]) -> dict[int, Found]:
     return listed
 
 
-def _prompt(view: BubbleView, concepts: Sequence[Concept], nodes: Sequence[int]) -> Prompt:
+def _build_prompt(view: BubbleView, concepts: Sequence[Concept], nodes: Sequence[int]) -> Prompt:
     return fill_prompt(
         "bubble_groups",
         schema=_SCHEMA,
         max_tokens=1024,
         question=collapse(view.query.text),
         concepts=quote_lines(number_texts([each.specialised or each.text for each in concepts])),
-        candidates=quote_lines(number_texts(list(map(shorten, view.texts(nodes))))),
+        candidates=quote_lines(number_texts(list(map(shorten, view.read_texts(nodes))))),
     )

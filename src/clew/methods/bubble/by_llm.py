@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from clew import steps
 from clew.algo.pool import take_fitting
 from clew.layers.packing import closed_schema, number_texts, shorten, valid_places
-from clew.methods.bubble.growth import Beside, Grown, GrownTriple, ended
+from clew.methods.bubble.growth import AdjacentTriples, CandidateGrowth, GrownTriple, describe_end
 from clew.prompts import fill_prompt
 from clew.prompts.quoted import Excerpt, quote_lines
 from clew.text import tokens
@@ -38,49 +38,49 @@ class _Choice:
 
 
 def grow_by_llm(
-    beside: Beside, llm: LLM, chosen: Sequence[Sequence[int]], depth: int
-) -> list[Grown]:
+    beside: AdjacentTriples, llm: LLM, chosen: Sequence[Sequence[int]], depth: int
+) -> list[CandidateGrowth]:
     """Return what each candidate grows by; the LLM is called once a level at most."""
     guide = _Guide(beside, llm)
-    return [guide.grown(rank, nodes, depth) for rank, nodes in enumerate(chosen, 1)]
+    return [guide.grow_candidate(rank, nodes, depth) for rank, nodes in enumerate(chosen, 1)]
 
 
 class _Guide:
     """An LLM chooses by number and says when it has enough; it is asked nothing twice."""
 
-    def __init__(self, beside: Beside, llm: LLM) -> None:
+    def __init__(self, beside: AdjacentTriples, llm: LLM) -> None:
         self._beside = beside
         self._llm = llm
         self._over = False
         self._texts: dict[int, str] = {}
         self._replies: dict[str, Reply] = {}
 
-    def grown(self, rank: int, nodes: Sequence[int], most: int) -> Grown:
+    def grow_candidate(self, rank: int, nodes: Sequence[int], most: int) -> CandidateGrowth:
         """Return what a candidate grows by at `most` levels."""
-        held, entities = self._beside.candidate(nodes)
+        held, entities = self._beside.read_candidate(nodes)
         frontier, fault = entities, ""
         added: list[GrownTriple] = []
         for depth in range(1, most + 1):
-            options = [] if self._over else self._beside.options(frontier, held)
-            choice = self._choice(held, options, depth) if options else _Choice()
+            options = [] if self._over else self._beside.find_options(frontier, held)
+            choice = self._choose(held, options, depth) if options else _Choice()
             added += choice.added
             new = [each.triple for each in choice.added]
             held += new
-            frontier = self._beside.ends(new) - entities
+            frontier = self._beside.get_ends(new) - entities
             entities |= frontier
             if choice.fault:
-                fault = ended(rank, depth, choice.fault)
+                fault = describe_end(rank, depth, choice.fault)
             self._over = self._over or choice.over
             if choice.enough or not frontier:
                 break
-        return Grown(rank, tuple(added), (fault,) if fault else ())
+        return CandidateGrowth(rank, tuple(added), (fault,) if fault else ())
 
-    def _choice(self, held: Sequence[int], options: Sequence[int], depth: int) -> _Choice:
-        if reason := self._beside.over():
+    def _choose(self, held: Sequence[int], options: Sequence[int], depth: int) -> _Choice:
+        if reason := self._beside.explain_end():
             return _Choice(fault=reason, over=True)
-        pieces = number_texts(list(map(shorten, self._words(options))))
-        listed = take_fitting(pieces, _n_tokens, _MOST_TOKENS // 2)
-        reply = self._asked(self._prompt(held, listed))
+        pieces = number_texts(list(map(shorten, self._read_words(options))))
+        listed = take_fitting(pieces, _count_tokens, _MOST_TOKENS // 2)
+        reply = self._ask_llm(self._build_prompt(held, listed))
         if reply.error:
             return _Choice(fault=reply.error, over=not (reply.calls or reply.recorded))
         numbers = reply.data["select"]
@@ -92,30 +92,30 @@ class _Guide:
             fault="the LLM chose only numbers of no triple" if numbers and not valid else "",
         )
 
-    def _prompt(self, held: Sequence[int], listed: Sequence[Excerpt]) -> Prompt:
+    def _build_prompt(self, held: Sequence[int], listed: Sequence[Excerpt]) -> Prompt:
         beside = quote_lines(listed)
         room = _MOST_TOKENS - tokens.count(beside.plain)
-        found = (Excerpt("- ", shorten(text)) for text in self._words(held))
+        found = (Excerpt("- ", shorten(text)) for text in self._read_words(held))
         return fill_prompt(
             "bubble_expansion",
             schema=_SCHEMA,
             max_tokens=256,
             question=collapse(self._beside.view.query.text),
-            found=quote_lines(take_fitting(found, _n_tokens, room), none="(nothing)"),
+            found=quote_lines(take_fitting(found, _count_tokens, room), none="(nothing)"),
             beside=beside,
         )
 
-    def _asked(self, asked: Prompt) -> Reply:
+    def _ask_llm(self, asked: Prompt) -> Reply:
         if asked.user not in self._replies:
             self._replies[asked.user] = steps.reply_to(self._llm, asked)
         return self._replies[asked.user]
 
-    def _words(self, triples: Sequence[int]) -> list[str]:
+    def _read_words(self, triples: Sequence[int]) -> list[str]:
         """Return the texts of triples, each read once."""
         new = [triple for triple in dict.fromkeys(triples) if triple not in self._texts]
         self._texts |= zip(new, self._beside.view.triples.texts(new), strict=True)
         return [self._texts[triple] for triple in triples]
 
 
-def _n_tokens(piece: Excerpt) -> int:
+def _count_tokens(piece: Excerpt) -> int:
     return tokens.count(piece.line)

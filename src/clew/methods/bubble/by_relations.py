@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.algo.topk import DECIMALS, top_k
-from clew.methods.bubble.growth import Beside, Grown, GrownTriple, ended
+from clew.methods.bubble.growth import AdjacentTriples, CandidateGrowth, GrownTriple, describe_end
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,60 +40,62 @@ class _Path:
 
 
 def grow_by_relations(
-    beside: Beside,
+    beside: AdjacentTriples,
     embedder: Embedder,
     chosen: Sequence[Sequence[int]],
     depth: int,
     phrases: Sequence[str],
-) -> list[Grown]:
+) -> list[CandidateGrowth]:
     """Return what each candidate grows by."""
     guide = _Guide(beside, embedder, phrases)
-    return [guide.grown(rank, nodes, depth) for rank, nodes in enumerate(chosen, 1)]
+    return [guide.grow_candidate(rank, nodes, depth) for rank, nodes in enumerate(chosen, 1)]
 
 
 class _Guide:
     """Compares relations with phrases, each relation once."""
 
-    def __init__(self, beside: Beside, embedder: Embedder, phrases: Sequence[str]) -> None:
+    def __init__(self, beside: AdjacentTriples, embedder: Embedder, phrases: Sequence[str]) -> None:
         self._beside = beside
         self._embedder = embedder
         self._phrases = embedder.embed(list(phrases), kind="document")
         self._said: dict[str, NDArray[np.float64]] = {}  # relations to (n_phrases,) cosines
         self._over = False
 
-    def grown(self, rank: int, nodes: Sequence[int], most: int) -> Grown:
+    def grow_candidate(self, rank: int, nodes: Sequence[int], most: int) -> CandidateGrowth:
         """Return what a candidate grows by at `most` levels."""
         if self._over:
-            return Grown(rank)
-        held, entities = self._beside.candidate(nodes)
+            return CandidateGrowth(rank)
+        held, entities = self._beside.read_candidate(nodes)
         ends = frozenset(entities)
         nothing = np.zeros((1, len(self._phrases)))
-        said = np.concatenate([nothing, self._relations(held)]).max(axis=0)
+        said = np.concatenate([nothing, self._relation_nearness(held)]).max(axis=0)
         paths = [_Path(tuple(held), ends, ends, said)]
         added: list[GrownTriple] = []
         for depth in range(1, most + 1):
-            if reason := self._beside.over():
+            if reason := self._beside.explain_end():
                 self._over = True
-                return Grown(rank, tuple(added), (ended(rank, depth, reason),))
+                return CandidateGrowth(rank, tuple(added), (describe_end(rank, depth, reason),))
             frontier = {end for path in paths for end in path.ends}
-            ways = self._further(paths, self._beside.options(frontier, held))
-            added += [_added(before, path, depth) for before, path in ways]
+            ways = self._extend_paths(paths, self._beside.find_options(frontier, held))
+            added += [_build_growth(before, path, depth) for before, path in ways]
             held += [path.triples[-1] for _, path in ways]
             paths = [path for _, path in ways if path.ends]
             if not paths:
                 break
-        return Grown(rank, tuple(added))
+        return CandidateGrowth(rank, tuple(added))
 
-    def _further(self, paths: Sequence[_Path], options: Sequence[int]) -> list[tuple[_Path, _Path]]:
+    def _extend_paths(
+        self, paths: Sequence[_Path], options: Sequence[int]
+    ) -> list[tuple[_Path, _Path]]:
         """Return the best way to go on to each of some triples, best first, with the path before.
 
         A way that gains nothing is none, nor is one that says far less than the best.
         """
-        ends = {option: self._beside.ends([option]) for option in options}
+        ends = {option: self._beside.get_ends([option]) for option in options}
         ways = [(p, o) for p in paths for o in options if not p.ends.isdisjoint(ends[o])]
         if not ways:
             return []
-        said = dict(zip(options, self._relations(options), strict=True))
+        said = dict(zip(options, self._relation_nearness(options), strict=True))
         after = np.stack([np.maximum(path.said, said[option]) for path, option in ways])
         scores = after.mean(axis=1)
         kept: dict[int, tuple[_Path, _Path]] = {}
@@ -107,7 +109,7 @@ class _Guide:
                 kept[option] = path, _Path(triples, path.entities | new, new, after[place])
         return list(kept.values())
 
-    def _relations(self, triples: Sequence[int]) -> NDArray[np.float64]:
+    def _relation_nearness(self, triples: Sequence[int]) -> NDArray[np.float64]:
         """Return (n, n_phrases): how near the relations of triples come to the phrases."""
         relations = self._beside.view.triples.relations(triples)
         new = [each for each in dict.fromkeys(relations) if each not in self._said]
@@ -118,7 +120,7 @@ class _Guide:
         return np.array([self._said[each] for each in relations]).reshape(-1, len(self._phrases))
 
 
-def _added(before: _Path, path: _Path, depth: int) -> GrownTriple:
+def _build_growth(before: _Path, path: _Path, depth: int) -> GrownTriple:
     gained = f", {before.score:.2f} before" if before.triples else ""
     reason = f"{path.score:.2f} like the question so far{gained}"
     return GrownTriple(path.triples[-1], depth, reason, path.score)

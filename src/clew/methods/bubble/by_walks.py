@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from clew.algo.bubble import Piece
-from clew.graph_paths import Reach, ranked_answers
-from clew.methods.bubble.growth import Beside, Grown, GrownTriple, ended
+from clew.graph_paths import ReachLimits, rank_answers
+from clew.methods.bubble.growth import AdjacentTriples, CandidateGrowth, GrownTriple, describe_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from clew.algo.bubble import RankedPiece
-    from clew.graph_paths import Reached, Start
+    from clew.graph_paths import NamedEntity, ReachedEntity
     from clew.methods.bubble.view import BubbleView
     from clew.models import Models
 
@@ -25,8 +25,11 @@ _HOPS = 3  # at most, of a walk
 _ANSWERS = 20  # ends of walks to which a candidate grows
 
 
-def uncovered(
-    view: BubbleView, named: Iterable[Start], found: Sequence[RankedPiece], chosen: Iterable[int]
+def add_uncovered(
+    view: BubbleView,
+    named: Iterable[NamedEntity],
+    found: Sequence[RankedPiece],
+    chosen: Iterable[int],
 ) -> list[Piece]:
     """Return a candidate of its own for each named entity that no chosen one has."""
     n = view.graph.n_entities
@@ -40,37 +43,43 @@ def uncovered(
 
 
 def grow_by_walks(
-    beside: Beside,
+    beside: AdjacentTriples,
     models: Models,
     chosen: Sequence[Sequence[int]],
     depth: int,
-    named: Sequence[Start],
-) -> list[Grown]:
+    named: Sequence[NamedEntity],
+) -> list[CandidateGrowth]:
     """Return what each candidate grows by: the ways from what is `named` in it, level by level.
 
     A name that several candidates have is gone on from in the first of them.
     """
-    grown: list[Grown] = []
+    grown: list[CandidateGrowth] = []
     left = list(named)
     for rank, nodes in enumerate(chosen, 1):
-        if reason := beside.over():
-            grown.append(Grown(rank, notes=(ended(rank, 1, reason),)))
+        if reason := beside.explain_end():
+            grown.append(CandidateGrowth(rank, notes=(describe_end(rank, 1, reason),)))
             break
-        held, entities = beside.candidate(nodes)
+        held, entities = beside.read_candidate(nodes)
         mine = [start for start in left if start.entity in entities]
         left = [start for start in left if start.entity not in entities]
-        grown.append(Grown(rank, tuple(_grown(beside, models, mine, held, depth))))
+        grown.append(
+            CandidateGrowth(rank, tuple(_grow_candidate(beside, models, mine, held, depth)))
+        )
     return grown
 
 
-def _grown(
-    beside: Beside, models: Models, named: Sequence[Start], held: Sequence[int], depth: int
+def _grow_candidate(
+    beside: AdjacentTriples,
+    models: Models,
+    named: Sequence[NamedEntity],
+    held: Sequence[int],
+    depth: int,
 ) -> Iterator[GrownTriple]:
     if not named or not depth:
         return
     view = beside.view
-    reach = Reach(hops=min(depth, _HOPS), answers=_ANSWERS)
-    found = ranked_answers(
+    reach = ReachLimits(hops=min(depth, _HOPS), answers=_ANSWERS)
+    found = rank_answers(
         view.snapshot, models, view.query.text, reach, begin={start.entity for start in named}
     )
     seen = set(held)
@@ -78,8 +87,8 @@ def _grown(
         for each in found.reached:
             if level < len(each.triples) and each.triples[level] not in seen:
                 seen.add(each.triples[level])
-                yield GrownTriple(each.triples[level], level + 1, _reason(each), each.score)
+                yield GrownTriple(each.triples[level], level + 1, _describe_way(each), each.score)
 
 
-def _reason(each: Reached) -> str:
+def _describe_way(each: ReachedEntity) -> str:
     return f"on the way by {', '.join(each.relations)}: {each.score:.2f} of what is asked"

@@ -14,9 +14,15 @@ import numpy as np
 
 from clew import steps
 from clew.algo.links import neighbours
-from clew.graph_paths import Reach, graph_answers, ranked_answers
-from clew.methods.bubble.merged import FoundCandidates, Merged, by_weight, merge, why
-from clew.methods.bubble.sources import ShownChunk, sources
+from clew.graph_paths import ReachLimits, rank_answers, to_graph_answers
+from clew.methods.bubble.merged import (
+    FoundCandidates,
+    MergedCandidates,
+    explain_anchor,
+    merge_candidates,
+    sort_groups,
+)
+from clew.methods.bubble.sources import ShownChunk, find_sources
 from clew.methods.bubble.threads import Threads
 from clew.types import (
     Candidate,
@@ -39,7 +45,7 @@ if TYPE_CHECKING:
 _COLUMNS = ("subject", "relation", "object")
 
 
-def merged_evidence(
+def build_evidence(
     view: BubbleView, found: FoundCandidates, models: Models, *, method: str, chunks: int
 ) -> Evidence:
     """Return the union of the chosen candidates as evidence with at most `chunks` hits.
@@ -48,37 +54,37 @@ def merged_evidence(
 
     Where an LLM was shown the retrieved chunks, these and the hits together are at most `chunks`.
     """
-    merged = merge(view, found)
-    chosen = sources(view, merged, found, chunks)
+    merged = merge_candidates(view, found)
+    chosen = find_sources(view, merged, found, chunks)
     threads = Threads(view, merged)
-    graph = replace(_graph(view, merged, found), answers=_answers(view, merged, models))
+    graph = replace(_build_graph(view, merged, found), answers=_build_answers(view, merged, models))
     notes = (*found.notes, *(note for grown in found.grown for note in grown.notes))
     return Evidence(
         query=view.query.text,
         method=method,
-        tables=_tables(graph),
-        hits=_hits(view, chosen),
-        paths=tuple(threads.to(source) for source in chosen),
-        seeds=_seeds(graph.groups),
+        tables=_build_tables(graph),
+        hits=_build_hits(view, chosen),
+        paths=tuple(threads.build_thread(source) for source in chosen),
+        seeds=_build_seeds(graph.groups),
         graph=graph,
         notes=tuple(dict.fromkeys(notes)),
     )
 
 
-def _tables(graph: EvidenceGraph) -> tuple[Table, ...]:
+def _build_tables(graph: EvidenceGraph) -> tuple[Table, ...]:
     """Return the facts as rows of names, so that an answer can be read from them."""
     names = {step.id: step.text for step in graph.entities}
     rows = tuple((names[f.subject], f.relation, names[f.object]) for f in graph.facts)
     return (Table(name="Triples", columns=_COLUMNS, rows=rows),) if rows else ()
 
 
-def _hits(view: BubbleView, chosen: list[ShownChunk]) -> tuple[Hit, ...]:
+def _build_hits(view: BubbleView, chosen: list[ShownChunk]) -> tuple[Hit, ...]:
     scores = np.array([source.score for source in chosen])
     found = steps.hits(view.snapshot, [source.chunk for source in chosen], scores)
     return tuple(replace(h, channel=s.channel) for h, s in zip(found, chosen, strict=True))
 
 
-def _seeds(groups: tuple[ConceptAnchors, ...]) -> tuple[Step, ...]:
+def _build_seeds(groups: tuple[ConceptAnchors, ...]) -> tuple[Step, ...]:
     """Return the anchors, those of the heaviest group first, each once."""
     seeds: dict[tuple[str, str], Step] = {}
     for step in (step for group in groups for step in group.anchors):
@@ -86,21 +92,25 @@ def _seeds(groups: tuple[ConceptAnchors, ...]) -> tuple[Step, ...]:
     return tuple(seeds.values())
 
 
-def _answers(view: BubbleView, merged: Merged, models: Models) -> tuple[GraphAnswer, ...]:
+def _build_answers(
+    view: BubbleView, merged: MergedCandidates, models: Models
+) -> tuple[GraphAnswer, ...]:
     if not merged.facts or view.snapshot.are_texts().any():
         return ()
     facts, query = list(merged.facts), view.query.text
-    found = ranked_answers(view.snapshot, models, query, Reach(), triples=facts)
-    return graph_answers(view.snapshot, found.reached)
+    found = rank_answers(view.snapshot, models, query, ReachLimits(), triples=facts)
+    return to_graph_answers(view.snapshot, found.reached)
 
 
 # -- the graph ------------------------------------------------------------------------------------
 
 
-def _graph(view: BubbleView, merged: Merged, found: FoundCandidates) -> EvidenceGraph:
+def _build_graph(
+    view: BubbleView, merged: MergedCandidates, found: FoundCandidates
+) -> EvidenceGraph:
     return EvidenceGraph(
-        groups=tuple(_group(merged, group) for group in by_weight(found.groups)),
-        candidates=tuple(_candidates(merged, found)),
+        groups=tuple(_build_group(merged, group) for group in sort_groups(found.groups)),
+        candidates=tuple(_build_candidates(merged, found)),
         expansions=tuple(
             Expansion(
                 candidate=grown.candidate,
@@ -112,14 +122,14 @@ def _graph(view: BubbleView, merged: Merged, found: FoundCandidates) -> Evidence
             for grown in found.grown
             for added in grown.triples
         ),
-        entities=tuple(_entities(view, merged)),
-        facts=tuple(_facts(view, merged)),
+        entities=tuple(_build_entities(view, merged)),
+        facts=tuple(_build_facts(view, merged)),
     )
 
 
-def _group(merged: Merged, group: AnchorGroup) -> ConceptAnchors:
+def _build_group(merged: MergedCandidates, group: AnchorGroup) -> ConceptAnchors:
     anchors = [
-        merged.stop(node, why(similarity, words), similarity)
+        merged.build_stop(node, explain_anchor(similarity, words), similarity)
         for node, (similarity, words) in group.nodes.items()
     ]
     return ConceptAnchors(
@@ -130,7 +140,7 @@ def _group(merged: Merged, group: AnchorGroup) -> ConceptAnchors:
     )
 
 
-def _candidates(merged: Merged, found: FoundCandidates) -> Iterator[Candidate]:
+def _build_candidates(merged: MergedCandidates, found: FoundCandidates) -> Iterator[Candidate]:
     """Yield the chosen pieces, then the others, best first."""
     concepts = [group.concept.text for group in found.groups]
     others = [place for place in range(len(found.ranked)) if place not in found.chosen]
@@ -153,13 +163,13 @@ def _candidates(merged: Merged, found: FoundCandidates) -> Iterator[Candidate]:
         )
 
 
-def _entities(view: BubbleView, merged: Merged) -> Iterator[Step]:
-    cosines = view.values(list(merged.entities)).tolist()
+def _build_entities(view: BubbleView, merged: MergedCandidates) -> Iterator[Step]:
+    cosines = view.node_cosines(list(merged.entities)).tolist()
     for (row, rank), cosine in zip(merged.entities.items(), cosines, strict=True):
-        yield merged.stop(row, merged.anchors.get(row, f"of candidate {rank}"), cosine)
+        yield merged.build_stop(row, merged.anchors.get(row, f"of candidate {rank}"), cosine)
 
 
-def _facts(view: BubbleView, merged: Merged) -> Iterator[Fact]:
+def _build_facts(view: BubbleView, merged: MergedCandidates) -> Iterator[Fact]:
     link = view.snapshot.link("triple", "chunk")
     chunks, relations = view.snapshot.layer("chunk"), view.triples.relations(list(merged.facts))
     for (row, origin), relation in zip(merged.facts.items(), relations, strict=True):

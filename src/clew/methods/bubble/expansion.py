@@ -13,33 +13,33 @@ from typing import TYPE_CHECKING
 from clew.methods.bubble.by_llm import grow_by_llm
 from clew.methods.bubble.by_relations import grow_by_relations
 from clew.methods.bubble.by_walks import grow_by_walks
-from clew.methods.bubble.growth import Beside, Grown
+from clew.methods.bubble.growth import AdjacentTriples, CandidateGrowth
 
 if TYPE_CHECKING:
-    from clew.graph_paths import Start
+    from clew.graph_paths import NamedEntity
     from clew.methods.bubble.view import BubbleView
     from clew.models import Models
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class QuestionMeaning:
     """What a question says, to grow by where no LLM chooses."""
 
     phrases: Sequence[str] = ()  # the words between the names
-    named: Sequence[Start] = ()  # where walks begin, over a graph without texts
+    named: Sequence[NamedEntity] = ()  # where walks begin, over a graph without texts
 
 
-def grow(
+def grow_candidates(
     view: BubbleView,
     models: Models,
     chosen: Sequence[Sequence[int]],
-    said: Said,
+    said: QuestionMeaning,
     *,
     depth: int,
     width: int,
     seconds: float,
     begun: float,
-) -> list[Grown]:
+) -> list[CandidateGrowth]:
     """Return what each of the `chosen` candidates, given as nodes by rank, grows by.
 
     At each of `depth` levels the `width` triples most similar to the query are chosen from, among
@@ -49,7 +49,7 @@ def grow(
     An LLM chooses; without one, walks from what is named; where that is nothing, what relations say
     of the phrases, or of the whole question where it has none.
     """
-    beside = Beside(view, width, seconds, begun)
+    beside = AdjacentTriples(view, width, seconds, begun)
     if models.llm is not None:
         return grow_by_llm(beside, models.llm, chosen, depth)
     if said.named:

@@ -29,7 +29,7 @@ class GrownTriple:
 
 
 @dataclass(frozen=True, slots=True)
-class Grown:
+class CandidateGrowth:
     """What a candidate grew by, in the order in which it was added."""
 
     candidate: int  # its rank, from 1
@@ -37,7 +37,7 @@ class Grown:
     notes: tuple[str, ...] = ()
 
 
-class Beside:
+class AdjacentTriples:
     """The triples next to those that a candidate holds; each entity's are read once."""
 
     def __init__(self, view: BubbleView, width: int, seconds: float, begun: float) -> None:
@@ -47,40 +47,40 @@ class Beside:
         self._until = begun + seconds if seconds else math.inf
         self._cosines: dict[int, tuple[NDArray[np.int32], NDArray[np.float64]]] = {}
 
-    def candidate(self, nodes: Sequence[int]) -> tuple[list[int], set[int]]:
+    def read_candidate(self, nodes: Sequence[int]) -> tuple[list[int], set[int]]:
         """Return the triples of a candidate, and its entities with the ends of these."""
         n = self.view.graph.n_entities
         held = [node - n for node in nodes if node >= n]
-        return held, {node for node in nodes if node < n} | self.ends(held)
+        return held, {node for node in nodes if node < n} | self.get_ends(held)
 
-    def ends(self, triples: Iterable[int]) -> set[int]:
+    def get_ends(self, triples: Iterable[int]) -> set[int]:
         """Return the entities that triples join."""
         return {end for triple in triples for end in self.view.graph.ends_of(triple)}
 
-    def over(self) -> str:
-        """Say why nothing more may be looked at, if so."""
+    def explain_end(self) -> str:
+        """Return why the search is over, or an empty text."""
         return f"{self._seconds:g} seconds are over" if time.monotonic() > self._until else ""
 
-    def options(self, frontier: Iterable[int], held: Sequence[int]) -> list[int]:
+    def find_options(self, frontier: Iterable[int], held: Sequence[int]) -> list[int]:
         """Return the triples of entities that are not held, the best of them by cosine."""
         enough = self._width + len(held)  # of each entity: no more of its triples can be held
         cosines: dict[int, float] = {}
         for entity in frontier:
-            rows, values = self._of(entity)
+            rows, values = self._read_entity(entity)
             best = top_k(values, enough)
             cosines |= zip(rows[best].tolist(), values[best].tolist(), strict=True)
         new = sorted(cosines.keys() - set(held))
         order = top_k(np.array([cosines[row] for row in new]), self._width)
         return [new[place] for place in order.tolist()]
 
-    def _of(self, entity: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    def _read_entity(self, entity: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the triples of an entity, and their cosines to the query, computed once."""
         if entity not in self._cosines:
             rows = self.view.graph.triples_of(entity)
-            self._cosines[entity] = rows, self.view.values(rows + self.view.graph.n_entities)
+            self._cosines[entity] = rows, self.view.node_cosines(rows + self.view.graph.n_entities)
         return self._cosines[entity]
 
 
-def ended(rank: int, depth: int, reason: str) -> str:
+def describe_end(rank: int, depth: int, reason: str) -> str:
     """Say why a candidate does not grow on."""
     return f"the expansion of candidate {rank} ended at depth {depth}: {reason}"

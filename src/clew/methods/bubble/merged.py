@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.algo.bubble import Piece, RankedPiece
-    from clew.graph_paths import Start
+    from clew.graph_paths import NamedEntity
     from clew.methods.bubble.anchors import AnchorGroup
-    from clew.methods.bubble.growth import Grown
+    from clew.methods.bubble.growth import CandidateGrowth
     from clew.methods.bubble.view import BubbleView
 
 
@@ -29,8 +29,8 @@ class FoundCandidates:
     groups: Sequence[AnchorGroup] = ()
     ranked: Sequence[RankedPiece] = ()  # every piece, best first
     chosen: Sequence[int] = ()  # places in `ranked`; the first is candidate 1
-    named: Sequence[Start] = ()  # where walks begin, beside the anchors of groups
-    grown: Sequence[Grown] = ()  # for each of the chosen; none where nothing was to grow
+    named: Sequence[NamedEntity] = ()  # where walks begin, beside the anchors of groups
+    grown: Sequence[CandidateGrowth] = ()  # for each of the chosen; none where nothing was to grow
     retrieved: Sequence[int] = ()  # rows of chunks near the query, nearest first
     shown: bool = False  # an LLM has read these, so they count among the chunks
     hybrid: NDArray[np.float64] | None = None  # (n_chunks,) ranks chunks too, unless it is None
@@ -47,7 +47,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergedCandidates:
     """The union of the chosen candidates; everything is in the order in which it came."""
 
     pieces: Mapping[int, Piece]  # by rank, as they were before they grew
@@ -60,18 +60,18 @@ class Merged:
     ids: Mapping[int, str]  # of all nodes that were found
     texts: Mapping[int, str]  # of the same
 
-    def stop(self, node: int, reason: str, score: float) -> Step:
+    def build_stop(self, node: int, reason: str, score: float) -> Step:
         """Return an entity or triple as a stop of a path."""
         layer = "entity" if node < self.n_entities else "triple"
         name, text = self.ids[node], self.texts[node]
         return Step(layer=layer, id=name, text=text, reason=reason, score=score)
 
 
-def merge(view: BubbleView, found: FoundCandidates) -> Merged:
+def merge_candidates(view: BubbleView, found: FoundCandidates) -> MergedCandidates:
     """Return the union of the chosen candidates."""
     n = view.graph.n_entities
     pieces = {rank: found.ranked[place].piece for rank, place in enumerate(found.chosen, 1)}
-    triples = {rank: _own(view, rank, piece) for rank, piece in pieces.items()}
+    triples = {rank: _own_origins(view, rank, piece) for rank, piece in pieces.items()}
     for grown in found.grown:
         triples[grown.candidate] |= {
             added.triple: Origin(grown.candidate, added.depth, added.reason)
@@ -87,53 +87,55 @@ def merge(view: BubbleView, found: FoundCandidates) -> Merged:
         for node in piece.nodes:
             if node < n:
                 entities.setdefault(node, rank)
-    anchors = _anchors(found.groups)
+    anchors = _explain_anchors(found.groups)
     for start in found.named:
-        anchors.setdefault(start.entity, why(start.cosine, view.query.text[slice(*start.span)]))
+        anchors.setdefault(
+            start.entity, explain_anchor(start.cosine, view.query.text[slice(*start.span)])
+        )
     stated = [n + triple for triple in facts]
     parts = (node for each in found.ranked for node in each.piece.nodes)
     nodes = sorted({*stated, *entities, *anchors, *parts})
     behind = np.array([each.candidate * (1 + each.depth) for each in facts.values()])
-    return Merged(
+    return MergedCandidates(
         pieces=pieces,
         triples=triples,
         facts=facts,
-        weights=np.maximum(view.values(stated), 0.0) / behind,
+        weights=np.maximum(view.node_cosines(stated), 0.0) / behind,
         entities=entities,
         anchors=anchors,
         n_entities=n,
-        ids=dict(zip(nodes, _ids(view, nodes), strict=True)),
-        texts=dict(zip(nodes, view.texts(nodes), strict=True)),
+        ids=dict(zip(nodes, _read_ids(view, nodes), strict=True)),
+        texts=dict(zip(nodes, view.read_texts(nodes), strict=True)),
     )
 
 
-def _own(view: BubbleView, rank: int, piece: Piece) -> dict[int, Origin]:
+def _own_origins(view: BubbleView, rank: int, piece: Piece) -> dict[int, Origin]:
     n = view.graph.n_entities
     nodes = np.array([node for node in piece.nodes if node >= n], dtype=np.intp)
-    rows = nodes[top_k(view.values(nodes), len(nodes))] - n
+    rows = nodes[top_k(view.node_cosines(nodes), len(nodes))] - n
     return dict.fromkeys(rows.tolist(), Origin(rank))
 
 
-def _ids(view: BubbleView, nodes: Sequence[int]) -> list[str]:
+def _read_ids(view: BubbleView, nodes: Sequence[int]) -> list[str]:
     """Return the ids of ascending nodes."""
     first = bisect_left(nodes, view.graph.n_entities)
     triples = [node - view.graph.n_entities for node in nodes[first:]]
     return view.snapshot.layer("entity").ids(nodes[:first]) + view.triples.ids(triples)
 
 
-def by_weight(groups: Sequence[AnchorGroup]) -> list[AnchorGroup]:
+def sort_groups(groups: Sequence[AnchorGroup]) -> list[AnchorGroup]:
     """Return groups, the heaviest first."""
     return sorted(groups, key=lambda group: -round(group.weight, DECIMALS))
 
 
-def why(similarity: float, words: str) -> str:
+def explain_anchor(similarity: float, words: str) -> str:
     """Say why a node is an anchor: it has the name that was searched for, or a similar text."""
     return f"named “{words}”" if similarity >= 1 else f"like “{words}” ({similarity:.2f})"
 
 
-def _anchors(groups: Sequence[AnchorGroup]) -> dict[int, str]:
+def _explain_anchors(groups: Sequence[AnchorGroup]) -> dict[int, str]:
     anchors: dict[int, str] = {}
-    for group in by_weight(groups):
+    for group in sort_groups(groups):
         for node, (similarity, words) in group.nodes.items():
-            anchors.setdefault(node, why(similarity, words))
+            anchors.setdefault(node, explain_anchor(similarity, words))
     return anchors

@@ -17,7 +17,7 @@ from clew.algo.topk import DECIMALS, top_k
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.methods.bubble.merged import FoundCandidates, Merged
+    from clew.methods.bubble.merged import FoundCandidates, MergedCandidates
     from clew.methods.bubble.view import BubbleView
 
 TRIPLE, ENTITY, TEXT = "triple", "entity", "text"  # channels: what led to a chunk
@@ -33,8 +33,8 @@ class ShownChunk:
     score: float
 
 
-def sources(
-    view: BubbleView, merged: Merged, found: FoundCandidates, limit: int
+def find_sources(
+    view: BubbleView, merged: MergedCandidates, found: FoundCandidates, limit: int
 ) -> list[ShownChunk]:
     """Return at most `limit` chunks, best first.
 
@@ -43,8 +43,8 @@ def sources(
     shown = frozenset(found.retrieved if found.shown else ())
     room = max(limit - len(shown), 0)
     kept: dict[int, ShownChunk] = {}
-    ordered = _ordered(view, merged, found)
-    for source in ordered if found.hybrid is None else _fused(ordered, found.hybrid):
+    ordered = _order_chunks(view, merged, found)
+    for source in ordered if found.hybrid is None else _fuse_hybrid(ordered, found.hybrid):
         if len(kept) == limit:
             break
         is_new = source.chunk not in shown
@@ -54,7 +54,9 @@ def sources(
     return list(kept.values())
 
 
-def _fused(ordered: Iterable[ShownChunk], hybrid: NDArray[np.float64]) -> Iterator[ShownChunk]:
+def _fuse_hybrid(
+    ordered: Iterable[ShownChunk], hybrid: NDArray[np.float64]
+) -> Iterator[ShownChunk]:
     """Yield sources and the chunks that hybrid retrieval has beside them, as both rank them."""
     first: dict[int, ShownChunk] = {}
     for source in ordered:
@@ -65,17 +67,19 @@ def _fused(ordered: Iterable[ShownChunk], hybrid: NDArray[np.float64]) -> Iterat
         yield replace(first.get(row, ShownChunk(row, TEXT, 0.0)), score=float(scores[row]))
 
 
-def _ordered(view: BubbleView, merged: Merged, found: FoundCandidates) -> Iterator[ShownChunk]:
+def _order_chunks(
+    view: BubbleView, merged: MergedCandidates, found: FoundCandidates
+) -> Iterator[ShownChunk]:
     """Yield chunks in order; one that several channels lead to comes from each."""
     if merged.facts:
-        yield from _listed(TRIPLE, *_of_facts(view, merged))
+        yield from _list_channel(TRIPLE, *_fact_chunks(view, merged))
     if merged.entities:
-        yield from _listed(ENTITY, *_by_cosine(view, _of_entities(view, merged)))
+        yield from _list_channel(ENTITY, *_score_cosines(view, _entity_chunks(view, merged)))
     if found.retrieved:
-        yield from _listed(TEXT, *_by_cosine(view, np.array(sorted(found.retrieved))))
+        yield from _list_channel(TEXT, *_score_cosines(view, np.array(sorted(found.retrieved))))
 
 
-def _listed(
+def _list_channel(
     channel: str, rows: NDArray[np.integer], scores: NDArray[np.floating]
 ) -> Iterator[ShownChunk]:
     scores = np.round(scores, DECIMALS)  # as they are ordered
@@ -83,7 +87,9 @@ def _listed(
         yield ShownChunk(int(rows[i]), channel, _FIRST[channel] + float(scores[i]))
 
 
-def _of_facts(view: BubbleView, merged: Merged) -> tuple[NDArray[np.integer], NDArray[np.float64]]:
+def _fact_chunks(
+    view: BubbleView, merged: MergedCandidates
+) -> tuple[NDArray[np.integer], NDArray[np.float64]]:
     """Return the (n,) chunks where facts stand, and the sums of the facts' weights."""
     link = view.snapshot.link("triple", "chunk")[list(merged.facts)]
     rows, places = np.unique(link.indices, return_inverse=True)
@@ -91,7 +97,7 @@ def _of_facts(view: BubbleView, merged: Merged) -> tuple[NDArray[np.integer], ND
     return rows, np.asarray(np.bincount(places, weights=weights), dtype=np.float64)
 
 
-def _of_entities(view: BubbleView, merged: Merged) -> NDArray[np.integer]:
+def _entity_chunks(view: BubbleView, merged: MergedCandidates) -> NDArray[np.integer]:
     """Return the chunks whose extraction has an entity, or of which a unit mentions one."""
     entities, snapshot = list(merged.entities), view.snapshot
     units = np.unique(snapshot.link("entity", "unit")[entities].indices)
@@ -99,7 +105,7 @@ def _of_entities(view: BubbleView, merged: Merged) -> NDArray[np.integer]:
     return np.union1d(extracted, snapshot.link("unit", "chunk")[units].indices)
 
 
-def _by_cosine(
+def _score_cosines(
     view: BubbleView, rows: NDArray[np.integer]
 ) -> tuple[NDArray[np.integer], NDArray[np.float64]]:
     """Return chunks with their cosines to the query, those below zero as zero."""

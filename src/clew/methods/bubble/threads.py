@@ -13,7 +13,7 @@ from clew.methods.bubble.sources import ENTITY, TRIPLE
 from clew.types import Path, Step
 
 if TYPE_CHECKING:
-    from clew.methods.bubble.merged import Merged
+    from clew.methods.bubble.merged import MergedCandidates
     from clew.methods.bubble.sources import ShownChunk
     from clew.methods.bubble.view import BubbleView
 
@@ -24,35 +24,37 @@ _NEAR = "near the question"
 class Threads:
     """The shortest ways from anchors within candidates."""
 
-    def __init__(self, view: BubbleView, merged: Merged) -> None:
+    def __init__(self, view: BubbleView, merged: MergedCandidates) -> None:
         self._view = view
         self._merged = merged
         self._before: dict[int, Mapping[int, int]] = {}
 
-    def to(self, source: ShownChunk) -> Path:
+    def build_thread(self, source: ShownChunk) -> Path:
         """Return the thread to a chunk: by its weightiest fact or first entity, if it has one."""
         first = Step(layer="query", id="", text=self._view.query.text)
         reason = _HELD.get(source.channel, _NEAR)
         last = steps.chunk_step(self._view.snapshot, source.chunk, reason, source.score)
-        return Path((first, *self._between(source), last), source.score)
+        return Path((first, *self._stops_between(source), last), source.score)
 
-    def _between(self, source: ShownChunk) -> list[Step]:
+    def _stops_between(self, source: ShownChunk) -> list[Step]:
         if source.channel == TRIPLE:
-            fact = self._fact_in(source.chunk)
-            return self._way(self._merged.facts[fact].candidate, self._merged.n_entities + fact)
+            fact = self._find_fact(source.chunk)
+            return self._trace_way(
+                self._merged.facts[fact].candidate, self._merged.n_entities + fact
+            )
         if source.channel == ENTITY:
-            entity = self._entity_in(source.chunk)
-            return self._way(self._merged.entities[entity], entity)
+            entity = self._find_entity(source.chunk)
+            return self._trace_way(self._merged.entities[entity], entity)
         return []
 
-    def _fact_in(self, chunk: int) -> int:
+    def _find_fact(self, chunk: int) -> int:
         """Return the fact of a chunk with the highest weight."""
         here = set(neighbours(self._view.snapshot.link("chunk", "triple"), chunk).tolist())
         facts = list(self._merged.facts)
         places = [place for place, fact in enumerate(facts) if fact in here]
         return facts[places[int(top_k(self._merged.weights[places], 1)[0])]]
 
-    def _entity_in(self, chunk: int) -> int:
+    def _find_entity(self, chunk: int) -> int:
         """Return the first entity that a chunk is about."""
         snapshot = self._view.snapshot
         here = set(neighbours(snapshot.link("chunk", "entity"), chunk).tolist())
@@ -60,21 +62,23 @@ class Threads:
             here.update(neighbours(snapshot.link("unit", "entity"), unit).tolist())
         return next(entity for entity in self._merged.entities if entity in here)
 
-    def _way(self, candidate: int, node: int) -> list[Step]:
+    def _trace_way(self, candidate: int, node: int) -> list[Step]:
         """Return the anchor from which a node was reached, and the triples on the way to it."""
         if candidate not in self._before:
-            self._before[candidate] = _ways(self._view, self._merged, candidate)
+            self._before[candidate] = _find_ways(self._view, self._merged, candidate)
         before = self._before[candidate]
         way = [node]
         while before[way[-1]] != way[-1]:
             way.append(before[way[-1]])
         anchor, *others = reversed(way)
         passed = [each for each in others if each >= self._merged.n_entities or each == node]
-        reasons = [self._reason(candidate, each, before[each]) for each in passed]
+        reasons = [self._explain_stop(candidate, each, before[each]) for each in passed]
         nodes, reasons = [anchor, *passed], [self._merged.anchors[anchor], *reasons]
-        return list(map(self._merged.stop, nodes, reasons, self._view.values(nodes).tolist()))
+        return list(
+            map(self._merged.build_stop, nodes, reasons, self._view.node_cosines(nodes).tolist())
+        )
 
-    def _reason(self, candidate: int, node: int, before: int) -> str:
+    def _explain_stop(self, candidate: int, node: int, before: int) -> str:
         if node < self._merged.n_entities:
             return "an end of it"
         name = self._merged.texts[before]
@@ -82,7 +86,7 @@ class Threads:
         return f"goes on from {name}: {added}" if added else f"goes on from {name}"
 
 
-def _ways(view: BubbleView, merged: Merged, candidate: int) -> dict[int, int]:
+def _find_ways(view: BubbleView, merged: MergedCandidates, candidate: int) -> dict[int, int]:
     """Return for each node of a candidate the one before it, for its anchors themselves."""
     n = merged.n_entities
     beside: defaultdict[int, list[int]] = defaultdict(list)

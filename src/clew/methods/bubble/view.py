@@ -31,23 +31,23 @@ class BubbleView:
     query: steps.Query
     graph: Subdivided
 
-    def values(self, nodes: Sequence[int] | NDArray[np.integer]) -> NDArray[np.float64]:
+    def node_cosines(self, nodes: Sequence[int] | NDArray[np.integer]) -> NDArray[np.float64]:
         """Return the (n,) cosines of nodes to the query, to six decimals."""
         rows = np.asarray(nodes, dtype=np.intp)
         is_triple = rows >= self.graph.n_entities
         found = np.empty(len(rows))
         entities, triples = rows[~is_triple], rows[is_triple] - self.graph.n_entities
         if len(entities):
-            found[~is_triple] = entity_vectors(self.snapshot)[entities] @ self.query.vector
+            found[~is_triple] = read_entity_vectors(self.snapshot)[entities] @ self.query.vector
         if len(triples):
             found[is_triple] = self.snapshot.layer("triple").vectors[triples] @ self.query.vector
         return np.round(found, DECIMALS)
 
-    def costs(self, nodes: Sequence[int] | NDArray[np.integer]) -> NDArray[np.float64]:
+    def node_costs(self, nodes: Sequence[int] | NDArray[np.integer]) -> NDArray[np.float64]:
         """Return what it costs to go to nodes: 1 minus their cosines to the query."""
-        return np.maximum(0.0, 1.0 - self.values(nodes))
+        return np.maximum(0.0, 1.0 - self.node_cosines(nodes))
 
-    def texts(self, nodes: Sequence[int]) -> list[str]:
+    def read_texts(self, nodes: Sequence[int]) -> list[str]:
         """Return the names of entities and the words of triples."""
         n = self.graph.n_entities
         names = iter(self.snapshot.layer("entity").texts([node for node in nodes if node < n]))
@@ -59,26 +59,26 @@ class BubbleView:
         return cast("TripleLayer", self.snapshot.layer("triple"))
 
 
-def view_of(snapshot: Snapshot, query: steps.Query) -> BubbleView:
+def open_view(snapshot: Snapshot, query: steps.Query) -> BubbleView:
     """Return the graph of all triples of an index, as `query` sees it."""
     return BubbleView(snapshot, query, snapshot.get(_GRAPH))
 
 
-def _graph(snapshot: Snapshot) -> Subdivided:
+def _build_graph(snapshot: Snapshot) -> Subdivided:
     columns = snapshot.layer("triple").columns
     n_entities = len(snapshot.layer("entity"))
     return subdivide(n_entities, columns["subject"], columns["object"])
 
 
-_GRAPH = Derived("the graph of all triples", _graph)
+_GRAPH = Derived("the graph of all triples", _build_graph)
 
 
-def entity_vectors(snapshot: Snapshot) -> Vectors:
+def read_entity_vectors(snapshot: Snapshot) -> Vectors:
     """Return (n_entities, d) vectors of names; of name and description where there is one."""
     return snapshot.get(_ENTITY_VECTORS)
 
 
-def _entity_vectors(snapshot: Snapshot) -> Vectors:
+def _compute_entity_vectors(snapshot: Snapshot) -> Vectors:
     names, profiles = snapshot.layer("entity").vectors, snapshot.layer("profile")
     if not len(profiles):
         return names
@@ -93,4 +93,4 @@ def _entity_vectors(snapshot: Snapshot) -> Vectors:
     return vectors
 
 
-_ENTITY_VECTORS = Derived("vectors of described entities", _entity_vectors)
+_ENTITY_VECTORS = Derived("vectors of described entities", _compute_entity_vectors)

@@ -17,11 +17,11 @@ from clew.algo.pool import take_fitting
 from clew.algo.topk import DECIMALS, top_k
 from clew.errors import InputError
 from clew.methods.ket import local, text_candidates
-from clew.methods.ket.skeleton import skeleton
-from clew.methods.ket.text_walk import by_walk, spread
+from clew.methods.ket.skeleton import read_skeleton
+from clew.methods.ket.text_walk import find_by_walk, spread_weight
 from clew.methods.ket.texts import Texts
 from clew.snapshot import Snapshot
-from clew.steps.choosing import Chosen, in_order
+from clew.steps.choosing import ChosenChunks, order_as_set
 from clew.text import blocks
 from clew.types import Evidence, Hit, Limits, Path, Step
 
@@ -76,12 +76,12 @@ class Ket:
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         asked = steps.read_query(models, query)
         texts = Texts(snapshot, steps.dense_scores(snapshot, "subchunk", asked))
-        graph, notes = self._graph(snapshot, asked, texts, models)
+        graph, notes = self._search_graph(snapshot, asked, texts, models)
         walks = self.rest == "walk" or self.order == "walk"
-        walked = spread(snapshot, asked) if walks else None
+        walked = spread_weight(snapshot, asked) if walks else None
         others = text_candidates.NOTHING
         if self.graph_share < 1:
-            others = self._others(snapshot, asked, texts, walked, self.tokens - graph.used)
+            others = self._find_others(snapshot, asked, texts, walked, self.tokens - graph.used)
         if self.graph_share < 1 and self.rest == "keywords" and not len(snapshot.layer("sentence")):
             notes += ("no sentences, so no keywords: an imported graph has none",)
         worth = texts.cosines
@@ -89,7 +89,7 @@ class Ket:
             worth = np.log(np.maximum(walked.texts, _LEAST))
         coverage = steps.Coverage(snapshot, asked) if self.as_set else None
         order = _Order(texts, asked, worth, coverage)
-        printed = _printed(texts, graph, others, self.tokens, order)
+        printed = _choose_printed(texts, graph, others, self.tokens, order)
         if (others.rows or graph.seeds) and not printed:
             notes += (f"no text fits into a budget of {self.tokens} tokens",)
         return Evidence(
@@ -97,21 +97,21 @@ class Ket:
             method=self.name,
             tables=graph.tables,
             hits=tuple(printed.values()),
-            paths=tuple(_paths(snapshot, asked, texts, graph, others, printed)),
-            seeds=tuple(_seeds(snapshot, graph, others, printed)),
+            paths=tuple(_build_paths(snapshot, asked, texts, graph, others, printed)),
+            seeds=tuple(_build_seeds(snapshot, graph, others, printed)),
             notes=notes,
         )
 
-    def _graph(
+    def _search_graph(
         self, snapshot: Snapshot, query: steps.Query, texts: Texts, models: Models
     ) -> tuple[LocalGraph, tuple[str, ...]]:
         """Return what the graph has for the query within its share of the tokens, and notes."""
         if self.graph_share == 0:
             return local.NOTHING, ()
-        view = skeleton(snapshot, self.core_share, self.core, self.seed, self.k)
+        view = read_skeleton(snapshot, self.core_share, self.core, self.seed, self.k)
         llm = models.llm if self.summarise else None
         budget = int(round(self.graph_share * self.tokens, DECIMALS))
-        found = local.local_search(
+        found = local.search_graph(
             snapshot, query, view, texts, budget, n_seeds=self.seed_entities, llm=llm
         )
         notes = (*view.notes, *found.notes)
@@ -119,7 +119,7 @@ class Ket:
             notes += ("no LLM to shorten descriptions: the longest instead",)
         return found, notes
 
-    def _others(
+    def _find_others(
         self,
         snapshot: Snapshot,
         query: steps.Query,
@@ -130,12 +130,14 @@ class Ket:
         """Return the candidates for what the graph left of the tokens."""
         pool = int(self.pool * budget)
         if self.rest == "walk" and walked is not None:
-            return by_walk(snapshot, walked, texts, pool)
+            return find_by_walk(snapshot, walked, texts, pool)
         if self.rest == "keywords":
-            return text_candidates.by_keywords(snapshot, query, texts, pool, common=self.common)
+            return text_candidates.find_by_keywords(
+                snapshot, query, texts, pool, common=self.common
+            )
         if self.rest == "neighbours":
-            return text_candidates.with_neighbours(snapshot, texts, budget, self.k)
-        return text_candidates.nearest(texts, budget)
+            return text_candidates.find_with_neighbours(snapshot, texts, budget, self.k)
+        return text_candidates.find_nearest_texts(texts, budget)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,20 +149,20 @@ class _Order:
     worth: NDArray[np.float64]  # (n,) of each by itself
     coverage: steps.Coverage | None  # of the query, where texts are chosen as a set
 
-    def of(self, rows: Sequence[int]) -> tuple[list[int], Chosen]:
+    def sort(self, rows: Sequence[int]) -> tuple[list[int], ChosenChunks]:
         """Return rows, best first, and which chunks repeat others where they are a set."""
         ascending = np.array(sorted(rows), dtype=np.intp)
         ordered: list[int] = ascending[top_k(self.worth[ascending], len(rows))].tolist()
         if self.coverage is None or not ordered:
-            return ordered, Chosen([], {})
+            return ordered, ChosenChunks([], {})
         owners = self.texts.owners[ordered].tolist()
         snapshot = self.texts.snapshot
         worth = self.worth[ordered]
-        places, chosen = in_order(snapshot, self.query, owners, worth, self.coverage)
+        places, chosen = order_as_set(snapshot, self.query, owners, worth, self.coverage)
         return [ordered[i] for i in places], chosen
 
 
-def _printed(
+def _choose_printed(
     texts: Texts, graph: LocalGraph, others: TextCandidates, budget: int, order: _Order
 ) -> dict[int, Hit]:
     """Return the sub-chunks of the context by row, in order.
@@ -169,15 +171,15 @@ def _printed(
     even the first of these fits, it is cut.
     """
     left = budget - graph.used
-    printed = {each.row: texts.hit(each.row, local.CHANNEL) for each in graph.texts}
-    candidates = others.rows if order.coverage is None else order.of(others.rows)[0]
+    printed = {each.row: texts.build_hit(each.row, local.CHANNEL) for each in graph.texts}
+    candidates = others.rows if order.coverage is None else order.sort(others.rows)[0]
     rows = [row for row in candidates if row not in printed]
-    fit = take_fitting(rows, texts.cost, left)[: _MOST - len(printed)]
-    printed |= {row: texts.hit(row, others.channel) for row in fit}
+    fit = take_fitting(rows, texts.count_cost, left)[: _MOST - len(printed)]
+    printed |= {row: texts.build_hit(row, others.channel) for row in fit}
     if rows and not fit:
-        cut = _beginning(texts.hit(rows[0], others.channel), left)
+        cut = _truncate_hit(texts.build_hit(rows[0], others.channel), left)
         printed |= {rows[0]: cut} if cut.text else {}
-    ordered, chosen = order.of(list(printed))
+    ordered, chosen = order.sort(list(printed))
     ids = texts.snapshot.layer("chunk").ids
     if order.coverage is None:
         return {row: replace(printed[row], score=float(order.worth[row])) for row in ordered}
@@ -188,7 +190,7 @@ def _printed(
     }
 
 
-def _beginning(hit: Hit, limit: int) -> Hit:
+def _truncate_hit(hit: Hit, limit: int) -> Hit:
     """Return a hit, cut so that its passage has at most `limit` tokens."""
     head, text = blocks.truncate_passage(hit.head, hit.text, limit)
     if not head:
@@ -199,7 +201,7 @@ def _beginning(hit: Hit, limit: int) -> Hit:
 # -- evidence -------------------------------------------------------------------------------------
 
 
-def _seeds(
+def _build_seeds(
     snapshot: Snapshot, graph: LocalGraph, others: TextCandidates, rows: Iterable[int]
 ) -> Iterator[Step]:
     """Yield the entities near the query, and the keywords that gave what is printed."""
@@ -207,10 +209,10 @@ def _seeds(
         yield steps.entity_step(snapshot, entity, local.LIKE, cosine)
     terms = {others.keywords[row] for row in rows if row in others.keywords}
     for term in sorted(terms, key=lambda term: (-round(others.score(term), DECIMALS), term)):
-        yield steps.term_step(snapshot, term, others.reason(term), others.score(term))
+        yield steps.term_step(snapshot, term, others.explain(term), others.score(term))
 
 
-def _paths(
+def _build_paths(
     snapshot: Snapshot,
     query: steps.Query,
     texts: Texts,
@@ -222,16 +224,18 @@ def _paths(
     found = {each.row: each for each in graph.texts}
     for row, hit in hits.items():
         if row in found:
-            way = list(local.thread(snapshot, query, graph, found[row], int(texts.owners[row])))
+            way = list(
+                local.build_thread(snapshot, query, graph, found[row], int(texts.owners[row]))
+            )
         elif row in others.keywords:
             term = others.keywords[row]
-            way = [steps.term_step(snapshot, term, others.reason(term), others.score(term))]
+            way = [steps.term_step(snapshot, term, others.explain(term), others.score(term))]
         elif others.seeds.get(row, row) != row:
-            way = [texts.step(others.seeds[row], text_candidates.NEAR)]
+            way = [texts.build_step(others.seeds[row], text_candidates.NEAR)]
         else:
             continue
         first = Step(layer="query", id="", text=query.text)
-        yield Path((first, *way, texts.step(row, "holds it")), hit.score)
+        yield Path((first, *way, texts.build_step(row, "holds it")), hit.score)
 
 
 # -- the systems that the paper compares -----------------------------------------------------------

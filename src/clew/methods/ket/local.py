@@ -48,7 +48,7 @@ class LocalGraph:
 NOTHING = LocalGraph()
 
 
-def local_search(
+def search_graph(
     snapshot: Snapshot,
     query: steps.Query,
     skeleton: Skeleton,
@@ -63,21 +63,21 @@ def local_search(
     The tables get half of it, the texts the other half. An entity that nothing is said of has no
     row. `llm` shortens long descriptions.
     """
-    scores = skeleton.cosines(snapshot, query)
+    scores = skeleton.entity_cosines(snapshot, query)
     best = top_k(scores, n_seeds)
     seeds = {int(skeleton.entities[i]): float(scores[i]) for i in best}
     if not seeds:
         return NOTHING
-    words = _Words(snapshot, skeleton, llm, min(_LONG, budget // 2 // _ROW_SHARE))
-    entities, used = _filled("Entities", _ENTITY_COLUMNS, words.entities(seeds), budget // 2)
+    words = _RowTexts(snapshot, skeleton, llm, min(_LONG, budget // 2 // _ROW_SHARE))
+    entities, used = _fill_table("Entities", _ENTITY_COLUMNS, words.entity_rows(seeds), budget // 2)
     order, _ = find_relations(skeleton.relations, list(seeds))
-    rows = words.relations(order.tolist())
-    relations, more = _filled("Relations", _RELATION_COLUMNS, rows, budget // 2 - used)
+    rows = words.relation_rows(order.tolist())
+    relations, more = _fill_table("Relations", _RELATION_COLUMNS, rows, budget // 2 - used)
     found = find_texts(
         list(seeds), skeleton.entity_chunks, skeleton.relations, texts.of_chunk, texts.cosines
     )
-    chosen = take_fitting(found, lambda each: texts.cost(each.row), budget // 2)
-    used += more + sum(texts.cost(each.row) for each in chosen)
+    chosen = take_fitting(found, lambda each: texts.count_cost(each.row), budget // 2)
+    used += more + sum(texts.count_cost(each.row) for each in chosen)
     return LocalGraph(
         seeds=seeds,
         tables=tuple(table for table in (entities, relations) if table.rows),
@@ -87,7 +87,7 @@ def local_search(
     )
 
 
-def thread(
+def build_thread(
     snapshot: Snapshot, query: steps.Query, graph: LocalGraph, found: LocalText, chunk: int
 ) -> Iterator[Step]:
     """Yield the seed that led to a text, and its triple in that chunk nearest to the query."""
@@ -101,7 +101,7 @@ def thread(
         yield steps.triple_step(snapshot, int(own[best]), "says of it", float(cosines[best]))
 
 
-def _filled(
+def _fill_table(
     name: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]], limit: int
 ) -> tuple[Table, int]:
     """Return the table of the first rows that fit into `limit` tokens, and what it takes."""
@@ -116,7 +116,7 @@ def _filled(
     return Table(name=name, columns=columns, rows=tuple(kept)), used if kept else 0
 
 
-class _Words:
+class _RowTexts:
     """Entities and relations in words. Nothing is read before it is asked for."""
 
     def __init__(self, snapshot: Snapshot, skeleton: Skeleton, llm: LLM | None, most: int) -> None:
@@ -126,7 +126,7 @@ class _Words:
         self._most = most  # tokens of a description
         self.notes: list[str] = []
 
-    def entities(self, rows: Iterable[int]) -> Iterator[tuple[str, ...]]:
+    def entity_rows(self, rows: Iterable[int]) -> Iterator[tuple[str, ...]]:
         degree = self._skeleton.relations.degree
         number = 0
         for row in rows:
@@ -134,10 +134,10 @@ class _Words:
             if profiles:
                 number += 1
                 [name] = self._snapshot.layer("entity").texts([row])
-                said = self._shortened(name, self._snapshot.layer("profile").texts(profiles))
+                said = self._summarize(name, self._snapshot.layer("profile").texts(profiles))
                 yield str(number), name, said, str(degree[row])
 
-    def relations(self, rows: Iterable[int]) -> Iterator[tuple[str, ...]]:
+    def relation_rows(self, rows: Iterable[int]) -> Iterator[tuple[str, ...]]:
         relations, entities = self._skeleton.relations, self._snapshot.layer("entity")
         columns = self._snapshot.layer("triple").columns
         for number, row in enumerate(rows, 1):
@@ -145,10 +145,12 @@ class _Words:
             ends = [int(columns[end][triples[0]]) for end in ("subject", "object")]
             source, target = entities.texts(ends)
             chunks = neighbours(relations.chunks, row).tolist()
-            said = _longest(self._said(triples, ends[0], chunks), self._most)
+            said = _join_descriptions(self._describe_relation(triples, ends[0], chunks), self._most)
             yield str(number), source, target, said, f"{relations.weight[row]:g}"
 
-    def _said(self, triples: Sequence[int], source: int, chunks: Sequence[int]) -> list[str]:
+    def _describe_relation(
+        self, triples: Sequence[int], source: int, chunks: Sequence[int]
+    ) -> list[str]:
         """Return what triples of two entities say: descriptions, else the relation's words.
 
         Descriptions are those from `chunks`, where the core has the relation. A triple that goes
@@ -166,30 +168,30 @@ class _Words:
                 said += layer.texts([triple])
         return said
 
-    def _shortened(self, name: str, said: Sequence[str]) -> str:
+    def _summarize(self, name: str, said: Sequence[str]) -> str:
         """Return the descriptions of an entity as one, by the LLM where they are long."""
         if self._llm is None or tokens.count(" ".join(said)) <= _LONG:
-            return _longest(said, self._most)
-        listed = quote_lines([Excerpt("- ", each) for each in _kept(said, _READ)])
+            return _join_descriptions(said, self._most)
+        listed = quote_lines([Excerpt("- ", each) for each in _fit_descriptions(said, _READ)])
         asked = fill_prompt("descriptions", max_tokens=_LONG, entity=name, descriptions=listed)
         reply = steps.reply_to(self._llm, asked)
         if reply.error or not reply.text.strip():
             why = reply.error or "an empty reply"
             self.notes.append(f"the LLM did not shorten what is said of {name} ({why})")
-            return _longest(said, self._most)
+            return _join_descriptions(said, self._most)
         return tokens.truncate(reply.text.strip(), self._most)
 
 
-def _longest(said: Sequence[str], limit: int) -> str:
+def _join_descriptions(said: Sequence[str], limit: int) -> str:
     """Return distinct descriptions as one of at most `limit` tokens."""
-    kept = _kept(said, limit)
+    kept = _fit_descriptions(said, limit)
     if said and not kept:
         return tokens.truncate(max(said, key=len), limit)
     ended = (f"{each} " if each.endswith(_STOPS) else f"{each}; " for each in kept)
     return "".join(ended).rstrip("; ")
 
 
-def _kept(said: Sequence[str], limit: int) -> list[str]:
+def _fit_descriptions(said: Sequence[str], limit: int) -> list[str]:
     """Return distinct descriptions in order, only the longest where they have too many tokens."""
     distinct = list(dict.fromkeys(said))
     by_length = sorted(range(len(distinct)), key=lambda i: (-len(distinct[i]), i))

@@ -42,7 +42,7 @@ class Skeleton:
     lengths: NDArray[np.float32]  # (n_entities,) of the sums of their profiles' vectors
     notes: tuple[str, ...]  # what it is made of, where that is not what was asked for
 
-    def cosines(self, snapshot: Snapshot, query: steps.Query) -> NDArray[np.float64]:
+    def entity_cosines(self, snapshot: Snapshot, query: steps.Query) -> NDArray[np.float64]:
         """Return the (m,) cosines of the entities to the query.
 
         An entity's vector is the mean of those of its descriptions, else that of its name.
@@ -55,12 +55,12 @@ class Skeleton:
         return np.where(self.lengths[self.entities] > 0, described, names)
 
 
-def skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: int) -> Skeleton:
+def read_skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: int) -> Skeleton:
     """Return the graph of a core that is a `share` of all chunks, computed once."""
     return snapshot.get(_SKELETON, share, by, seed, k)
 
 
-def _skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: int) -> Skeleton:
+def _compute_skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: int) -> Skeleton:
     """Return the graph of a core.
 
     Only chunks with triples are in it. Where indexing extracted them from no more chunks than a
@@ -72,9 +72,9 @@ def _skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: int) -> S
     n = int(np.sum(~core))
     size = core_size(n, share)
     if not made_by.any():
-        return _build(snapshot, core, (_NO_TRIPLES,))
+        return _build_skeleton(snapshot, core, (_NO_TRIPLES,))
     if size == 0 and not core.any():
-        return _build(snapshot, core, ("a core of no chunk, so no graph",))
+        return _build_skeleton(snapshot, core, ("a core of no chunk, so no graph",))
     bare = TermSettings.from_recipe(snapshot.recipe) is not None
     told: tuple[str, ...] = ()
     if len(extracted) > size:
@@ -83,13 +83,15 @@ def _skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: int) -> S
     elif len(extracted) < size or (by == "random" and size < n):
         told = (f"the graph is of the {len(extracted):,} of {n:,} chunks that have triples",)
     core[extracted] = True
-    return _build(snapshot, core, told + _free(made_by, core, bare=bare))
+    return _build_skeleton(snapshot, core, told + _describe_free(made_by, core, bare=bare))
 
 
-_SKELETON = Derived("the graph of a core", _skeleton)
+_SKELETON = Derived("the graph of a core", _compute_skeleton)
 
 
-def _free(made_by: NDArray[np.uint8], core: NDArray[np.bool_], *, bare: bool) -> tuple[str, ...]:
+def _describe_free(
+    made_by: NDArray[np.uint8], core: NDArray[np.bool_], *, bare: bool
+) -> tuple[str, ...]:
     """Say which part of the core's triples no LLM extracted, if there is one.
 
     `bare` says that a chunk has none where the LLM's reply was of no use.
@@ -104,16 +106,18 @@ def _free(made_by: NDArray[np.uint8], core: NDArray[np.bool_], *, bare: bool) ->
     return (f"the graph's triples come without an LLM: {of}",)
 
 
-def _build(snapshot: Snapshot, core: NDArray[np.bool_], notes: tuple[str, ...]) -> Skeleton:
+def _build_skeleton(
+    snapshot: Snapshot, core: NDArray[np.bool_], notes: tuple[str, ...]
+) -> Skeleton:
     triples, n_entities = snapshot.layer("triple").columns, len(snapshot.layer("entity"))
-    entity_chunks = _within(snapshot.link("entity", "chunk"), core)
+    entity_chunks = _restrict_link(snapshot.link("entity", "chunk"), core)
     relations = group_relations(
         triples["subject"],
         triples["object"],
-        _within(snapshot.link("triple", "chunk"), core),
+        _restrict_link(snapshot.link("triple", "chunk"), core),
         n_entities,
     )
-    profiles = _profiles(snapshot, core, n_entities)
+    profiles = _link_profiles(snapshot, core, n_entities)
     lengths = np.zeros(n_entities, dtype=np.float32)
     if profiles.nnz:
         lengths = keyword_lengths(csr_array(profiles.T), snapshot.layer("profile").vectors)
@@ -127,7 +131,7 @@ def _build(snapshot: Snapshot, core: NDArray[np.bool_], notes: tuple[str, ...]) 
     )
 
 
-def _within(link: Link, core: NDArray[np.bool_]) -> Link:
+def _restrict_link(link: Link, core: NDArray[np.bool_]) -> Link:
     """Return a (n, n_chunks) link without the chunks that are not of the core."""
     if core.all():
         return link
@@ -137,7 +141,7 @@ def _within(link: Link, core: NDArray[np.bool_]) -> Link:
     return kept
 
 
-def _profiles(snapshot: Snapshot, core: NDArray[np.bool_], n_entities: int) -> Link:
+def _link_profiles(snapshot: Snapshot, core: NDArray[np.bool_], n_entities: int) -> Link:
     columns = snapshot.layer("profile").columns
     rows = np.flatnonzero(core[columns["chunk"]])
     ones = np.ones(len(rows), dtype=np.float32)

@@ -40,7 +40,7 @@ class TextCandidates:
         """Return the cosine of a keyword to the query, or its influence."""
         return float(self.scores[term])
 
-    def reason(self, term: int) -> str:
+    def explain(self, term: int) -> str:
         """Say why a keyword is one of this question."""
         return self.reasons.get(term, NEAR)
 
@@ -48,7 +48,7 @@ class TextCandidates:
 NOTHING = TextCandidates("", ())
 
 
-def by_keywords(
+def find_by_keywords(
     snapshot: Snapshot, query: steps.Query, texts: Texts, pool: int, *, common: float
 ) -> TextCandidates:
     """Return the sub-chunks of the keywords nearest to the query, the nearest of them first.
@@ -65,19 +65,19 @@ def by_keywords(
     frequent = np.diff(postings.indptr) > common * postings.shape[1]
     scores = np.where(frequent, -np.inf, scores)
 
-    def posted(term: int) -> list[int]:
+    def get_posted(term: int) -> list[int]:
         rows = neighbours(postings, term)
         nearest_first: list[int] = rows[top_k(texts.cosines[rows], len(rows))].tolist()
         return nearest_first
 
-    found = pool_rows(_best_first(scores), posted, texts.n_tokens, pool)
+    found = pool_rows(_iterate_best(scores), get_posted, texts.n_tokens, pool)
     rows = np.fromiter(found, dtype=np.intp, count=len(found))
     rows.sort()
     order = rows[top_k(texts.cosines[rows], len(rows))]
     return TextCandidates("keyword", tuple(order.tolist()), keywords=found, scores=scores)
 
 
-def _best_first(scores: NDArray[np.float64]) -> Iterator[int]:
+def _iterate_best(scores: NDArray[np.float64]) -> Iterator[int]:
     """Yield the rows with a finite score, best first; few are sorted unless more are asked for."""
     finite = np.flatnonzero(np.isfinite(scores))
     first = finite[top_k(scores[finite], _FIRST_KEYWORDS)]
@@ -86,12 +86,12 @@ def _best_first(scores: NDArray[np.float64]) -> Iterator[int]:
         yield from islice(finite[top_k(scores[finite], len(finite))].tolist(), len(first), None)
 
 
-def nearest(texts: Texts, budget: int) -> TextCandidates:
+def find_nearest_texts(texts: Texts, budget: int) -> TextCandidates:
     """Return the sub-chunks nearest to the query (Text-RAG)."""
-    return TextCandidates("text", tuple(_nearest(texts, budget)))
+    return TextCandidates("text", tuple(_find_nearest(texts, budget)))
 
 
-def with_neighbours(snapshot: Snapshot, texts: Texts, budget: int, k: int) -> TextCandidates:
+def find_with_neighbours(snapshot: Snapshot, texts: Texts, budget: int, k: int) -> TextCandidates:
     """Return each of the nearest sub-chunks with those of its chunk's neighbours (KNNG-RAG).
 
     Neighbours come by the cosine of their chunks.
@@ -99,7 +99,7 @@ def with_neighbours(snapshot: Snapshot, texts: Texts, budget: int, k: int) -> Te
     graph, vectors = steps.chunk_graph(snapshot, k), snapshot.layer("chunk").vectors
     found: dict[int, int] = {}
     used = 0
-    for row in _nearest(texts, budget):
+    for row in _find_nearest(texts, budget):
         if used > budget:
             break
         chunk = int(texts.owners[row])
@@ -112,7 +112,7 @@ def with_neighbours(snapshot: Snapshot, texts: Texts, budget: int, k: int) -> Te
     return TextCandidates("text", tuple(found), seeds=found)
 
 
-def _nearest(texts: Texts, budget: int) -> list[int]:
+def _find_nearest(texts: Texts, budget: int) -> list[int]:
     """Return the nearest sub-chunks, at least as many as fit into `budget` tokens."""
     found: list[int] = top_k(texts.cosines, budget + 1).tolist()
     return found

@@ -52,14 +52,14 @@ class _Graph:
     rarity: NDArray[np.float64]  # (m,)
 
 
-def spread(snapshot: Snapshot, query: steps.Query) -> TextSpread:
+def spread_weight(snapshot: Snapshot, query: steps.Query) -> TextSpread:
     """Return personalised PageRank from the question's words and what is near to it.
 
     Its words weigh 1 together, by their rarity; those of the nearest sentences and the texts of the
     best hybrid chunks each their share.
     """
-    graph = text_graph(snapshot)
-    restart, reasons = restart_of(snapshot, query)
+    graph = read_text_graph(snapshot)
+    restart, reasons = build_restart(snapshot, query)
     n, m = graph.links.shape
     if not restart.any():
         return TextSpread(np.zeros(n), np.zeros(m), {})
@@ -69,11 +69,11 @@ def spread(snapshot: Snapshot, query: steps.Query) -> TextSpread:
     return TextSpread(influence[:n], influence[n:], reasons)
 
 
-def restart_of(
+def build_restart(
     snapshot: Snapshot, query: steps.Query
 ) -> tuple[NDArray[np.float64], dict[int, str]]:
     """Return the (n + m,) weights from which the walk starts, and why each term has some."""
-    graph = text_graph(snapshot)
+    graph = read_text_graph(snapshot)
     n, m = graph.links.shape
     asked = [row for row in steps.term_rows(snapshot, query.text) if row >= 0]
     by_words, by_sentences, by_chunks = np.zeros((3, n + m))
@@ -98,12 +98,12 @@ def restart_of(
     return restart, reasons
 
 
-def text_graph(snapshot: Snapshot) -> _Graph:
+def read_text_graph(snapshot: Snapshot) -> _Graph:
     """Return the graph of sub-chunks and terms, computed once."""
     return snapshot.get(_TEXT_GRAPH)
 
 
-def _graph(snapshot: Snapshot) -> _Graph:
+def _build_text_graph(snapshot: Snapshot) -> _Graph:
     link = csr_array(snapshot.link("term", "subchunk").T)
     n, m = link.shape
     df = np.bincount(link.indices, minlength=m)
@@ -114,10 +114,10 @@ def _graph(snapshot: Snapshot) -> _Graph:
     return _Graph(transition_matrix(both), links, rarity)
 
 
-_TEXT_GRAPH = Derived("the graph of sub-chunks and terms", _graph)
+_TEXT_GRAPH = Derived("the graph of sub-chunks and terms", _build_text_graph)
 
 
-def by_walk(snapshot: Snapshot, found: TextSpread, texts: Texts, pool: int) -> TextCandidates:
+def find_by_walk(snapshot: Snapshot, found: TextSpread, texts: Texts, pool: int) -> TextCandidates:
     """Return the sub-chunks of most influence, `pool` tokens of them, the first whatever its size.
 
     Each comes by the word that gave it most.
@@ -125,7 +125,7 @@ def by_walk(snapshot: Snapshot, found: TextSpread, texts: Texts, pool: int) -> T
     rows = positive_top_k(found.texts, pool + 1)
     used = np.cumsum(texts.n_tokens[rows])
     kept = rows[(used <= pool) | (np.arange(len(rows)) == 0)]
-    graph = text_graph(snapshot)
+    graph = read_text_graph(snapshot)
     keywords: dict[int, int] = {}
     for row in kept.tolist():
         here = slice(graph.links.indptr[row], graph.links.indptr[row + 1])

@@ -43,21 +43,21 @@ class Texts:
         """(n_chunks, n) the sub-chunks of each chunk."""
         return self.snapshot.get(_OF_CHUNK)
 
-    def hit(self, row: int, channel: str = "") -> Hit:
+    def build_hit(self, row: int, channel: str = "") -> Hit:
         """Return a sub-chunk as a hit."""
         if row not in self._hits:
             score = self.cosines[row : row + 1]
             [self._hits[row]] = steps.hits(self.snapshot, [row], score, layer="subchunk")
         return replace(self._hits[row], channel=channel)
 
-    def cost(self, row: int) -> int:
+    def count_cost(self, row: int) -> int:
         """Return how many tokens a sub-chunk takes in a context."""
         if row not in self._costs:
-            hit = self.hit(row)
+            hit = self.build_hit(row)
             self._costs[row] = blocks.count_passage_tokens(hit.head, hit.text)
         return self._costs[row]
 
-    def step(self, row: int, reason: str) -> Step:
+    def build_step(self, row: int, reason: str) -> Step:
         """Return a sub-chunk as a stop of a path; one that is a whole chunk as that chunk."""
         chunk, columns = int(self.owners[row]), self.snapshot.layer("subchunk").columns
         whole = self.snapshot.layer("chunk").columns
@@ -66,10 +66,10 @@ class Texts:
         return steps.subchunk_step(self.snapshot, row, reason, float(self.cosines[row]))
 
 
-def _of_chunk(snapshot: Snapshot) -> csr_array:
+def _link_chunks(snapshot: Snapshot) -> csr_array:
     owners = snapshot.layer("subchunk").columns["chunk"]
     n, shape = len(owners), (len(snapshot.layer("chunk")), len(owners))
     return csr_array((np.ones(n, dtype=np.float32), (owners, np.arange(n))), shape=shape)
 
 
-_OF_CHUNK = Derived("sub-chunks of chunks", _of_chunk)
+_OF_CHUNK = Derived("sub-chunks of chunks", _link_chunks)

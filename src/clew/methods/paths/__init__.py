@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from clew import steps
-from clew.graph_paths import Reach, Reading, ranked_answers
-from clew.methods.paths.evidence import found_evidence
+from clew.graph_paths import ReachLimits, Reading, rank_answers
+from clew.methods.paths.evidence import build_evidence
 from clew.types import Limits
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ class Paths:
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         if not len(snapshot.layer("triple")):
-            return self._near(query, snapshot, models, _BARE)
-        limits = Reach(
+            return self._retrieve_near(query, snapshot, models, _BARE)
+        limits = ReachLimits(
             reading=self.reading,
             hops=self.hops,
             walks=self.walks,
@@ -63,11 +63,13 @@ class Paths:
             answers=self.answers,
             edges=self.edges,
         )
-        found = ranked_answers(snapshot, models, query, limits)
+        found = rank_answers(snapshot, models, query, limits)
         if not found.reached:
-            return self._near(query, snapshot, models, _NOWHERE if found.starts else _NAMELESS)
+            return self._retrieve_near(
+                query, snapshot, models, _NOWHERE if found.starts else _NAMELESS
+            )
         notes = (_ENDED,) if found.ended else ()
-        return found_evidence(
+        return build_evidence(
             snapshot,
             query,
             found,
@@ -77,7 +79,7 @@ class Paths:
             notes=notes,
         )
 
-    def _near(self, query: str, snapshot: Snapshot, models: Models, note: str) -> Evidence:
+    def _retrieve_near(self, query: str, snapshot: Snapshot, models: Models, note: str) -> Evidence:
         scores = steps.hybrid_scores(snapshot, steps.read_query(models, query))
         return steps.ranked(snapshot, query, self.name, scores, self.chunks, notes=(note,))
 

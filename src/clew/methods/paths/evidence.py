@@ -9,7 +9,7 @@ import numpy as np
 
 from clew import steps
 from clew.algo.links import neighbours
-from clew.graph_paths import graph_answers
+from clew.graph_paths import to_graph_answers
 from clew.types import (
     Evidence,
     EvidenceGraph,
@@ -22,17 +22,17 @@ from clew.types import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from clew.graph_paths import Answers, Reached
+    from clew.graph_paths import RankedAnswers, ReachedEntity
     from clew.snapshot import Snapshot
     from clew.snapshot.layers import TripleLayer
 
 _COLUMNS = ("subject", "relation", "object")
 
 
-def found_evidence(
+def build_evidence(
     snapshot: Snapshot,
     query: str,
-    found: Answers,
+    found: RankedAnswers,
     *,
     method: str,
     chunks: int,
@@ -44,19 +44,19 @@ def found_evidence(
     An answer whose way does not fit is left out, and so are those behind it. A chunk comes as early
     as the first fact that stands in it.
     """
-    kept, rows = _fitting(found.reached, facts)
-    stated = _facts(snapshot, rows)
-    entities = _entities(snapshot, query, found, kept, rows)
+    kept, rows = _take_fitting(found.reached, facts)
+    stated = _build_facts(snapshot, rows)
+    entities = _build_entities(snapshot, query, found, kept, rows)
     names = {step.id: step.text for step in entities}
-    answers = graph_answers(snapshot, kept)
-    places = _chunks(snapshot, rows, chunks)
+    answers = to_graph_answers(snapshot, kept)
+    places = _find_chunks(snapshot, rows, chunks)
     scores = 1.0 / np.arange(1, len(places) + 1)
     hits = steps.hits(snapshot, list(places), scores)
     through = {row: each for each in reversed(kept) for row in each.triples}
     seeds = entities[: len({start.entity for start in found.starts})]
     named = dict(zip(dict.fromkeys(start.entity for start in found.starts), seeds, strict=True))
     paths = [
-        _thread(snapshot, query, through[row], row, chunk, score, named[through[row].start])
+        _build_thread(snapshot, query, through[row], row, chunk, score, named[through[row].start])
         for (chunk, row), score in zip(places.items(), scores.tolist(), strict=True)
     ]
     table = Table(
@@ -76,10 +76,12 @@ def found_evidence(
     )
 
 
-def _fitting(reached: Sequence[Reached], most: int) -> tuple[list[Reached], list[int]]:
+def _take_fitting(
+    reached: Sequence[ReachedEntity], most: int
+) -> tuple[list[ReachedEntity], list[int]]:
     """Return the first answers whose ways have at most `most` triples together, and these."""
     rows: dict[int, None] = {}
-    kept: list[Reached] = []
+    kept: list[ReachedEntity] = []
     for each in reached:
         after = rows | dict.fromkeys(each.triples)
         if len(after) > most and kept:
@@ -89,11 +91,11 @@ def _fitting(reached: Sequence[Reached], most: int) -> tuple[list[Reached], list
     return kept, list(rows)
 
 
-def _entities(
+def _build_entities(
     snapshot: Snapshot,
     query: str,
-    found: Answers,
-    kept: Sequence[Reached],
+    found: RankedAnswers,
+    kept: Sequence[ReachedEntity],
     rows: Sequence[int],
 ) -> tuple[Step, ...]:
     """Return what the question names, the answers, and what stands between them."""
@@ -117,7 +119,7 @@ def _entities(
     )
 
 
-def _facts(snapshot: Snapshot, rows: Sequence[int]) -> tuple[Fact, ...]:
+def _build_facts(snapshot: Snapshot, rows: Sequence[int]) -> tuple[Fact, ...]:
     layer = cast("TripleLayer", snapshot.layer("triple"))
     columns, link = layer.columns, snapshot.link("triple", "chunk")
     ids, texts, relations = layer.ids(rows), layer.texts(rows), layer.relations(rows)
@@ -138,7 +140,7 @@ def _facts(snapshot: Snapshot, rows: Sequence[int]) -> tuple[Fact, ...]:
     )
 
 
-def _chunks(snapshot: Snapshot, rows: Sequence[int], most: int) -> Mapping[int, int]:
+def _find_chunks(snapshot: Snapshot, rows: Sequence[int], most: int) -> Mapping[int, int]:
     """Return the first chunks where triples stand, each with the first triple in it."""
     link = snapshot.link("triple", "chunk")
     places: dict[int, int] = {}
@@ -148,10 +150,10 @@ def _chunks(snapshot: Snapshot, rows: Sequence[int], most: int) -> Mapping[int, 
     return dict(list(places.items())[:most])
 
 
-def _thread(  # noqa: PLR0917 -- what a path is made of
+def _build_thread(  # noqa: PLR0917 -- what a path is made of
     snapshot: Snapshot,
     query: str,
-    answer: Reached,
+    answer: ReachedEntity,
     row: int,
     chunk: int,
     score: float,

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from clew import methods as retrieval
 from clew.errors import InputError
 from clew.filters import to_filter
-from clew.index.choose import NOTE, Wanted, wished
+from clew.index.choose import NOTE, Wanted, merge_wanted
 from clew.server.bodies import (
     INTEGRAL,
     LONGEST_FILTER,
@@ -181,7 +181,7 @@ def _check_extraction(options: ExtractOptions, folder: Path, *, has_llm: bool) -
         retrieval.load(each)
     with closing(opening.open_store(folder)) as store:
         kept = store.note(NOTE)
-    wanted = wished(kept, options.extraction())  # type: ignore[arg-type]  # its names are those
+    wanted = merge_wanted(kept, options.extraction())  # type: ignore[arg-type]  # its names are those
     if wanted.needs_llm(Wanted.from_plain(kept)) and not has_llm:
         raise InputError("this extraction needs an LLM, and the server was started without --llm")
 
