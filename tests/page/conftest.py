@@ -34,7 +34,7 @@ DOCUMENTS = {
     "hebrew.txt": "\u05d4\u05e4\u05e8\u05d0\u05dd \u05d4\u05d9\u05d9\u05ea\u05d4"
     " \u05e1\u05e4\u05d9\u05e0\u05d4. \u05e7\u05d5\u05dc\u05d9\u05df \u05d0\u05e8\u05e6'\u05e8"
     " \u05d1\u05e0\u05d4 \u05d0\u05d5\u05ea\u05d4 \u05d1\u05dc\u05e8\u05d5\u05d5\u05d9\u05e7.\n",
-    "evil.md": f"# {EVIL}\n\n<script>window.pwned = 2</script> The good ship"
+    "evil.md": f"# \\{EVIL}\n\n<script>window.pwned = 2</script> The good ship"
     f" \u202eWretched\u202c was scuttled by Captain Grubb at {'x' * 3_000}."
     " <a href='javascript:window.pwned=3'>Here</a>"
     " </main></body> it ends.\n",
