@@ -77,7 +77,7 @@ def test_a_value_comes_back(kind, data):
 def test_all_public_results_are_tried():
     """Those that the package promises, and what stands in them."""
     names = {kind.__name__ for kind in KINDS}
-    assert {"Answer", "Evidence", "Hit", "Document", "Usage", "Plan", "Done"} <= names
+    assert {"Answer", "Evidence", "Hit", "Document", "Usage", "Plan", "ExtractionReport"} <= names
     assert len(KINDS) > 30
 
 

@@ -42,7 +42,7 @@ def test_its_commands_run(s3_address, monkeypatch):
 
 def test_its_numbers_are_those_of_the_program():
     """The bound of copies, and how long an object may be hidden, and a request take."""
-    assert f"{objects.MOST_MB // 1000} GB of all indexes" in TEXT
+    assert f"{objects.MOST_MB // 1000} GB for all indexes" in TEXT
     assert 1.3 <= sum(objects.WAITS_S) <= 1.5
     assert objects.CLIENT["timeout"] == "120s"
     assert set(re.findall(r"CLEW_\w+", TEXT)) == {"CLEW_CACHE", "CLEW_CACHE_MB"}
