@@ -51,7 +51,7 @@ class LimitMet(Exception):
     """What is read meets a limit; the message is the end of a sentence about its file."""
 
 
-def parse(given: Iterable[str]) -> ReadingLimits:
+def parse_limits(given: Iterable[str]) -> ReadingLimits:
     """Return the limits that are written as NAME=NUMBER, with the others as they are by default.
 
     >>> parse(["seconds=10"]).seconds

@@ -49,7 +49,7 @@ class Specs:
     def __post_init__(self) -> None:
         named = {each.name: getattr(self, each.name) for each in fields(self)}
         given = {name: spec for name, spec in named.items() if spec is not None}
-        arguments.check(given, dict.fromkeys(given, arguments.TEXT))
+        arguments.check_arguments(given, dict.fromkeys(given, arguments.TEXT))
 
 
 def load_models(

@@ -20,10 +20,8 @@ PROTOCOLS = {"read": ("readers", "evaluate/formats")}
 # To be renamed: names that are those of functions in more than three modules.
 COMMON = {
     "ask",
-    "check",
     "document",
     "entity",
-    "parse",
     "search",
 }
 

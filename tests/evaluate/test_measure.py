@@ -12,7 +12,7 @@ import pytest
 from clew.api import Index, open_index
 from clew.errors import InputError, UnknownMethod
 from clew.evaluate import Dataset, Scoring, Setting, grid
-from clew.evaluate.measure import Protocol, check, index_cost, measure
+from clew.evaluate.measure import Protocol, check_protocol, index_cost, measure
 from clew.models.conversation import recorded
 from clew.testing import ScriptedChat, models
 from clew.types import DirectAnswer, Evidence, Usage
@@ -69,7 +69,7 @@ def test_what_cannot_be_measured_is_said_first(
 ) -> None:
     """Before anything is indexed or asked."""
     with pytest.raises(error, match=message):
-        check(protocol)
+        check_protocol(protocol)
 
 
 def test_runs_change_nothing_in_the_report(index: Index, dataset: Dataset, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from clew.errors import InputError, UnreadableSource
-from clew.limits import LIMITS, ReadingLimits, parse
+from clew.limits import LIMITS, ReadingLimits, parse_limits
 from clew.readers import apart, read, read_graph
 from clew.types import Document
 from tests.readers.test_office import CONTENT
@@ -39,7 +39,7 @@ def only(path, **limits):
 )  # fmt: skip
 def test_a_limit_is_told_with_the_way_to_raise_it(write, limit, name, content, reason):
     """The sentence has the limit's name, its value, and the option."""
-    path, limits = write(name, content), parse([limit])
+    path, limits = write(name, content), parse_limits([limit])
     [item] = read([path], limits=limits)
     assert reason in item.reason
     assert f"--limit {limit.partition('=')[0]}=" in item.reason
@@ -176,10 +176,12 @@ def test_the_process_ends_with_the_iteration(write):
 def test_wrong_limits_are_named(wrong):
     """Before anything is read."""
     with pytest.raises(InputError, match=wrong.partition("=")[0]):
-        parse([wrong])
+        parse_limits([wrong])
 
 
 def test_limits_are_read_from_words():
     """The last one of a name holds."""
-    assert parse([]) == LIMITS
-    assert parse(["seconds=9", "records=5", "seconds=1.5"]) == ReadingLimits(seconds=1.5, records=5)
+    assert parse_limits([]) == LIMITS
+    assert parse_limits(["seconds=9", "records=5", "seconds=1.5"]) == ReadingLimits(
+        seconds=1.5, records=5
+    )

@@ -1,4 +1,4 @@
-"""Search for values in ascending arrays."""
+"""Find the positions of values in sorted arrays, by binary search."""
 
 from __future__ import annotations
 

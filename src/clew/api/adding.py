@@ -260,7 +260,7 @@ class Adding(OpenIndex):
                 opened.close()
 
     def _check_workers(self, spec: int | str) -> None:
-        """Raise InputError where workers are wanted and cannot load the models."""
+        """Raise InputError if workers are requested but cannot load the models by name."""
         if spec != 1 and not is_priced(self.models.embedder) and self._given is not None:
             raise InputError(
                 "workers load models by name: open the index with 'specs', or add with 'workers=1'"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ParamSpec, TypeVar
-
 from clew import loading
 from clew.asking.question import KINDS, Question
 from clew.index import Settings
@@ -15,9 +13,6 @@ from clew.runtime import arguments
 from clew.runtime.arguments import Kind
 from clew.stopping import Stop
 from clew.types import Document, Evidence
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 # What `where` may be is said where it is read.
 checked = arguments.checked(

@@ -50,6 +50,9 @@ class Listeners:
     on_citation: OnCitation | None = None
 
 
+NO_LISTENERS = Listeners()
+
+
 @dataclass(frozen=True, slots=True)
 class Retrieved:
     """The evidence for a question, and the snapshot in which it was found."""

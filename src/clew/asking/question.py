@@ -132,7 +132,7 @@ class Question:
     def __post_init__(self) -> None:
         check_text(self.text)
         options = {name: getattr(self, name) for name in OPTIONS}
-        arguments.check(_drop_defaults(options), KINDS)
+        arguments.check_arguments(_drop_defaults(options), KINDS)
 
 
 _FIELDS = {each.name: each for each in dataclasses.fields(Question) if "option" in each.metadata}

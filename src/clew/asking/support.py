@@ -133,7 +133,7 @@ class Signs:
         return np.array([signs])
 
     def chunk_signs(self) -> NDArray[np.float64]:
-        """Return the (n, m) signs of each single chunk.
+        """Return the (n, m) features of the chunks found, a row for each chunk by itself.
 
         How well it meets the tokens or words of the query, and how well its names in the mean;
         with token vectors, its cosine.

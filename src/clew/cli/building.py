@@ -314,13 +314,13 @@ def import_graph(
     removed. A line that cannot be used is named, and the rest is taken. After any crash the same
     command goes on.
     """
-    from clew.limits import parse
+    from clew.limits import parse_limits
 
     with (
         opener(folder, specs=build.specs, settings=build.settings) as opened,
         show_documents() as (on_progress, _),
     ):
-        done = opened.import_graph(file, limits=parse(limits), on_progress=on_progress)
+        done = opened.import_graph(file, limits=parse_limits(limits), on_progress=on_progress)
         layers = {name: len(layer) for name, layer in opened.snapshot().layers.items()}
         asked = suggest_question("ask", "--method", "paths", opened=opened, folder=folder)
     _tell_problems(done.skipped[:_MOST_SKIPPED])

@@ -145,11 +145,11 @@ def _choose_plotted(
 
     Raises InputError or MissingExtra for what cannot be drawn.
     """
-    from clew.evaluate.figures.sensitivity import check
+    from clew.evaluate.figures.sensitivity import check_figure
     from clew.evaluate.settings import main_metrics
 
     shown = main_metrics(have, asked.scoring.ks) if metrics is None else split_list(metrics)
-    check(plot, asked.settings, shown, have)
+    check_figure(plot, asked.settings, shown, have)
     return shown
 
 

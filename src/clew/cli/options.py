@@ -306,7 +306,7 @@ def _build_files(
     **others: object,
 ) -> dict[str, Any]:
     """Return the options of `Index.add` that say which files to read, and how."""
-    from clew.limits import parse
+    from clew.limits import parse_limits
     from clew.readers.walk import Columns
 
     if suffix and not suffix.startswith("."):
@@ -315,7 +315,7 @@ def _build_files(
     return {
         **others,
         "columns": columns,
-        "limits": parse(limits),
+        "limits": parse_limits(limits),
         "suffix": suffix.lower(),
     }
 

@@ -211,16 +211,16 @@ def check_combination(options: EvaluationOptions, *, as_json: bool) -> None:
 def check_reports(files: Sequence[Path]) -> None:
     """Raise InputError for a report that could not be written, before anything is measured."""
     if files:
-        from clew.evaluate.pages.page import check
+        from clew.evaluate.pages.page import check_page
 
         for file in files:
-            check(file)
+            check_page(file)
 
 
 def build_protocol(options: EvaluationOptions) -> Protocol:
     """Return what the options ask for. Raises InputError, so that nothing is indexed in vain."""
     from clew.evaluate import Scoring, Setting, grid
-    from clew.evaluate.measure import Protocol, check
+    from clew.evaluate.measure import Protocol, check_protocol
 
     names = _parse_methods(options.names)
     names += [name for name in _REPORTED if options.reports and name not in names]
@@ -239,7 +239,7 @@ def build_protocol(options: EvaluationOptions) -> Protocol:
         judged=("judge",) if options.judged is None else tuple(split_list(options.judged)),
         where=join_filters(options.filters),
     )
-    check(asked)
+    check_protocol(asked)
     return asked
 
 

@@ -11,6 +11,7 @@ import logging
 import random
 import time
 import weakref
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from functools import wraps
@@ -147,8 +148,9 @@ class _BaseClient:
         timeout = httpx2.Timeout(timeout_s, connect=min(_CONNECT_S, timeout_s))
         self._connect({"headers": self.address.headers, "timeout": timeout})
 
+    @abstractmethod
     def _connect(self, settings: dict[str, Any]) -> None:
-        raise NotImplementedError
+        """Make the connection that requests go over."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.address.base}>"

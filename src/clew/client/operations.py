@@ -190,8 +190,7 @@ def search(at: str, /, query: str | Question, **options: Any) -> Operation[Evide
 
     Options are those of `Index.search`, and `budget_tokens` and `budget_usd` for its budget.
     """
-    body = _make_body(query, **options)
-    body["query"] = body.pop("question")
+    body = _make_search_body(query, **options)
     return _send("POST", f"{at}/search", Evidence, body=body, is_repeatable=True)
 
 
@@ -233,6 +232,12 @@ def _make_body(
             question.method, question.where, budget_tokens, budget_usd, question.parameters
         ),
     }
+
+
+def _make_search_body(query: str | Question, **options: Any) -> dict[str, Any]:  # noqa: ANN401 -- as `_make_body`
+    """Return the body of a search, where the question is called a query."""
+    body = _make_body(query, **options)
+    return {"query": body.pop("question"), **body}
 
 
 def classify(
@@ -453,10 +458,8 @@ def draw_question(
     **options: Any,  # noqa: ANN401 -- as `_make_body`
 ) -> Operation[DrawnThread]:
     """Return what a method finds for a question as a graph, with reasons and places."""
-    body = _make_body(query, **options)
-    body["query"] = body.pop("question")
-    path = f"{at}/graph"
-    return _send("POST", path, DrawnThread, body=body, is_repeatable=True)
+    body = _make_search_body(query, **options)
+    return _send("POST", f"{at}/graph", DrawnThread, body=body, is_repeatable=True)
 
 
 def read_aliases(at: str, /) -> Operation[AliasView]:

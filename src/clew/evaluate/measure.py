@@ -20,6 +20,7 @@ from clew.evaluate.evaluation import Progress, Respond, Search, evaluate
 from clew.evaluate.llm_judge import METRICS, LLMJudge
 from clew.evaluate.metrics import DEEPEST
 from clew.evaluate.settings import Scoring, Setting
+from clew.runtime.renamed import keep_old_names
 from clew.types import Scalar
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Protocol:
         }
 
 
-def check(protocol: Protocol) -> None:
+def check_protocol(protocol: Protocol) -> None:
     """Raise InputError, or UnknownMethod, for what cannot be measured."""
     if protocol.judge is not None:
         unknown = [metric for metric in protocol.judged if metric not in METRICS]
@@ -102,7 +103,7 @@ def measure(
     again. Raises InputError as `check`, `evaluate` and `run_files.resume` do, and BudgetSpent where
     `budget` has no room for a request: what was measured before that stands in the runs.
     """
-    check(protocol)
+    check_protocol(protocol)
     answering = _answering(index, protocol, budget)
     judge = _judge(index, protocol, budget)
     head = _head(index, dataset, protocol, answering, judge)
@@ -277,3 +278,6 @@ def _all_parameters(protocol: Protocol, setting: Setting) -> dict[str, Scalar]:
     given, room = protocol.parameters(setting), protocol.scoring.context_tokens
     method = build_method(setting.method, given, room)
     return {each.name: getattr(method, each.name) for each in fields(method)}  # type: ignore[arg-type]
+
+
+__getattr__ = keep_old_names(__name__, {"check": "check_protocol"})

@@ -1,4 +1,4 @@
-"""The base generation of an edited one, with the arrays cached for it."""
+"""The earlier generation from which a newer one is derived by edits, with its cached arrays."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BaseGeneration:
-    """The generation that a snapshot is the edits of, as `Snapshot.base` has it."""
+    """The earlier generation from which a snapshot is derived by edits: its `Snapshot.base`."""
 
     cache: Cache
     view: View

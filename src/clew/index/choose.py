@@ -150,7 +150,7 @@ def merge_wanted(kept: Mapping[str, Scalar], given: EntityOptions) -> Wanted:
     Raises InputError for what cannot be wanted together.
     """
     named = {name: each for name, each in given.items() if each is not None}
-    arguments.check(named, _EXTRACTION)
+    arguments.check_arguments(named, _EXTRACTION)
     wanted = Wanted.from_plain({**kept, **named})
     if wanted.triples != "llm" and not named.keys().isdisjoint({"core", "core_by"}):
         raise InputError(

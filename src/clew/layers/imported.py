@@ -74,7 +74,7 @@ class Statements:
         return True
 
     def describe(self, described: Described, document_id: str) -> None:
-        """Add a description of one entity."""
+        """Record how a document describes an entity: its name, type and description."""
         key = self._key_of[self._name(described.name)]
         self._described.append((self._documents[document_id], key, described))
 

@@ -57,7 +57,7 @@ class Budget:
     def __init__(self, tokens: int | None = None, usd: float | None = None) -> None:
         bounds = {"tokens": tokens, "usd": usd}
         given = {name: bound for name, bound in bounds.items() if bound is not None}
-        arguments.check(given, {"tokens": arguments.whole(0), "usd": arguments.number(0)})
+        arguments.check_arguments(given, {"tokens": arguments.whole(0), "usd": arguments.number(0)})
         self.tokens = tokens
         self.usd = usd
         self.refused = ""  # why the last request that did not fit was not sent

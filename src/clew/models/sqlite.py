@@ -308,7 +308,7 @@ class DatabaseFile:
 
     def _prepare(self, database: Connection) -> None:
         """Make the tables of a new file; refuse one that another program made."""
-        sqlite.check(database, self.path)
+        sqlite.check_checksums(database, self.path)
         if self._mended.exists():  # the mending was killed, and left half of the file
             raise apsw.CorruptError("its mending did not end")
         if not sqlite.may_be_written(self.path):  # the tables are there, or nothing is

@@ -31,7 +31,7 @@ class ArchiveParts:
 
     def xml(self, name: str) -> Element:
         """Return the root of a part. Raises ValueError if it is not there or is no XML."""
-        return xml_tree.parse(self.data(name))
+        return xml_tree.parse_xml(self.data(name))
 
     def related(self, name: str) -> dict[str, str]:
         """Return the names of the parts that a part of an Office file refers to, by their ids."""

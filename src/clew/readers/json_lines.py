@@ -25,7 +25,7 @@ def _read_line(file: File, line: str, number: int) -> Document | Skipped:
     if SURROGATE.search(line):
         return Skipped(source=file.source, reason="is not valid UTF-8 text", line=number)
     try:
-        value = record.parse(line.rstrip())
+        value = record.parse_json(line.rstrip())
     except ValueError as error:
         return Skipped(source=file.source, reason=str(error), line=number)
     if not isinstance(value, dict):

@@ -21,7 +21,7 @@ def read(file: File) -> Iterator[Document | Skipped]:
     """Yield the document of each record of the list."""
     text = text_of(file)
     try:
-        values = record.parse(text)
+        values = record.parse_json(text)
     except ValueError as error:
         raise UnreadableSource(file.source, str(error)) from None
     if isinstance(values, dict):

@@ -22,7 +22,7 @@ from clew.types import Document, Heading, Value
 def read(file: File) -> Iterator[Document]:
     """Yield the one document of a notebook."""
     try:
-        value = record.parse(text_of(file))
+        value = record.parse_json(text_of(file))
     except ValueError as error:
         raise UnreadableSource(file.source, str(error)) from None
     cells = value.get("cells") if isinstance(value, dict) else None

@@ -76,7 +76,7 @@ def lacking(columns: Iterable[str], said: Columns) -> str:
     return f"{reason} (see --text-column)" if columns else reason
 
 
-def parse(text: str) -> object:
+def parse_json(text: str) -> object:
     """Return the value of a JSON text. Raises ValueError with the reason as its message."""
     try:
         value: object = json.loads(text, parse_constant=lambda _: None)

@@ -122,7 +122,7 @@ def json_value(line: str) -> object:
     if SURROGATE.search(line):
         raise InputError("is not valid UTF-8 text")
     try:
-        return record.parse(line.rstrip())
+        return record.parse_json(line.rstrip())
     except ValueError as error:
         raise InputError(str(error)) from None
 

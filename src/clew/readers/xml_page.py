@@ -19,7 +19,7 @@ from clew.types import Document
 def read(file: File) -> Iterator[Document]:
     """Yield the one document of an XML file."""
     try:
-        root = xml_tree.parse(file.path.read_bytes())
+        root = xml_tree.parse_xml(file.path.read_bytes())
     except ValueError as error:
         raise UnreadableSource(file.source, str(error)) from None
     title = next((" ".join(found.itertext()) for found in root.iter("title")), "")

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 
-def parse(data: bytes) -> Element:
+def parse_xml(data: bytes) -> Element:
     """Return the root; names are without their namespace.
 
     Raises ValueError with the reason where the data is not XML or declares entities.

@@ -119,7 +119,7 @@ def checked(kinds: Mapping[str, Kind]) -> Callable[[Callable[P, T]], Callable[P,
     return decorate
 
 
-def check(given: Mapping[str, object], kinds: Mapping[str, Kind]) -> None:
+def check_arguments(given: Mapping[str, object], kinds: Mapping[str, Kind]) -> None:
     """Raise InputError for the first of some arguments that is not of its kind, or has none."""
     for name, value in given.items():
         if name not in kinds:

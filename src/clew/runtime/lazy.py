@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING
-from warnings import warn
+
+from clew.runtime.renamed import find_renamed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,13 +26,9 @@ def lazy(
             places[name] = (f"{package}.{module}", other or name)
 
     def find(name: str) -> object:
-        if renamed is not None and name in renamed:
-            now = renamed[name]
-            warn(f"{package}.{name} is called {now} now", DeprecationWarning, stacklevel=2)
-            return getattr(import_module(package), now)
         if name in places:
             module, own = places[name]
             return getattr(import_module(module), own)
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return find_renamed(package, renamed or {}, name)
 
     return find

@@ -96,7 +96,7 @@ def mark(connection: Connection) -> None:
     connection.execute(f"PRAGMA user_version = {_HAS_CHECKSUMS}")
 
 
-def check(connection: Connection, path: Path) -> None:
+def check_checksums(connection: Connection, path: Path) -> None:
     """Raise CorruptError where a file that was made with checksums says that it has none."""
     if connection.execute("PRAGMA user_version").get == _HAS_CHECKSUMS:
         header = read_header(path)

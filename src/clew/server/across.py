@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from clew import methods
 from clew.asking.answer import locate_citation
 from clew.asking.method import CONTEXT_TOKENS
-from clew.asking.pipeline import Listeners, answer_from, limit_models
+from clew.asking.pipeline import NO_LISTENERS, Listeners, answer_from, limit_models
 from clew.asking.question import Question
 from clew.errors import InputError
 from clew.models.waiting import asking
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from clew.types import Answer, Citation, Hit
 
 _NOT_FOUND = 404
-
-
-_NOBODY = Listeners()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +89,7 @@ def _merge_hits(chosen: Sequence[Scoped], found: Sequence[Evidence]) -> list[Mer
 def ask(
     seat: Access,
     question: Question,
-    listeners: Listeners = _NOBODY,
+    listeners: Listeners = NO_LISTENERS,
 ) -> Answer:
     """Answer a question from all indexes that the caller sees, as `Index.ask` does from one.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal, LiteralString, TypeVar
+from typing import Annotated, Any, LiteralString, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -122,7 +122,7 @@ class Part(QueryParameters):
 # -- a question -----------------------------------------------------------------------------------
 
 Number = str | int | float | bool | None
-MOST_TURNS = 100  # of a conversation
+_MOST_TURNS = 100  # of a conversation
 
 
 class PastTurn(Body):
@@ -160,14 +160,26 @@ class AskedBody(Body):
         return Question(text=text, **{**options, **plain, **others})
 
 
+class ConversationBody(AskedBody):
+    """What may follow the turns of a conversation."""
+
+    history: list[PastTurn] = Field(
+        default_factory=list, max_length=_MOST_TURNS, description=OPTIONS["history"].doc
+    )
+
+    def as_question(self, text: str, **others: Any) -> Question:  # noqa: ANN401 -- its fields
+        history = [Exchange(turn.question, turn.answer) for turn in self.history]
+        return super().as_question(text, history=history, **others)
+
+
 B = TypeVar("B", bound=AskedBody)
 
 
-def with_options(stage: Literal["search", "answer"]) -> Callable[[type[B]], type[B]]:
-    """Return a decorator that gives a body the plain options of a question."""
+def with_options(*names: str) -> Callable[[type[B]], type[B]]:
+    """Return a decorator that gives a body some plain options of a question."""
 
     def decorate(body: type[B]) -> type[B]:
-        options = {name: _field(name, each) for name, each in list_plain_options(stage).items()}
+        options = {name: _field(name, OPTIONS[name]) for name in names}
         return create_model(body.__name__, __base__=body, __doc__=body.__doc__, **options)  # type: ignore[call-overload, no-any-return]
 
     return decorate
@@ -183,8 +195,3 @@ def _field(name: str, option: Option) -> tuple[Any, Any]:
         kind = Annotated[float, Field(ge=option.least, le=option.most)]
     annotation = kind if default is not None else kind | None
     return annotation, Field(default=default, description=option.doc)
-
-
-def exchanges_of(turns: Sequence[PastTurn]) -> list[Exchange]:
-    """Return the turns of a conversation as a question has them."""
-    return [Exchange(turn.question, turn.answer) for turn in turns]

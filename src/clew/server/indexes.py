@@ -78,7 +78,7 @@ class Indexes:
         return found
 
     def get(self, name: str) -> Index | Shards:
-        """Return an open index. Raises Refusal 404 where there is none."""
+        """Return the index of a name, open for all requests. Raises Refusal 404 if none has it."""
         with self._lock:
             if name in self._open and name not in self.list_folders():
                 self._open.pop(name).close()  # another server deleted it

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from clew.asking.pipeline import Listeners
+from clew.asking.pipeline import NO_LISTENERS, Listeners
 from clew.errors import InputError
 from clew.server import files, request_records, snapshot_views, tracing
 from clew.wire.refusals import forbidden
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from clew.wire.indexes import DocumentView, IndexView
 
 _SOURCE = "source"
-_NOBODY = Listeners()
 
 
 @dataclass(slots=True)
@@ -112,7 +111,7 @@ class Scoped:
             asked.method = found.method
         return self.hide_server(found, question.where)
 
-    def ask(self, question: Question, listeners: Listeners = _NOBODY) -> Answer:
+    def ask(self, question: Question, listeners: Listeners = NO_LISTENERS) -> Answer:
         """Do as `Index.ask` does."""
 
         def tell(found: Evidence) -> None:

@@ -83,7 +83,7 @@ class ChunkCutter(Protocol):
     """Cuts chunks out of a generation."""
 
     def cut(self, chunks: NDArray[np.int64], documents: NDArray[np.int64] | None = None) -> Cut:
-        """Return some chunks, by their rows, with everything below them.
+        """Return the chunks of some rows as a batch, with their sentences, mentions and terms.
 
         Where `documents` are given these are there, too, whether or not they have any of the
         chunks.

@@ -147,7 +147,7 @@ class Database(Catalogue):
         try:
             with _translate_errors(self.path):
                 if not is_damaged:
-                    sqlite.check(self._connection, self.path)
+                    sqlite.check_checksums(self._connection, self.path)
             format_ = self.meta("format")
         except DamagedIndex as error:
             if isinstance(error.__cause__, apsw.SQLError):  # no such table

@@ -41,7 +41,7 @@ class Chunking:
 
     def __post_init__(self) -> None:
         values = {each.name: getattr(self, each.name) for each in fields(self)}
-        arguments.check(values, dict.fromkeys(values, arguments.WHOLE))
+        arguments.check_arguments(values, dict.fromkeys(values, arguments.WHOLE))
         if self.size < 1 or not 0 <= self.overlap < self.size:
             raise InputError(
                 f"chunks of {self.size} tokens cannot overlap by {self.overlap}: "

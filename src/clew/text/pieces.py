@@ -27,7 +27,7 @@ class PieceStream:
             self._tell(piece)
 
     def restart(self) -> None:
-        """Withdraw what was sent, if anything was."""
+        """Tell the listener, by None, that the pieces sent so far no longer count."""
         if self._told:
             self._told.clear()
             self._tell(None)

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 import clew.evaluate.figures
 from clew.errors import InputError, MissingExtra
 from clew.evaluate import Dataset, Report, Setting, evaluate, grid
-from clew.evaluate.figures.sensitivity import check, draw
+from clew.evaluate.figures.sensitivity import check_figure, draw
 from clew.types import Evidence
 from tests.evaluate.reports import report, rows
 
@@ -248,7 +248,7 @@ def test_what_cannot_be_drawn_is_refused(tmp_path, monkeypatch, file, settings, 
     """The message says what a plot takes."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=message):
-        check(file, settings, metrics, {"MRR@10"})
+        check_figure(file, settings, metrics, {"MRR@10"})
 
 
 def test_draw_checks_too(measured, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from clew.evaluate.figures.picture import Picture
 from clew.evaluate.figures.report_figures import pictures
 from clew.evaluate.pages.markup import to_html as html_of
 from clew.evaluate.pages.markup import to_markdown as markdown_of
-from clew.evaluate.pages.page import check, to_html, to_markdown, write
+from clew.evaluate.pages.page import check_page, to_html, to_markdown, write
 from clew.evaluate.pages.sections import Section
 from clew.types import Usage
 from tests.evaluate.reports import about, report, rows, simple
@@ -349,7 +349,7 @@ def test_what_cannot_be_written_is_refused(
     """Before anything is drawn; `check` says so before anything is measured."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=message):
-        check(file)
+        check_page(file)
     with pytest.raises(InputError, match=message):
         write(simple("dense"), file)
     assert not list(tmp_path.iterdir())
@@ -370,8 +370,8 @@ def test_a_place_that_takes_no_file_is_known_before(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder.html").mkdir()
     with pytest.raises(InputError, match=re.escape(f"{file}: ")):
-        check(file)
-    check("page.md")
+        check_page(file)
+    check_page("page.md")
     assert [path.name for path in tmp_path.iterdir()] == ["folder.html"]
 
 

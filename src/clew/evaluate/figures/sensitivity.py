@@ -56,13 +56,13 @@ def draw(report: Report, file: str | Path, metrics: Sequence[str] = ()) -> None:
     """
     have = report.summaries[0].estimates.keys()
     shown = metrics or main_metrics(have, report.scoring.ks)
-    check(file, report.settings, shown, have)
+    check_figure(file, report.settings, shown, have)
     grid = _grid(report.settings)
     figure = curves(titled(report), grid, measured(report), shown)
     canvas.save(figure, file, titled(report), described(grid, shown))
 
 
-def check(
+def check_figure(
     file: str | Path, settings: Sequence[Setting], metrics: Sequence[str], have: Collection[str]
 ) -> None:
     """Raise InputError for what `draw` cannot do, so that it is known before measuring."""

@@ -24,7 +24,7 @@ def write(report: Report, path: str | Path) -> None:
     Without the extra `plots` the page has no figures, and says so. Equal reports give equal bytes.
     Raises InputError as `check` does, and where a file cannot be written.
     """
-    check(path)
+    check_page(path)
     file = Path(path)
     pictures, remark = _drawn(report)
     try:
@@ -38,7 +38,7 @@ def write(report: Report, path: str | Path) -> None:
         raise InputError(f"{file}: {error.strerror or error}") from error
 
 
-def check(path: str | Path) -> None:
+def check_page(path: str | Path) -> None:
     """Raise InputError for a file that `write` could not write, so that it is known before."""
     check_file(path, SUFFIXES, "a report")
 

@@ -187,6 +187,6 @@ def _check_extraction(options: ExtractOptions, folder: Path, *, has_llm: bool) -
 
 
 def _check_evaluation(options: EvaluateOptions) -> None:
-    from clew.evaluate.measure import check as check_protocol
+    from clew.evaluate.measure import check_protocol
 
     check_protocol(make_protocol(options))

@@ -1,4 +1,4 @@
-"""Answers for OpenAI's interfaces, whole or streamed."""
+"""Answer questions that come by OpenAI's interfaces, in one reply or as a stream."""
 
 from __future__ import annotations
 

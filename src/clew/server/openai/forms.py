@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict
 from starlette.routing import Route
 
+from clew.asking.question import list_plain_options
 from clew.errors import InputError
 from clew.server.bodies import AskedBody, with_options
 from clew.server.endpoints import Call, make_handler, respond
@@ -60,7 +61,7 @@ class TextFormat(Loose):
     type: str = "text"
 
 
-@with_options("answer")
+@with_options(*list_plain_options("answer"))
 class ClewOptions(AskedBody):
     """How the question is asked, beyond what the interface of OpenAI has: the field `clew`."""
 

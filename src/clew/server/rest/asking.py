@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
 from clew.asking.pipeline import Listeners
-from clew.asking.question import LONGEST_CONTEXT, OPTIONS, Question
+from clew.asking.question import Question, list_plain_options
 from clew.errors import ClewError, InputError
 from clew.server.addresses import build_document_address, find_base
 from clew.server.bodies import (
-    INTEGRAL,
     LONGEST,
-    MOST_TURNS,
     AskedBody,
     Asking,
     Body,
-    PastTurn,
+    ConversationBody,
     Text,
-    exchanges_of,
     with_options,
 )
 from clew.server.drawing import draw_evidence
@@ -47,37 +44,31 @@ ANSWER_EVENTS: Mapping[str, object] = {
 }
 
 
-@with_options("search")
-class SearchBody(AskedBody):
+@with_options(*list_plain_options("search"))
+class SearchBody(ConversationBody):
     """What to search for, and how."""
 
     query: Asking
-    history: list[PastTurn] = Field(
-        default_factory=list, max_length=MOST_TURNS, description=OPTIONS["history"].doc
-    )
 
 
-@with_options("answer")
-class AskBody(AskedBody):
+@with_options(*list_plain_options("answer"))
+class AskBody(ConversationBody):
     """A question, and whether its answer is wanted as it comes."""
 
     question: Asking
-    history: list[PastTurn] = Field(
-        default_factory=list, max_length=MOST_TURNS, description=OPTIONS["history"].doc
-    )
     stream: bool = False
     graph: bool = Field(
         default=False, description="with `stream`: an event `graph` behind the evidence, too"
     )
 
 
+@with_options("context_tokens")
 class ClassifyBody(AskedBody):
     """A text that gets one of the labels of the index."""
 
     text: Text = Field(max_length=LONGEST)
     label: str = Field("label", max_length=200, description="the field that labels stand in")
     name_weight: float | None = Field(default=None, ge=0, le=1)
-    context_tokens: Annotated[int, Field(ge=1, le=LONGEST_CONTEXT), INTEGRAL] | None = None
 
 
 class PlannedDocument(Body):
@@ -103,7 +94,7 @@ async def search(call: Call) -> Evidence:
     """Return the chunks that a method finds, and why."""
     body = await call.read_body(SearchBody)
     index = call.open_named_any(tokens=body.budget_tokens, usd=body.budget_usd)
-    question = body.as_question(body.query, history=exchanges_of(body.history))
+    question = body.as_question(body.query)
     return await call.run(index.search, question)
 
 
@@ -111,7 +102,7 @@ async def ask(call: Call) -> LinkedAnswer | StreamingResponse:
     """Return the answer with its citations; as events where that is asked for."""
     body = await call.read_body(AskBody)
     index = call.open_named_any(tokens=body.budget_tokens, usd=body.budget_usd)
-    question = body.as_question(body.question, history=exchanges_of(body.history))
+    question = body.as_question(body.question)
     if body.stream or EVENT_STREAM in call.request.headers.get("accept", ""):
         await call.run(index.check_where, body.where)  # what is refused has a status of its own
         events = _events(call, index, question, draws_graph=body.graph)

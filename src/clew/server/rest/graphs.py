@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from clew.server.bodies import Body, Part, QueryParameters, Whole, exchanges_of
+from clew.server.bodies import Body, Part, QueryParameters, Whole
 from clew.server.drawing import MOST_NODES, draw_evidence
 from clew.server.endpoints import Call, RestEndpoint
 from clew.server.rest.asking import SearchBody
@@ -52,7 +52,7 @@ async def question_graph(call: Call) -> DrawnThread:
     """Return what a method finds for a question as a graph, with reasons and places."""
     body = await call.read_body(SearchBody)
     index = call.open_named_any(tokens=body.budget_tokens, usd=body.budget_usd)
-    question = body.as_question(body.query, history=exchanges_of(body.history))
+    question = body.as_question(body.query)
     return draw_evidence(await call.run(index.search, question))
 
 

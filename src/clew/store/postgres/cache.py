@@ -79,7 +79,7 @@ class SharedCache(FileCache):
                 self.forget(each, generation)
 
     def forget(self, name: str, generation: int) -> None:
-        """Delete cached arrays, here and in the storage."""
+        """Delete the cached arrays of a generation from object storage and the catalogue."""
         self.objects.delete([self.object_of(name, generation)])
         self._catalogue.drop_cached(name, generation)
 
