@@ -37,7 +37,6 @@ class ClientRequest:
     upload: Upload | None = None
     is_raw: bool = False  # the reply is bytes, and no JSON
     is_repeatable: bool = False  # twice does what once does: it is sent again where it got lost
-    waits_s: float = 0.0  # that the server may take beside what a reply takes
 
 
 def find_index(path: str) -> str:

@@ -29,7 +29,6 @@ class Caller:
 
     key: Key | None = None
     user: str = ""  # as a proxy of ours says, for the audit log
-    by_cookie: bool = False
 
     @property
     def name(self) -> str:
@@ -91,7 +90,7 @@ class Authenticator:
             return Caller(key, user)
         cookie = request.cookies.get(COOKIE)
         if cookie and (key := self._keys.find_by_session(cookie)) is not None:
-            return Caller(key, user, by_cookie=True)
+            return Caller(key, user)
         if not self._is_open():
             raise no_key("a key is needed: send it as 'Authorization: Bearer KEY'")
         if any(name in request.headers for name in _FORWARDED):

@@ -119,7 +119,7 @@ async def begin_session(call: Call) -> Response:
     if key is None:
         raise no_key("this key is not known here, or was revoked")
     text = call.server.keys.begin_session(key)
-    told = await about(Call(call.server, Caller(key, by_cookie=True), request=call.request))
+    told = await about(Call(call.server, Caller(key), request=call.request))
     reply = JSONResponse(plain(told), status_code=201)
     reply.set_cookie(
         COOKIE,
