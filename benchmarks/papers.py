@@ -122,10 +122,7 @@ def asked(
     """Return what the methods of a part find and answer."""
     tokens = {"tokens": scoring.context_tokens}
     protocol = Protocol(
-        settings=tuple(part.settings),
-        scoring=scoring,
-        common={"ket_rag_p": tokens},
-        answers=True,
+        settings=tuple(part.settings), scoring=scoring, common={"ket_rag_p": tokens}, answers=True
     )
     return measure(index, dataset, protocol, budget=budget)
 

@@ -52,7 +52,7 @@ COMPARED = {
         "keyword_rag",
         "skeleton_rag",
         "ket_rag_u",
-    ),
+    )
 }
 TRIPLES, PEERS = "triples.jsonl", "peers.jsonl"
 COOCCURRENCE, RECORDED = "co-occurrence", "recorded"

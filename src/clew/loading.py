@@ -228,10 +228,7 @@ def _chat(spec: str, prices: Mapping[str, Price]) -> Chat:
         from clew.models.openai import OpenAIChat
 
         return OpenAIChat(
-            base_url=url or OPENAI_URL,
-            model=name,
-            api_key_env=_key_variable(url),
-            prices=prices,
+            base_url=url or OPENAI_URL, model=name, api_key_env=_key_variable(url), prices=prices
         )
     if (brought := plugins.find("llms", kind)) is not None:
         chat: Chat = brought(spec.partition(":")[2])

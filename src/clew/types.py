@@ -438,13 +438,7 @@ class Evidence(Shown):
         """Show the hits in a notebook."""
         support = "" if self.support is None else f", support {self.support:.2f}"
         rows = [
-            (
-                n,
-                each.title,
-                each.place,
-                each.relevance,
-                each.text,
-            )
+            (n, each.title, each.place, each.relevance, each.text)
             for n, each in enumerate(self.hits, 1)
         ]
         found = table(("", "title", "where", "relevance", "text"), rows)

@@ -62,10 +62,7 @@ def by_definition(chunks, smooth):
 
 @pytest.mark.parametrize(
     ("smooth", "expected"),
-    [
-        ("floor", [0.759836, 0.759836, 0.033032, 0.043989]),
-        ("none", [0.759836, 0.759836, 0, 0]),
-    ],
+    [("floor", [0.759836, 0.759836, 0.033032, 0.043989]), ("none", [0.759836, 0.759836, 0, 0])],
 )
 def test_four_chunks_by_hand(smooth, expected):
     """The first has 5/6, 4/5, 3/4 and 2/3 in common with the second, and no penalty."""

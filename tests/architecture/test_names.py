@@ -18,12 +18,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # Each module of these folders has one function of the name, and a table of the folder calls them.
 PROTOCOLS = {"read": ("readers", "evaluate/formats")}
 # To be renamed: names that are those of functions in more than three modules.
-COMMON = {
-    "ask",
-    "document",
-    "entity",
-    "search",
-}
+COMMON = {"ask", "document", "entity", "search"}
 
 # Names without a verb or a noun that stay, and why.
 ALLOWED = {

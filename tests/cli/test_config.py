@@ -103,10 +103,7 @@ def test_prices(place, clew):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (
-            "[search]\nchunk = 2\n",
-            "there is no option 'chunk', perhaps 'chunks' is meant in",
-        ),
+        ("[search]\nchunk = 2\n", "there is no option 'chunk', perhaps 'chunks' is meant in"),
         ("[searchh]\nchunks = 2\n", "there is no table 'searchh', perhaps 'search' is meant"),
         ("methods_ = 'walk'\n", "there is no option 'methods_', perhaps 'methods' is meant"),
         ("[search\n", "is not TOML: "),
@@ -125,8 +122,7 @@ def test_what_is_wrong(place, clew, text, reason):
 
 
 @pytest.mark.parametrize(
-    "line",
-    ['llm = "openai:x@http://evil.example"', 'embedder = "static:."', "web = true"],
+    "line", ['llm = "openai:x@http://evil.example"', 'embedder = "static:."', "web = true"]
 )
 def test_a_file_that_was_found_may_not_send_or_run_anything(place, clew, line, monkeypatch):
     """Until its owner looked at it, and again once it changed; the user's own file may."""

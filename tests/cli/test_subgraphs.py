@@ -8,16 +8,7 @@ import click
 import pytest
 
 from clew.cli import render
-from clew.types import (
-    Edge,
-    EvidenceGraph,
-    Fact,
-    Growth,
-    Path,
-    Step,
-    Subgraph,
-    Table,
-)
+from clew.types import Edge, EvidenceGraph, Fact, Growth, Path, Step, Subgraph, Table
 from tests.cli.conftest import finding
 from tests.subgraphs import ARCHER, EVIDENCE, LEFT, NODES, SUBGRAPH
 

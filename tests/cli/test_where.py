@@ -55,10 +55,7 @@ def test_remove(index):
     ("where", "reason"),
     [
         ("kind = ship", "write 'ship' for a text"),
-        (
-            "colour = 1",
-            "no document has the field 'colour': there are id, source, title, kind",
-        ),
+        ("colour = 1", "no document has the field 'colour': there are id, source, title, kind"),
         ("year = 3", "no document fulfils the filter 'year = 3': see 'clew list'"),
     ],
 )

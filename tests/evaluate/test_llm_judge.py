@@ -169,11 +169,7 @@ def test_lists_of_which_one_is_empty_need_no_comparison(
 
 @pytest.mark.parametrize(
     "replies",
-    [
-        [UNREADABLE, stated("b")],
-        [stated("a"), UNREADABLE],
-        [stated("a"), stated("b"), UNREADABLE],
-    ],
+    [[UNREADABLE, stated("b")], [stated("a"), UNREADABLE], [stated("a"), stated("b"), UNREADABLE]],
 )
 def test_correctness_that_cannot_be_read_keeps_its_cosine(replies: list[object]) -> None:
     """The statements' part is 0, as in GraphRAG-Bench's code, and it is counted."""

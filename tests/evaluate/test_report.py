@@ -171,9 +171,7 @@ def test_control_characters_do_not_reach_the_terminal(
     """A type out of a dataset cannot colour or clear the screen."""
     odd = replace(dataset.questions[0], type="\x1b[2Jbridge\n")
     report = evaluate(
-        replace(dataset, questions=(odd,)),
-        lambda q, s: evidence(q, s.method, ["paris"]),
-        [FIXED],
+        replace(dataset, questions=(odd,)), lambda q, s: evidence(q, s.method, ["paris"]), [FIXED]
     )
     assert "\x1b" not in render(report)
     assert "<U+001B>[2Jbridge<U+000A> (1)" in render(report)

@@ -69,10 +69,7 @@ def test_the_text_of_a_filter_is_the_filter(one):
         ("not not a = 1", field("a") == 1),
         ("`page count` = 3", field("page count") == 3),
         ("`in` = 3 and `a``b` = 1", (field("in") == 3) & (field("a`b") == 1)),
-        (
-            "a = 1 and b = 2 or c = 3",
-            ((field("a") == 1) & (field("b") == 2)) | (field("c") == 3),
-        ),
+        ("a = 1 and b = 2 or c = 3", ((field("a") == 1) & (field("b") == 2)) | (field("c") == 3)),
         (
             "a = 1 and (b = 2 or c = 3) and d = 4",
             (field("a") == 1) & ((field("b") == 2) | (field("c") == 3)) & (field("d") == 4),

@@ -125,9 +125,7 @@ def test_graph_rows(store):
     assert triples.relations([5]) == ["goes with"]
     assert triples.descriptions(5) == [f"{subject} goes with {target}."]
     assert np.allclose(
-        triples.vectors[5],
-        MODELS.embedder.embed(triples.texts([5]), kind="document")[0],
-        atol=4e-3,
+        triples.vectors[5], MODELS.embedder.embed(triples.texts([5]), kind="document")[0], atol=4e-3
     )
     chunks = snapshot.link("triple", "chunk")[[5]]
     assert chunks.data.sum() == triples.columns["strength"][5] == 5 * len(chunks.indices)
@@ -372,11 +370,7 @@ def of_llm(store):
     return np.flatnonzero(made_by(store, GRAPH) == LLM_MADE).tolist()
 
 
-@given(
-    st.fractions(0, 1, max_denominator=40),
-    st.sampled_from(choose.CORE_BY),
-    st.integers(0, 3),
-)
+@given(st.fractions(0, 1, max_denominator=40), st.sampled_from(choose.CORE_BY), st.integers(0, 3))
 def test_a_core_is_its_share_of_the_chunks(fresh, share, by, seed):
     """On a fresh index ⌈β n⌉ chunks wait, and all others are considered and left."""
     store, snapshot = fresh

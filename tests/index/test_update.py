@@ -90,11 +90,7 @@ RUNS = {
     late=True,
     depth=1,
 )
-@example(
-    actions=[("add", {"foo": 0}), ("add", {"foo": 1}), ("compact", None)],
-    late=True,
-    depth=0,
-)
+@example(actions=[("add", {"foo": 0}), ("add", {"foo": 1}), ("compact", None)], late=True, depth=0)
 @example(
     actions=[
         ("add", {"amber": 0, "dup": 1}),

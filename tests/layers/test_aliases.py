@@ -140,8 +140,7 @@ def test_what_tells_namesakes_apart(a, b):
 
 
 @pytest.mark.parametrize(
-    ("a", "b"),
-    [("gustav vi adolf", "gustaf 6 adolf"), ("karl larsen jr", "karl larson junior")],
+    ("a", "b"), [("gustav vi adolf", "gustaf 6 adolf"), ("karl larsen jr", "karl larson junior")]
 )
 def test_marks_of_one_meaning(a, b):
     """A Roman numeral is a number, and "junior" is "jr"."""

@@ -33,21 +33,13 @@ def alone(snapshot, name, question=QUESTION, **parameters):
 @pytest.mark.parametrize(
     ("given", "names", "reason"),
     [
-        (
-            Signals(texts=False, imported=True),
-            ("paths",),
-            "the index is a graph without texts",
-        ),
+        (Signals(texts=False, imported=True), ("paths",), "the index is a graph without texts"),
         (
             Signals(texts=True, imported=True),
             ("clue", "pagerank", "paths"),
             "the index has texts and an imported graph",
         ),
-        (
-            Signals(texts=True, imported=False),
-            ("clue", "pagerank"),
-            "the index is of texts",
-        ),
+        (Signals(texts=True, imported=False), ("clue", "pagerank"), "the index is of texts"),
     ],
 )
 def test_signs_choose(given, names, reason):

@@ -14,14 +14,7 @@ from clew.methods.dense import Dense
 from clew.methods.hybrid import Hybrid
 from clew.methods.zero_shot import ZeroShot
 from clew.snapshot import Snapshot
-from clew.testing import (
-    QUESTIONS,
-    HashEmbedder,
-    ScriptedLLM,
-    built,
-    models,
-    small_documents,
-)
+from clew.testing import QUESTIONS, HashEmbedder, ScriptedLLM, built, models, small_documents
 from clew.text.analyze import terms
 
 QUESTION = QUESTIONS[0]

@@ -147,12 +147,7 @@ def test_a_refusal_is_told_once_another_prompt_is_taken():
     Conversation(chat).complete(
         prompts(4), on_reply=lambda i, reply: told.append((i, reply.error, len(chat.asked)))
     )
-    assert told == [
-        (0, "too long", 3),
-        (1, "too long", 3),
-        (2, "", 3),
-        (3, "too long", 4),
-    ]
+    assert told == [(0, "too long", 3), (1, "too long", 3), (2, "", 3), (3, "too long", 4)]
 
 
 def test_a_refused_repair_keeps_what_was_paid(ledger):

@@ -7,15 +7,7 @@ import numpy as np
 import pytest
 
 from clew.errors import EndpointError
-from clew.models import (
-    Models,
-    Prompt,
-    Reply,
-    TokenVectors,
-    gives_tokens,
-    is_late,
-    is_recorded,
-)
+from clew.models import Models, Prompt, Reply, TokenVectors, gives_tokens, is_late, is_recorded
 from clew.models.conversation import recorded
 from clew.models.ledger import Ledger
 from clew.models.metered import MODEL_STAGES, Meter, metered

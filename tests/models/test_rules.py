@@ -24,10 +24,7 @@ def tagged(text):
         ("Amundsen's ship", [("Amundsen", "NAME")]),
         ('He read "the long night" twice.', [("the long night", "TITLE")]),
         ("看《雪国》", [("看", "TERM"), ("雪国", "TITLE")]),
-        (
-            "Isle of Man",
-            [("Isle of Man", "NAME"), ("Man", "NAME")],
-        ),
+        ("Isle of Man", [("Isle of Man", "NAME"), ("Man", "NAME")]),
         ("nothing here", []),
         ("", []),
     ],

@@ -47,11 +47,7 @@ def connected(locked, tmp_path):
     with (
         (tmp_path / "log").open("wb") as log,
         subprocess.Popen(
-            command,
-            env={**os.environ, **settings},
-            cwd=data,
-            stdout=log,
-            stderr=subprocess.STDOUT,
+            command, env={**os.environ, **settings}, cwd=data, stdout=log, stderr=subprocess.STDOUT
         ) as process,
     ):
         try:

@@ -117,10 +117,7 @@ public final class Clew {
         [("wind", 1, "wind"), ("end", 1, "function")],
     ),
     ".el": ("(defun wind (rope)\n  rope)\n", [("wind", 1, "(defun")]),
-    ".sql": (
-        "CREATE TABLE IF NOT EXISTS clew (a int);\nselect 1;\n",
-        [("clew", 1, "CREATE")],
-    ),
+    ".sql": ("CREATE TABLE IF NOT EXISTS clew (a int);\nselect 1;\n", [("clew", 1, "CREATE")]),
     ".txt": ("def wind():\n", []),
     ".css": ("a { b: c }\n", []),
 }

@@ -57,10 +57,7 @@ def test_every_format_has_the_words_of_its_articles(write, suffix, articles):
 
 def test_no_format_is_without_a_writer():
     """A new reader needs one here; what is read as plain text does not."""
-    assert {suffix for suffix, reader in READERS.items() if reader != PLAIN} <= {
-        *RECORDS,
-        *WRITERS,
-    }
+    assert {suffix for suffix, reader in READERS.items() if reader != PLAIN} <= {*RECORDS, *WRITERS}
 
 
 @pytest.mark.parametrize(

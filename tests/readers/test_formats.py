@@ -61,13 +61,7 @@ def test_text_is_the_whole_file(document, name, content, title):
     assert (found.text, found.title) == (content, title)
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("a.srt", SRT),
-        ("a.vtt", VTT),
-    ],
-)
+@pytest.mark.parametrize(("name", "content"), [("a.srt", SRT), ("a.vtt", VTT)])
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_subtitles_are_what_is_said(document, name, content, newline):
     """Numbers, times, marks and comments are no text."""

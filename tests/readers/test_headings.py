@@ -117,10 +117,7 @@ TEXTS = {
         "= Fram\n\n== Ice\n\ntext\n\n----\n== no heading\n----\n\n=== Drift ===\n\n== Sources\n",
         [(2, "Ice"), (3, "Drift"), (2, "Sources")],
     ),
-    "a.tex": (
-        LATEX,
-        [(1, "Ice & snow"), (2, "Drift"), (1, "Sources")],
-    ),
+    "a.tex": (LATEX, [(1, "Ice & snow"), (2, "Drift"), (1, "Sources")]),
     "a.txt": ("Fram\n====\n\n* Ice\n", []),
 }
 

@@ -56,12 +56,7 @@ def test_a_text_without_a_suffix_is_read(write, name):
 
 SKIPPED = [
     ("tool", b"\x7fELF\0\0\0" * 99, "looks like a binary file", "without suffix"),
-    (
-        "tool.gz",
-        gzip.compress(b"\x7fELF\0\0\0" * 99),
-        "looks like a binary file",
-        "without suffix",
-    ),
+    ("tool.gz", gzip.compress(b"\x7fELF\0\0\0" * 99), "looks like a binary file", "without suffix"),
     ("stamp", b"", "is empty", "without suffix"),
     ("all.tar.gz", gzip.compress(b"x"), "no reader for .tar.gz files", ".tar.gz"),
     ("paper.ps.gz", gzip.compress(b"%!PS"), "no reader for .ps.gz files", ".ps.gz"),

@@ -174,11 +174,7 @@ def test_an_id_that_comes_twice_is_skipped(write):
         ("a.jsonl", "\n \n", "a.jsonl: is empty: it holds no records"),
         ("a.csv", "\n\n", "a.csv: is empty: it holds no records"),
         ("a.csv", "id,text\n", "a.csv: is empty: it holds no records"),
-        (
-            "a.csv",
-            "id,words\n1,a\n",
-            f"a.csv: {NO_TEXT} id, words (see --text-column)",
-        ),
+        ("a.csv", "id,words\n1,a\n", f"a.csv: {NO_TEXT} id, words (see --text-column)"),
         (
             "a.tsv",
             "Head\trelation\ttail\na\tb\tc\n",
@@ -188,11 +184,7 @@ def test_an_id_that_comes_twice_is_skipped(write):
             ),
         ),
         ("a.csv", 'text,"id"x\n', "a.csv, line 1: is not valid CSV: ',' expected after '\"'"),
-        (
-            "a.parquet",
-            parquet({"id": [1]}),
-            f"a.parquet: {NO_TEXT} id (see --text-column)",
-        ),
+        ("a.parquet", parquet({"id": [1]}), f"a.parquet: {NO_TEXT} id (see --text-column)"),
         (
             "a.parquet",
             parquet({"text": pa.array([], pa.string())}),

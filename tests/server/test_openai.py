@@ -278,10 +278,7 @@ def test_answers_of_several_models_are_merged_by_another_one(client):
     [
         (
             [
-                {
-                    "role": "system",
-                    "content": 'Available Tools: []\n\nReturn {"tool_calls": []}',
-                },
+                {"role": "system", "content": 'Available Tools: []\n\nReturn {"tool_calls": []}'},
                 {"role": "user", "content": f"Query: {QUESTION}"},
             ],
             '{"tool_calls": []}',

@@ -39,10 +39,7 @@ def cached(folder):
 
 def test_a_file_for_each_name(folder):
     """What is newer replaces what was cached under its name."""
-    assert cached(folder) == [
-        "cached/assembly-000001.safetensors",
-        "cached/odd-000001.safetensors",
-    ]
+    assert cached(folder) == ["cached/assembly-000001.safetensors", "cached/odd-000001.safetensors"]
     with EmbeddedStore.open(folder) as store:
         add(store, [document("new", "Bo Dahl left.")])
         store.cache.save("odd", store.generation, OTHER)

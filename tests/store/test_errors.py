@@ -12,14 +12,7 @@ from contextlib import closing
 import pytest
 
 from clew import index, testing
-from clew.errors import (
-    ClewError,
-    DamagedIndex,
-    IndexLocked,
-    NotAnIndex,
-    RecipeMismatch,
-    StoreError,
-)
+from clew.errors import ClewError, DamagedIndex, IndexLocked, NotAnIndex, RecipeMismatch, StoreError
 from clew.generation import compact, open_snapshot, wasted_share
 from clew.runtime import sqlite
 from clew.store.embedded import EmbeddedStore

@@ -7,15 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.text.analyze import (
-    MARKS,
-    STOP_WORDS,
-    count_terms,
-    fold,
-    is_uncased,
-    term_spans,
-    terms,
-)
+from clew.text.analyze import MARKS, STOP_WORDS, count_terms, fold, is_uncased, term_spans, terms
 
 TEXT = st.lists(
     st.text(max_size=10)

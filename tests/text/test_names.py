@@ -30,11 +30,7 @@ SENTENCES = [
     ),
     ("On 2nd of May 1885 she moved to Bergen, Norway.", "Bergen|Norway", "2nd of May 1885"),
     ("They walked to Maud of Wales.", "Maud of Wales|Wales", ""),
-    (
-        "A title is Duke of York and Albany.",
-        "Duke of York and Albany|Duke of York|Albany|York",
-        "",
-    ),
+    ("A title is Duke of York and Albany.", "Duke of York and Albany|Duke of York|Albany|York", ""),
     ("Nobody at IBM knew.", "IBM", ""),
     ("The labs filed 12 patents in the 1960s.", "", "1960s"),
     ("Apollo 11 landed on 1969-07-20.", "Apollo 11", "1969-07-20"),
@@ -51,11 +47,7 @@ SENTENCES = [
     ("Then came Pourquoi-Pas?, Charcot's ship.", "Pourquoi-Pas|Charcot", ""),
     ("Apsley Cherry-Garrard wrote it.", "Apsley Cherry-Garrard", ""),
     ("He saw Mardon--Salome too--IN--_the_ night.", "Mardon|Salome", ""),
-    (
-        "He is José Ortega y Gasset.",
-        "José Ortega y Gasset|José Ortega|Gasset",
-        "",
-    ),
+    ("He is José Ortega y Gasset.", "José Ortega y Gasset|José Ortega|Gasset", ""),
     (
         "Prince Charles, Prince of Wales, visited Cardiff.",
         "Prince Charles|Charles|Prince of Wales|Wales|Cardiff",

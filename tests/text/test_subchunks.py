@@ -13,10 +13,7 @@ from clew.text.chunking import Chunking
 from clew.text.subchunks import halve
 
 # Eight words, each of one token.
-CHUNKS = [
-    "the ship left the port in the spring",
-    "ice held the ship for the whole winter",
-]
+CHUNKS = ["the ship left the port in the spring", "ice held the ship for the whole winter"]
 WORDS = st.lists(st.sampled_from(["ice", " ship", " wintered", "\n\nNansen", ". ", ", 1893"]))
 MIXED = st.lists(
     st.text(max_size=6)

@@ -357,11 +357,7 @@ EVIDENCE = Evidence(
         expansions=(
             Expansion(candidate=1, depth=1, triple="archer|of|larvik", reason="says where"),
         ),
-        entities=(
-            entity("Fram", reason="anchor", score=1.0),
-            entity("Archer"),
-            entity("Larvik"),
-        ),
+        entities=(entity("Fram", reason="anchor", score=1.0), entity("Archer"), entity("Larvik")),
         facts=(
             Fact(
                 id="archer|built|fram",

@@ -63,9 +63,7 @@ def update_lengths(
 
 
 def keyword_cosines(
-    sentence_terms: csr_array,
-    sentence_scores: NDArray[np.floating],
-    lengths: NDArray[np.floating],
+    sentence_terms: csr_array, sentence_scores: NDArray[np.floating], lengths: NDArray[np.floating]
 ) -> NDArray[np.float64]:
     """Return (n_terms,): each term's cosine to a query, -inf where its length is 0.
 

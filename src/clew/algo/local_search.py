@@ -57,8 +57,7 @@ def group_relations(
     ends, groups = np.unique(both, axis=0, return_inverse=True)
     groups = groups.reshape(-1)
     member = csr_array(
-        (np.ones(len(rows), dtype=np.float32), (groups, rows)),
-        shape=(len(ends), len(subjects)),
+        (np.ones(len(rows), dtype=np.float32), (groups, rows)), shape=(len(ends), len(subjects))
     )
     strengths = csr_array(member @ triple_chunks)
     strengths.sort_indices()

@@ -68,10 +68,7 @@ def count_ngrams(
 
 
 def _number_ngrams(
-    words: NDArray[np.integer],
-    added: NDArray[np.integer],
-    joins: NDArray[np.bool_],
-    longest: int,
+    words: NDArray[np.integer], added: NDArray[np.integer], joins: NDArray[np.bool_], longest: int
 ) -> tuple[NDArray[np.int32], int]:
     """Return (n, longest) numbers of the n-grams that begin with each word, and their count.
 

@@ -187,11 +187,7 @@ def _sign_products(
 
 
 def search_exactly(
-    vectors: Vectors,
-    queries: NDArray[np.float32],
-    k: int,
-    *,
-    only: NDArray[np.bool_] | None = None,
+    vectors: Vectors, queries: NDArray[np.float32], k: int, *, only: NDArray[np.bool_] | None = None
 ) -> list[Found]:
     """Return the `k` rows nearest by cosine to each of the (m, d) unit `queries`, best first.
 

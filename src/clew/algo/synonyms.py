@@ -34,11 +34,7 @@ _MOST_ASKED = 16
 
 
 def find_near_pairs(
-    vectors: NDArray[np.float32],
-    threshold: float,
-    *,
-    most: int = MOST,
-    exact: bool | None = None,
+    vectors: NDArray[np.float32], threshold: float, *, most: int = MOST, exact: bool | None = None
 ) -> csr_array:
     """Return the (n, n) cosines above `threshold` [φ] of the (n, d) unit `vectors`, symmetric.
 

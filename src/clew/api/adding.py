@@ -332,10 +332,7 @@ class Adding(OpenIndex):
     @checked
     @one_at_a_time
     def extract_triples(
-        self,
-        chunk_ids: Sequence[str],
-        *,
-        budget: Budget | None = None,
+        self, chunk_ids: Sequence[str], *, budget: Budget | None = None
     ) -> ExtractionReport:
         """Extract entities and triples by the LLM from some chunks, and from others later.
 

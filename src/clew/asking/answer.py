@@ -181,11 +181,7 @@ def _build_named(question: str, context: Context, evidence: Evidence) -> Answer 
 
 
 def _build_generated(
-    question: str,
-    text: str,
-    citations: tuple[Citation, ...],
-    context: Context,
-    evidence: Evidence,
+    question: str, text: str, citations: tuple[Citation, ...], context: Context, evidence: Evidence
 ) -> Answer:
     return Answer(
         question=question,
@@ -199,12 +195,7 @@ def _build_generated(
 
 def _build_refusal(question: str, context: Context, evidence: Evidence) -> Answer:
     return Answer(
-        question=question,
-        text="",
-        kind="refused",
-        citations=(),
-        context=context,
-        evidence=evidence,
+        question=question, text="", kind="refused", citations=(), context=context, evidence=evidence
     )
 
 
@@ -235,11 +226,7 @@ def _build_prompt(
     found = format_context(context, context.text.strip() or "(no passage was found)")
     estimate = "" if support is None else _ESTIMATE.format(support)
     return fill_prompt(
-        _READING,
-        context=found,
-        estimate=estimate,
-        question=question,
-        max_tokens=max_tokens,
+        _READING, context=found, estimate=estimate, question=question, max_tokens=max_tokens
     )
 
 

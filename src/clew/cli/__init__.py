@@ -35,10 +35,7 @@ from clew.cli.serving import manage_keys, run_server
 __all__ = ["main"]
 
 
-_SETTINGS = {
-    "help_option_names": ["-h", "--help"],
-    "max_content_width": 100,
-}
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 @click.group(cls=Program, context_settings=_SETTINGS)

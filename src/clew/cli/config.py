@@ -266,10 +266,7 @@ def _list_values(context: click.Context, program: click.Group) -> Iterator[dict[
     known = read_settings(program)
     for name, command in program.commands.items():
         inner = click.Context(
-            command,
-            info_name=name,
-            parent=context.find_root(),
-            default_map=known.values.get(name),
+            command, info_name=name, parent=context.find_root(), default_map=known.values.get(name)
         )
         for param in command.params:
             if not (isinstance(param, click.Option) and param.expose_value):

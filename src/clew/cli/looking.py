@@ -124,13 +124,7 @@ def export_graph(  # noqa: PLR0913 -- one argument for each option
         # before anything is paid for
         check_triples(index.snapshot(where), written, whole=query is None)
         exported = index.export(
-            file,
-            query=query,
-            method=method,
-            where=where,
-            budget=paid.budget,
-            raw=raw,
-            **parameters,
+            file, query=query, method=method, where=where, budget=paid.budget, raw=raw, **parameters
         )
     if as_json:
         echo_json(exported)

@@ -312,12 +312,7 @@ def _build_files(
     if suffix and not suffix.startswith("."):
         suffix = f".{suffix}"
     columns = Columns(text=text_column, title=title_column, id=id_column)
-    return {
-        **others,
-        "columns": columns,
-        "limits": parse_limits(limits),
-        "suffix": suffix.lower(),
-    }
+    return {**others, "columns": columns, "limits": parse_limits(limits), "suffix": suffix.lower()}
 
 
 limit_option = click.option(

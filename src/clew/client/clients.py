@@ -20,14 +20,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, Ty
 from clew.client import operations
 from clew.client.events import MOST_BYTES, AnswerEvent, read_answer_event, read_job_event
 from clew.client.operations import Operation
-from clew.client.requests import (
-    Address,
-    ClientRequest,
-    Pause,
-    find_index,
-    may_send_again,
-    pause_s,
-)
+from clew.client.requests import Address, ClientRequest, Pause, find_index, may_send_again, pause_s
 from clew.errors import ClewError, InputError, MissingExtra
 from clew.runtime.closing import Closing
 from clew.types import Answer, Evidence

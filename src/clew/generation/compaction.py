@@ -168,10 +168,7 @@ def _gather(
 
 
 def _ranges(
-    segments: Sequence[Segment],
-    name: str,
-    ranges: NDArray[np.int64],
-    recipe: Mapping[str, Scalar],
+    segments: Sequence[Segment], name: str, ranges: NDArray[np.int64], recipe: Mapping[str, Scalar]
 ) -> Blocks:
     """Return row ranges of the segments' arrays put end to end; none crosses a segment's end."""
     parts = [segment for segment in segments if name in segment]

@@ -207,11 +207,7 @@ def index_type(n: int) -> type[np.signedinteger[Any]]:
 
 
 def build_link(
-    a: NDArray[Any],
-    b: NDArray[Any],
-    n_a: int,
-    n_b: int,
-    weights: NDArray[Any] | None = None,
+    a: NDArray[Any], b: NDArray[Any], n_a: int, n_b: int, weights: NDArray[Any] | None = None
 ) -> csr_array:
     """Return the (n_a, n_b) link of the pairs; a repeated pair is one of weight 1."""
     from scipy.sparse import csr_array

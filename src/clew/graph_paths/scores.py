@@ -85,12 +85,7 @@ class ByWords:
             for j, (relation, skip) in enumerate(zip(relations, skips, strict=True), 1):
                 said = near[relation]
                 after.append(
-                    max(
-                        row[j] - lost,
-                        row[j] + more * said,
-                        row[j - 1] + said,
-                        after[j - 1] - skip,
-                    )
+                    max(row[j] - lost, row[j] + more * said, row[j - 1] + said, after[j - 1] - skip)
                 )
             row = after
         return row[-1]

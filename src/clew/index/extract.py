@@ -205,11 +205,7 @@ def _count_waiting(store: Store, done: ExtractionReport) -> None:
 
 
 def extract_triples(
-    store: Store,
-    models: Models,
-    chunk_ids: Sequence[str],
-    *,
-    ledger: Ledger | None = None,
+    store: Store, models: Models, chunk_ids: Sequence[str], *, ledger: Ledger | None = None
 ) -> ExtractionReport:
     """Extract entities and triples by the LLM from some chunks, and leave the others for later.
 

@@ -165,11 +165,7 @@ def _check_ids(ids: Sequence[str], file: File, known: Mapping[str, str]) -> None
 
 
 def _find_changed(
-    graph: SubjectGraph,
-    file: File,
-    known: Mapping[str, str],
-    done: Counter[str],
-    tell: OnProgress,
+    graph: SubjectGraph, file: File, known: Mapping[str, str], done: Counter[str], tell: OnProgress
 ) -> Iterator[Subject]:
     """Yield new and changed subjects, and count all."""
     for subject in graph.subjects(file.id, file.source):

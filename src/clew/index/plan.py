@@ -19,12 +19,7 @@ from clew import index, steps
 from clew.algo.knn import choose_core, core_size
 from clew.errors import InputError
 from clew.index import CORE_SHARE
-from clew.index.choose import (
-    NOTHING,
-    check_share,
-    read_titled_texts,
-    select_unread,
-)
+from clew.index.choose import NOTHING, check_share, read_titled_texts, select_unread
 from clew.index.extract import complete_prompts
 from clew.layers import chunks, entities, graph_extraction, relations, terms, units, vectors
 from clew.layers.packing import pack_texts
@@ -91,10 +86,7 @@ def build_corpus(
 
 
 def estimate_embedding(
-    documents: Sequence[Document],
-    chunking: Chunking,
-    models: Models,
-    store: Store | None = None,
+    documents: Sequence[Document], chunking: Chunking, models: Models, store: Store | None = None
 ) -> EmbeddingEstimate | None:
     """Return what the vectors of new documents would cost, None where nobody bills them.
 

@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.layers.chunks import (
-    Chunks,
-    chunk_columns,
-    sentence_columns,
-    subchunk_columns,
-    text_key,
-)
+from clew.layers.chunks import Chunks, chunk_columns, sentence_columns, subchunk_columns, text_key
 from clew.layers.extractions import encode_texts
 from clew.layers.numbers import Numbers
 from clew.layers.subjects import COLUMNS, OTHER, Subject, SubjectGraph, line_windows

@@ -29,6 +29,5 @@ if TYPE_CHECKING:
 __all__ = ["Columns", "read", "read_graph"]
 
 __getattr__ = _lazy(
-    "clew.readers",
-    {"formats": ("read",), "graph_files": ("read_graph",), "walk": ("Columns",)},
+    "clew.readers", {"formats": ("read",), "graph_files": ("read_graph",), "walk": ("Columns",)}
 )

@@ -38,13 +38,7 @@ _WAIT_S, _PAGE_S = 15, 120  # without a byte, and for a whole page
 _MAX_REDIRECTS = 5
 _PIECE = 1 << 16
 # None for files or FTP: nothing else than a web page can be opened.
-_HANDLERS = (
-    ProxyHandler,
-    HTTPHandler,
-    HTTPSHandler,
-    HTTPErrorProcessor,
-    HTTPDefaultErrorHandler,
-)
+_HANDLERS = (ProxyHandler, HTTPHandler, HTTPSHandler, HTTPErrorProcessor, HTTPDefaultErrorHandler)
 _SUFFIXES = {  # of what a server says that it sends
     "application/epub+zip": ".epub",
     "application/json": ".json",
@@ -147,13 +141,7 @@ class _Redirects(HTTPRedirectHandler):
         self._may_be_near = not is_public(urlsplit(address).hostname or "")
 
     def redirect_request(
-        self,
-        req: Request,
-        fp: object,
-        code: int,
-        msg: str,
-        headers: Message,
-        newurl: str,
+        self, req: Request, fp: object, code: int, msg: str, headers: Message, newurl: str
     ) -> Request | None:
         parts = urlsplit(newurl)
         if not self._may_be_near and not is_public(parts.hostname or ""):

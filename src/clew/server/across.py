@@ -86,11 +86,7 @@ def _merge_hits(chosen: Sequence[Scoped], found: Sequence[Evidence]) -> list[Mer
 
 
 @asking()
-def ask(
-    seat: Access,
-    question: Question,
-    listeners: Listeners = NO_LISTENERS,
-) -> Answer:
+def ask(seat: Access, question: Question, listeners: Listeners = NO_LISTENERS) -> Answer:
     """Answer a question from all indexes that the caller sees, as `Index.ask` does from one.
 
     What they find is put in one order, and as many hits as one of them gives are an answer's

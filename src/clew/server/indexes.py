@@ -36,10 +36,7 @@ class Indexes:
     """Opened indexes by name; any number of threads may use them."""
 
     def __init__(
-        self,
-        settings: ServerSettings,
-        database: ServerDatabase,
-        opener: Opener = open_any,
+        self, settings: ServerSettings, database: ServerDatabase, opener: Opener = open_any
     ) -> None:
         self._opener = opener
         self._settings = settings

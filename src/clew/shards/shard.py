@@ -89,12 +89,7 @@ def _empty_reply(generation: int, fields: Sequence[str]) -> Counts:
     """Return the counts of a shard without chunks."""
     none = Counted(hashes=np.zeros(0, dtype=np.uint64), numbers=np.zeros((3, 0), dtype=np.int64))
     return Counts(
-        generation=generation,
-        n_chunks=0,
-        n_words=0.0,
-        entities=none,
-        terms=none,
-        fields=fields,
+        generation=generation, n_chunks=0, n_words=0.0, entities=none, terms=none, fields=fields
     )
 
 
@@ -174,11 +169,7 @@ def _reply_near(request: Near, snapshot: Snapshot) -> Nearest:
     query = _build_query(asked)
     dense = steps.dense_ranking(snapshot, query)
     words = _Words.from_question(snapshot, asked)
-    near = [
-        dense.best(request.chunks),
-        words.best(request.chunks),
-        _find_farthest(dense),
-    ]
+    near = [dense.best(request.chunks), words.best(request.chunks), _find_farthest(dense)]
     units, unit_scores = steps.nearest_units(
         snapshot, query, request.units, steps.units_near(snapshot, query, dense)
     )

@@ -18,13 +18,7 @@ if TYPE_CHECKING:
 
     from clew.algo.links import Link
     from clew.derived import Arrays, EarlierArrays
-    from clew.snapshot.layers import (
-        ChunkCutter,
-        DocumentLayer,
-        Layer,
-        SnapshotBase,
-        Totals,
-    )
+    from clew.snapshot.layers import ChunkCutter, DocumentLayer, Layer, SnapshotBase, Totals
 
 T = TypeVar("T")
 

@@ -168,22 +168,9 @@ __getattr__ = _lazy(
             "entity_units",
             "titled_chunks",
         ),
-        "names": (
-            "NAME_PARTS",
-            "name_links",
-        ),
-        "neighbours": (
-            "KEYWORDS",
-            "NEIGHBOURS",
-            "chunk_graph",
-            "chunk_ranks",
-            "keyword_lengths",
-        ),
-        "parameters": (
-            "check_least",
-            "check_range",
-            "check_words",
-        ),
+        "names": ("NAME_PARTS", "name_links"),
+        "neighbours": ("KEYWORDS", "NEIGHBOURS", "chunk_graph", "chunk_ranks", "keyword_lengths"),
+        "parameters": ("check_least", "check_range", "check_words"),
         "rankings": (
             "Ranking",
             "dense_ranking",
@@ -193,10 +180,7 @@ __getattr__ = _lazy(
             "nearest_units",
             "units_near",
         ),
-        "relevance": (
-            "Coverage",
-            "Relevance",
-        ),
+        "relevance": ("Coverage", "Relevance"),
         "scores": (
             "LEXICAL",
             "Query",
@@ -210,13 +194,7 @@ __getattr__ = _lazy(
             "read_query",
             "term_rows",
         ),
-        "sketched": (
-            "SKETCHES",
-            "near_rows",
-        ),
-        "totals": (
-            "n_chunks",
-            "term_chunks",
-        ),
+        "sketched": ("SKETCHES", "near_rows"),
+        "totals": ("n_chunks", "term_chunks"),
     },
 )

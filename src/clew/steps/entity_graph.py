@@ -207,8 +207,7 @@ class EntityGraph:
         more = np.repeat(np.arange(len(units)), np.diff(found.indptr))
         weights = self.rarity[found.indices]
         return _join_edges(
-            (rows, chunks.indices, chunks.data),
-            (more, found.indices + self.first_entity, weights),
+            (rows, chunks.indices, chunks.data), (more, found.indices + self.first_entity, weights)
         )
 
     def _entity_edges(self, entities: NDArray[np.intp]) -> Edges:
@@ -351,11 +350,7 @@ Seeds = dict[int, tuple[float, str]]  # of an entity's row: its weight, and why 
 
 
 def seed_entities(
-    snapshot: Snapshot,
-    models: Models,
-    asked: steps.Query,
-    n_units: int,
-    dense: steps.Ranking,
+    snapshot: Snapshot, models: Models, asked: steps.Query, n_units: int, dense: steps.Ranking
 ) -> tuple[Seeds, frozenset[int], tuple[str, ...]]:
     """Return the seed entities, which of them the question names, and notes.
 
@@ -363,10 +358,7 @@ def seed_entities(
     nearest units adds its cosine to its entities. `dense` are the chunks by their cosines.
     """
     names, notes = steps.query_names(models, asked.text) if models.llm is not None else ([], ())
-    linked = [
-        *steps.named_entities(snapshot, asked.text),
-        *steps.same_names(snapshot, names),
-    ]
+    linked = [*steps.named_entities(snapshot, asked.text), *steps.same_names(snapshot, names)]
     seeds: Seeds = {link.row: (link.score, link.reason) for link in linked}
     named = frozenset(seeds)
     units = snapshot.linked("unit", "entity")

@@ -135,9 +135,5 @@ def term_step(snapshot: Snapshot, row: int, reason: str, score: float | None = N
 def _named_step(snapshot: Snapshot, name: str, row: int, reason: str, score: float | None) -> Step:
     layer = snapshot.layer(name)
     return Step(
-        layer=name,
-        id=layer.ids([row])[0],
-        text=layer.texts([row])[0],
-        reason=reason,
-        score=score,
+        layer=name, id=layer.ids([row])[0], text=layer.texts([row])[0], reason=reason, score=score
     )

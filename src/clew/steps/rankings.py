@@ -102,12 +102,7 @@ def hybrid_ranking(
 
 
 def nearest(
-    snapshot: Snapshot,
-    layer: str,
-    query: Query,
-    k: int,
-    *,
-    only: NDArray[np.bool_] | None = None,
+    snapshot: Snapshot, layer: str, query: Query, k: int, *, only: NDArray[np.bool_] | None = None
 ) -> tuple[Rows, Scores]:
     """Return the `k` rows of a layer nearest to the query, best first, and their cosines.
 
@@ -125,10 +120,7 @@ def nearest(
 
 
 def nearest_units(
-    snapshot: Snapshot,
-    query: Query,
-    k: int,
-    among: NDArray[np.integer] | None = None,
+    snapshot: Snapshot, query: Query, k: int, among: NDArray[np.integer] | None = None
 ) -> tuple[Rows, Scores]:
     """Return the `k` units nearest to the query, best first, and their cosines; ties go by row.
 

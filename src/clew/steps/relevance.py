@@ -120,9 +120,7 @@ class Coverage:
         found = np.array(rows, dtype=np.intp)[known]
         counts[known] = totals.term_chunks(self._snapshot, found)
         return _Words(
-            [(start, end) for _, start, end in words],
-            rows,
-            np.log1p(n_chunks / (counts + 1)),
+            [(start, end) for _, start, end in words], rows, np.log1p(n_chunks / (counts + 1))
         )
 
 

@@ -173,12 +173,7 @@ def _copy_paid(path: Path, copy: Path, generation: int) -> None:
 
 
 def _write_archive(
-    file: BinaryIO,
-    place: Path,
-    segments: Mapping[str, BinaryIO],
-    generation: int,
-    *,
-    zipped: bool,
+    file: BinaryIO, place: Path, segments: Mapping[str, BinaryIO], generation: int, *, zipped: bool
 ) -> dict[str, Any]:
     """Write the archive, and return its list."""
     with ExitStack() as stack:

@@ -72,11 +72,7 @@ class Database(Catalogue):
     """
 
     def __init__(
-        self,
-        folder: Path,
-        *,
-        recipe: Mapping[str, Scalar] | None = None,
-        is_damaged: bool = False,
+        self, folder: Path, *, recipe: Mapping[str, Scalar] | None = None, is_damaged: bool = False
     ) -> None:
         """Open the database in `folder`, or make it there when `recipe` is given.
 

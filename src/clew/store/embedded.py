@@ -21,15 +21,7 @@ from clew.store import paid, schema, segments
 from clew.store.cache import FOLDER as _CACHED
 from clew.store.cache import FileCache
 from clew.store.catalogue import FORMAT
-from clew.store.database import (
-    FILE,
-    LOCK,
-    NEWEST,
-    Database,
-    SalvagedRows,
-    WriterLock,
-    is_blank,
-)
+from clew.store.database import FILE, LOCK, NEWEST, Database, SalvagedRows, WriterLock, is_blank
 from clew.store.repair import StandIns, stand_ins
 from clew.store.segmented import SegmentedStore
 from clew.types import Document, Scalar

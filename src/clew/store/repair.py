@@ -262,9 +262,7 @@ class _DamagedRows:
             ]
         ).astype(np.int64)
 
-    def extractions(
-        self,
-    ) -> tuple[dict[str, NDArray[np.uint8]], dict[str, NDArray[np.bool_]]]:
+    def extractions(self) -> tuple[dict[str, NDArray[np.uint8]], dict[str, NDArray[np.bool_]]]:
         """Return by kind what made each chunk's newest extraction, and whether that is damaged."""
         n_chunks = int(self.starts["chunk"][-1])
         rows, chunks, kinds, sources = self._extractions

@@ -49,10 +49,7 @@ TABLES: Mapping[str, LayerTable] = {
         vectors=True,
     ),
     "subchunk": LayerTable(
-        parent="chunk",
-        above="chunk",
-        columns=("start", "end", "n_tokens"),
-        vectors=True,
+        parent="chunk", above="chunk", columns=("start", "end", "n_tokens"), vectors=True
     ),
     "sentence": LayerTable(
         parent="chunk",
@@ -61,9 +58,7 @@ TABLES: Mapping[str, LayerTable] = {
         vectors=True,
     ),
     "mention": LayerTable(
-        parent="sentence",
-        above="sentence",
-        columns=("entity", "start", "end", "label", "term"),
+        parent="sentence", above="sentence", columns=("entity", "start", "end", "label", "term")
     ),
     "count": LayerTable(parent="chunk", above="chunk", columns=("term", "n", "n_lower")),
     "posting": LayerTable(parent="chunk", above="chunk", columns=("term", "start")),
@@ -76,9 +71,7 @@ TABLES: Mapping[str, LayerTable] = {
         vectors=True,
     ),
     "statement_mention": LayerTable(
-        parent="statement",
-        above="statement",
-        columns=("entity", "start", "end", "label", "term"),
+        parent="statement", above="statement", columns=("entity", "start", "end", "label", "term")
     ),
     "triple": LayerTable(
         parent="extraction",

@@ -12,13 +12,7 @@ and give the fixture that it names; every promise that Clew relies on is then a 
 """
 
 from clew.testing.contracts import ChatContract, EmbedderContract, MethodContract
-from clew.testing.doubles import (
-    HashEmbedder,
-    HashTokenEmbedder,
-    ScriptedChat,
-    ScriptedLLM,
-    models,
-)
+from clew.testing.doubles import HashEmbedder, HashTokenEmbedder, ScriptedChat, ScriptedLLM, models
 from clew.testing.small import QUESTIONS, built, small_documents
 
 __all__ = [

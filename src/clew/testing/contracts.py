@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.models import (
-    Embedder,
-    Prompt,
-    Stopped,
-    Turn,
-    gives_tokens,
-    is_chat,
-    is_streaming,
-)
+from clew.models import Embedder, Prompt, Stopped, Turn, gives_tokens, is_chat, is_streaming
 from clew.snapshot import Snapshot
 from clew.types import Document, Evidence
 

@@ -12,9 +12,7 @@ from clew import index
 from clew.generation import open_snapshot
 from clew.index import choose
 from clew.index.extract import extract_wanted
-from clew.models import (
-    Models,
-)
+from clew.models import Models
 from clew.models.extractors.cooccurrence import Cooccurrence
 from clew.snapshot import Snapshot
 from clew.store.embedded import EmbeddedStore

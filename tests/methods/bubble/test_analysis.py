@@ -195,8 +195,7 @@ def test_an_answer_without_proof_is_none(snapshot, said):
 
 
 @pytest.mark.parametrize(
-    ("said", "early"),
-    [({"answer": " "}, True), ({"sufficient": False}, True), ({}, False)],
+    ("said", "early"), [({"answer": " "}, True), ({"sufficient": False}, True), ({}, False)]
 )
 def test_no_answer_was_given_or_wanted(snapshot, said, early):
     """Then there is nothing to note."""

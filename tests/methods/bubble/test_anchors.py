@@ -90,10 +90,7 @@ def test_similarities_are_cosines(opened):
         layer, row = (
             ("entity", node)
             if node < opened.graph.n_entities
-            else (
-                "triple",
-                node - opened.graph.n_entities,
-            )
+            else ("triple", node - opened.graph.n_entities)
         )
         cosine = float(opened.snapshot.layer(layer).vectors[row] @ vector)
         assert similarity == pytest.approx(cosine, abs=1e-5)
@@ -313,8 +310,7 @@ WORDS = st.sampled_from(["Comet", "Ola Eriksen", "built", "land", "?", "born in 
     st.lists(st.builds(Concept, text=WORDS, specialised=WORDS | st.just("")), max_size=4),
     st.integers(1, 12),
     st.lists(
-        st.builds(group, st.integers(-1, 6), st.integers(-2, 40), weight=st.floats()),
-        max_size=5,
+        st.builds(group, st.integers(-1, 6), st.integers(-2, 40), weight=st.floats()), max_size=5
     )
     | st.none(),
 )

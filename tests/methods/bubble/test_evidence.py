@@ -433,10 +433,7 @@ def test_a_thread_to_a_chunk_of_an_entity_ends_with_it(graph):
     """The entity is an end of a triple, or an anchor itself."""
     result = found(graph)
     assert thread(result, "gulls") == (
-        [
-            ("triple", BUILT, "like “builder” (0.80)"),
-            ("entity", "ola eriksen", "an end of it"),
-        ],
+        [("triple", BUILT, "like “builder” (0.80)"), ("entity", "ola eriksen", "an end of it")],
         "is about it",
     )
 

@@ -278,10 +278,7 @@ def two_phrases():
 @pytest.mark.parametrize(("behind", "n_added"), [(0.09, 2), (0.11, 1)])
 def test_a_way_far_behind_the_best_is_left(graph, behind, n_added):
     """A tenth is far, whatever it gains itself."""
-    rows = dict.fromkeys(SAYS, (0.0,)) | {
-        "born in": (0.5,),
-        "sank off": (0.5 - behind,),
-    }
+    rows = dict.fromkeys(SAYS, (0.0,)) | {"born in": (0.5,), "sank off": (0.5 - behind,)}
     [grown] = go_on(graph, [BUILT], depth=1, phrases=("x",), embedder=relations(rows, ("x",)))
     assert names(graph, grown) == [BORN, SANK][:n_added]
 

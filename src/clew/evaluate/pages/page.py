@@ -44,11 +44,7 @@ def check_page(path: str | Path) -> None:
 
 
 def to_markdown(
-    report: Report,
-    pictures: Sequence[Picture] = (),
-    *,
-    stem: str = "",
-    remark: str = "",
+    report: Report, pictures: Sequence[Picture] = (), *, stem: str = "", remark: str = ""
 ) -> str:
     """Return a report as Markdown below a heading, with links to `pictures`.
 

@@ -17,11 +17,7 @@ from clew.algo.links import link_to_arrays
 from clew.generation.edits.entities import EntityEdits, entity_chunks, find_entities
 from clew.generation.edits.source import Source, TooManyEdits
 from clew.generation.edits.terms import TermEdits, find_terms
-from clew.generation.edits.triples import (
-    TripleEdits,
-    find_triples,
-    triple_columns,
-)
+from clew.generation.edits.triples import TripleEdits, find_triples, triple_columns
 from clew.generation.edits.units import (
     MentionEdits,
     SentenceEdits,

@@ -46,11 +46,7 @@ class KnownRows:
 
     @classmethod
     def from_lookups(
-        cls,
-        name: str,
-        lookups: Mapping[str, NDArray[Any]],
-        chunk: NDArray[Any],
-        code: NDArray[Any],
+        cls, name: str, lookups: Mapping[str, NDArray[Any]], chunk: NDArray[Any], code: NDArray[Any]
     ) -> KnownRows:
         """Return the rows of a layer, by its lookups."""
         return cls(

@@ -21,18 +21,7 @@ from clew.algo.mcmi import components, induced_edges
 from clew.algo.topk import DECIMALS, positive_top_k, top_k
 from clew.methods.agrag.view import CONTAINS, FACT, SYNONYM
 from clew.text.keys import name_key
-from clew.types import (
-    Edge,
-    Evidence,
-    EvidenceGraph,
-    Fact,
-    Growth,
-    Hit,
-    Path,
-    Step,
-    Subgraph,
-    Table,
-)
+from clew.types import Edge, Evidence, EvidenceGraph, Fact, Growth, Hit, Path, Step, Subgraph, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

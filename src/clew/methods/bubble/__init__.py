@@ -111,11 +111,7 @@ class Bubble:
         if analysis.answer is not None:
             note = "the LLM answered from the chunks nearest to the question, without the graph"
             return Evidence(
-                query=query,
-                method=self.name,
-                hits=first,
-                answer=analysis.answer,
-                notes=(note,),
+                query=query, method=self.name, hits=first, answer=analysis.answer, notes=(note,)
             )
         seen = open_view(snapshot, asked)
         anchors = find_anchors(seen, models, analysis, k=self.anchors, validate=self.validate)

@@ -111,10 +111,7 @@ def analyse(
         )
         if concepts or answer:
             return Analysis(
-                concepts=concepts,
-                query_type=reply.data["query_type"],
-                answer=answer,
-                notes=notes,
+                concepts=concepts, query_type=reply.data["query_type"], answer=answer, notes=notes
             )
     fault = reply.error or "it found no concept"
     note = f"the LLM did not analyse the question ({fault}): its names and phrases instead"

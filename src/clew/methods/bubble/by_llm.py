@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 
 _MOST_TOKENS = 3_000  # of the triples in a prompt; at most half of them may be chosen from
 _SCHEMA = closed_schema(
-    {
-        "select": {"type": "array", "items": {"type": "integer"}},
-        "sufficient": {"type": "boolean"},
-    }
+    {"select": {"type": "array", "items": {"type": "integer"}}, "sufficient": {"type": "boolean"}}
 )
 
 

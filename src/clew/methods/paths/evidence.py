@@ -10,14 +10,7 @@ import numpy as np
 from clew import steps
 from clew.algo.links import neighbours
 from clew.graph_paths import to_graph_answers
-from clew.types import (
-    Evidence,
-    EvidenceGraph,
-    Fact,
-    Path,
-    Step,
-    Table,
-)
+from clew.types import Evidence, EvidenceGraph, Fact, Path, Step, Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

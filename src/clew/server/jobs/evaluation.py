@@ -43,12 +43,7 @@ def run_evaluation(
     )
     runs = folder / RUNS / str(index.snapshot().generation)
     report = measure(
-        index,
-        dataset,
-        make_protocol(options),
-        folder=runs,
-        budget=budget,
-        on_progress=on_progress,
+        index, dataset, make_protocol(options), folder=runs, budget=budget, on_progress=on_progress
     )
     found = _hide_addresses(report.to_json(with_rows=True))
     new = folder / f"{REPORT}.new"

@@ -113,9 +113,7 @@ def _open_and_work(
         usd=job.options.get("budget_usd"),
     )
     with open_index(
-        Path(job.folder),
-        specs=Specs(**job.run["specs"]),
-        prices=_read_prices(job.run["prices"]),
+        Path(job.folder), specs=Specs(**job.run["specs"]), prices=_read_prices(job.run["prices"])
     ) as index:
         home = database.home
         task = JobTask(

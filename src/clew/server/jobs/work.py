@@ -122,10 +122,7 @@ def _read_documents(path: Path) -> Iterator[Document]:
         for line in lines:
             given = json.loads(line)
             yield Document(
-                id=given["id"],
-                text=given["text"],
-                title=given["title"],
-                metadata=given["metadata"],
+                id=given["id"], text=given["text"], title=given["title"], metadata=given["metadata"]
             )
 
 

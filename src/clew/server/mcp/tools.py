@@ -221,11 +221,7 @@ class Ask(_Given):
         description="The index to ask; needed where list_indexes gives several.",
         max_length=64,
     )
-    where: str = Field(
-        default="",
-        description=OPTIONS["where"].doc,
-        max_length=LONGEST_FILTER,
-    )
+    where: str = Field(default="", description=OPTIONS["where"].doc, max_length=LONGEST_FILTER)
     method: str = Field(default="", description=OPTIONS["method"].doc, max_length=100)
 
     def as_question(self) -> Question:

@@ -20,13 +20,7 @@ from clew.server.openai.answers import (
     read_question,
     stream_answer,
 )
-from clew.server.openai.forms import (
-    ChatMessage,
-    ClewOptions,
-    Loose,
-    TextFormat,
-    make_route,
-)
+from clew.server.openai.forms import ChatMessage, ClewOptions, Loose, TextFormat, make_route
 from clew.server.sse import write_event
 from clew.wire.refusals import make_refusal
 

@@ -128,11 +128,7 @@ class EvaluationBody(EvaluateOptions):
 
 
 async def submit_job(
-    call: Call,
-    name: str,
-    kind: str,
-    options: Body,
-    prepare: Callable[[Path], None] | None = None,
+    call: Call, name: str, kind: str, options: Body, prepare: Callable[[Path], None] | None = None
 ) -> Response:
     """Check and queue a job of an index; answer with it, at its end where that is waited for."""
     seconds = call.read_query(WaitQuery).wait
