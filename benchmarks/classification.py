@@ -26,7 +26,7 @@ from clew.algo.fusion import mean_of_min_max
 from clew.algo.topk import top_k
 from clew.asking import classify
 from clew.evaluate.metrics import accuracy, macro_recall
-from clew.models.remembered import remembered
+from clew.models.remembered import add_memory
 from clew.types import Document
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _ranked(
         return scores
 
     for text in texts:
-        models = remembered(given)  # a text is read once for all rules
+        models = add_memory(given)  # a text is read once for all rules
         query = steps.read_query(models, text)
         chunks = np.arange(len(of_chunk))
         relevance = steps.Relevance(snapshot, models, query).of_chunks(chunks.tolist())

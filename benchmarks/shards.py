@@ -37,7 +37,7 @@ from clew.asking.pipeline import run_method
 from clew.evaluate import load
 from clew.evaluate.metrics import distinct, ranking
 from clew.models.metered import Meter
-from clew.models.remembered import remembered
+from clew.models.remembered import add_memory
 from clew.shards import Neighbourhood, Shards, open_shards, split
 from clew.shards.links import LocalShard
 from clew.store import opening
@@ -156,7 +156,7 @@ def _gathered(
     sizes: dict[str, list[int]] = {method: [] for method in methods}
     retrievers = {method: build_method(method, {}) for method in methods}
     for question in questions:
-        models = remembered(shards.models)
+        models = add_memory(shards.models)
         for method, retriever in retrievers.items():
             gathered = shards.gathered(question.text, models=models, retrievers=[retriever])
             sizes[method].append(gathered.n_chunks)
@@ -367,7 +367,7 @@ def _coordinator(home: Path, questions: Sequence[str]) -> dict[str, float]:
     walk = build_method("walk", {})
     with open_shards(home, models=_hashed()) as shards:
         for question in questions[:60]:
-            models = remembered(shards.models)
+            models = add_memory(shards.models)
             gathered = shards.gathered(question, models=models, retrievers=[walk])
             own = gathered.seconds["pool"] + gathered.seconds["join"]
             wall, cpu = time.perf_counter(), time.process_time()

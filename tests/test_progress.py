@@ -26,18 +26,18 @@ def test_bytes_done(files, at_once):
             waiting.append(f"{f}.{d}")
             if len(waiting) >= at_once:
                 progress.expect(100)
-                steps = [progress.done]
+                steps = [progress.done_bytes]
                 for n in (30, 50, 90):
-                    progress.embedded(n)
-                    steps.append(progress.done)
+                    progress.add_embedded(n)
+                    steps.append(progress.done_bytes)
                 assert steps == sorted(steps)
                 progress.settle(waiting)
                 waiting.clear()
-                assert progress.done >= steps[-1] - 1e-6
-        assert last - 1e-6 <= progress.done <= progress.total + 1e-6
+                assert progress.done_bytes >= steps[-1] - 1e-6
+        assert last - 1e-6 <= progress.done_bytes <= progress.total + 1e-6
     progress.settle(waiting)
     progress.open("", 0)
-    assert abs(progress.done - progress.total) < 1e-6
+    assert abs(progress.done_bytes - progress.total) < 1e-6
     assert progress.documents == sum(len(documents) for _, documents in files)
 
 
@@ -51,7 +51,7 @@ def test_an_index_writes_its_progress(tmp_path):
 
     class Watching(testing.HashTokenEmbedder):
         def embed_tokens(self, texts):
-            seen.append((progress.stage, progress.total, progress.done, progress.source))
+            seen.append((progress.stage, progress.total, progress.done_bytes, progress.source))
             return super().embed_tokens(texts)
 
     models = testing.models(Watching())
@@ -60,7 +60,11 @@ def test_an_index_writes_its_progress(tmp_path):
     total = sum(path.stat().st_size for path in (tmp_path / "d").rglob("*.md"))
     assert seen[0][:3] == ("indexing", total, 0.0)
     assert seen[0][3].endswith("x.md")
-    assert (progress.stage, progress.documents, round(progress.done)) == ("finishing", 3, total)
+    assert (progress.stage, progress.documents, round(progress.done_bytes)) == (
+        "finishing",
+        3,
+        total,
+    )
     assert progress.meter.llm_calls == 0
 
 
@@ -76,10 +80,10 @@ def test_a_whole_file_counts_with_its_own_bytes(tmp_path):
     for n, document in enumerate(read([tmp_path], progress=progress)):
         assert progress.total == sum(sizes)
         progress.expect(100)
-        progress.embedded(50)
-        assert progress.done == sum(sizes[:n]) + sizes[n] / 2
+        progress.add_embedded(50)
+        assert progress.done_bytes == sum(sizes[:n]) + sizes[n] / 2
         progress.settle([document.id])
-        assert progress.done == sum(sizes[: n + 1])
+        assert progress.done_bytes == sum(sizes[: n + 1])
 
 
 # -- the time that is left ------------------------------------------------------------------------
@@ -92,7 +96,7 @@ def looked_at(steps, until, total):
     for second in range(until):
         while steps and steps[0][0] <= second:
             done += steps.pop(0)[1]
-        found[second] = left.seen(float(second), done, total)
+        found[second] = left.estimate_seconds_left(float(second), done, total)
     return found
 
 
@@ -158,9 +162,9 @@ def test_what_is_had_for_nothing_is_no_speed(name):
 def test_nothing_is_said_without_a_basis():
     """Of a total that is not known, of nothing done yet, of the first moments, and at the end."""
     left = TimeLeft()
-    assert [left.seen(t, 0.0, 100.0) for t in range(200)] == [None] * 200
-    assert [left.seen(200.0 + t, 1.0, 100.0) for t in range(60)] == [None] * 60
-    assert TimeLeft().seen(0.0, 5.0, None) is None
+    assert [left.estimate_seconds_left(t, 0.0, 100.0) for t in range(200)] == [None] * 200
+    assert [left.estimate_seconds_left(200.0 + t, 1.0, 100.0) for t in range(60)] == [None] * 60
+    assert TimeLeft().estimate_seconds_left(0.0, 5.0, None) is None
     even = looked_at(evenly(0, 100, 100, 1), 140, 100)
     assert even[5] is None
     assert even[50] is not None

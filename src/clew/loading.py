@@ -196,7 +196,7 @@ def load_reranker(spec: str | None, embedder: Embedder) -> Reranker:
     raise InputError(f"there is no reranker {spec!r}: take one of {known}")
 
 
-@arguments.checked({"spec": arguments.TEXT})
+@arguments.check_values({"spec": arguments.TEXT})
 def load_llm(
     spec: str,
     *,
@@ -208,9 +208,9 @@ def load_llm(
 
     Its replies are kept in `ledger`, it buys within `budget`, and `prices` say what models cost.
     """
-    from clew.models.conversation import recorded
+    from clew.models.conversation import record_replies
 
-    return recorded(_chat(spec, prices or {}), ledger, budget, prices)
+    return record_replies(_chat(spec, prices or {}), ledger, budget, prices)
 
 
 def _chat(spec: str, prices: Mapping[str, Price]) -> Chat:

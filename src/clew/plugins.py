@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @cache
-def registered(kind: str) -> Mapping[str, EntryPoint]:
+def find_registered(kind: str) -> Mapping[str, EntryPoint]:
     """Return what the installed packages register as methods, readers, ..., by name."""
     from importlib.metadata import entry_points  # which loads the parser of mail
 
@@ -36,7 +36,7 @@ def find(kind: str, name: str) -> Any:  # noqa: ANN401 -- what a package brings
 
     Raises InputError where it cannot be imported.
     """
-    entry = registered(kind).get(name)
+    entry = find_registered(kind).get(name)
     if entry is None:
         return None
     try:

@@ -43,7 +43,7 @@ class Progress:
         self.shard, self.documents = shard, documents
 
     @property
-    def done(self) -> float:
+    def done_bytes(self) -> float:
         """Bytes that are done with."""
         share = min(self._embedded / self._expected, 1.0) if self._expected else 0.0
         return self._read - self._at_hand * (1.0 - share)
@@ -72,7 +72,7 @@ class Progress:
         """Say how many characters will be embedded for the documents at hand."""
         self._expected, self._embedded = characters, 0.0
 
-    def embedded(self, characters: int) -> None:
+    def add_embedded(self, characters: int) -> None:
         """Note that so many characters more were embedded."""
         self._embedded += characters
 
@@ -109,7 +109,7 @@ class TimeLeft:
     _before: float | None = None  # work done at the first look: behind the first step the time runs
     _said: tuple[float, float] | None = None  # seconds at which, and what was found to be left
 
-    def seen(self, now: float, done: float, total: float | None) -> float | None:
+    def estimate_seconds_left(self, now: float, done: float, total: float | None) -> float | None:
         """Return the seconds that are left at a time, of which so much work is done; or None."""
         if self._before is None:
             self._before = done
@@ -121,7 +121,7 @@ class TimeLeft:
         passed, share = now - first, (done - at_first) / total
         if passed < _BASIS_S or done == at_first or (share < _LEAST_SHARE and passed < _LONG_S):
             return None
-        left = self._found(now, done, total)
+        left = self._estimate(now, done, total)
         if self._said is not None:
             when, said = self._said
             aged = max(said - (now - when), 1.0)
@@ -136,7 +136,7 @@ class TimeLeft:
             self._steps = self._steps[::2]
         self._steps.append((now, done))
 
-    def _found(self, now: float, done: float, total: float) -> float:
+    def _estimate(self, now: float, done: float, total: float) -> float:
         """Return what is left by the speed between steps; a pause as of others is under way."""
         window = max(_WINDOW_S, (now - self._steps[0][0]) * _WINDOW_SHARE)
         recent = self._steps[bisect_left(self._steps, (now - window,)) - 1 :] or self._steps
@@ -154,14 +154,14 @@ def _speed(steps: Sequence[tuple[float, float]], window: float) -> float:
     end = steps[-1][0]
     begin = max(steps[0][0], end - window)
     edges = [begin + (end - begin) * i / _SLOTS for i in range(_SLOTS + 1)]
-    done = [_done_at(steps, edge) for edge in edges]
+    done = [_work_at(steps, edge) for edge in edges]
     parts = [after - before for before, after in pairwise(done)]
     usual = median(parts)
     work = sum(min(part, usual * _MOST_OF_MEDIAN) for part in parts) if usual > 0 else sum(parts)
     return max(work, 1e-9) / max(end - begin, 1e-9)
 
 
-def _done_at(steps: Sequence[tuple[float, float]], when: float) -> float:
+def _work_at(steps: Sequence[tuple[float, float]], when: float) -> float:
     """Return the work done at a time between two steps, as if it had gone evenly."""
     place = min(max(bisect_left(steps, (when,)), 1), len(steps) - 1)
     (left, before), (right, after) = steps[place - 1], steps[place]

@@ -76,9 +76,9 @@ def package(tmp_path, monkeypatch):
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: scratch-clew\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(ENTRY_POINTS, encoding="utf-8")
     monkeypatch.syspath_prepend(str(folder))
-    plugins.registered.cache_clear()
+    plugins.find_registered.cache_clear()
     yield folder
-    plugins.registered.cache_clear()
+    plugins.find_registered.cache_clear()
     sys.modules.pop("scratch_clew", None)
 
 

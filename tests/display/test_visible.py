@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.display.visible import escaped, has_hidden, restored, visible, without_hidden
+from clew.display.visible import drop_hidden, escape_unseen, has_hidden, restore_unseen, visible
 
 HIDDEN = [
     "\x00", "\x1b", "\x7f", "\x9b", "\u00ad", "\u034f", "\u061c", "\u115f", "\u200b", "\u200c",
@@ -32,14 +32,14 @@ def test_what_nobody_sees_is_shown(hidden):
     shown = f"<U+{ord(hidden):04X}>"
     assert visible(f"Fr{hidden}am{hidden}{hidden}") == f"Fr{shown}am{shown}{shown}"
     assert has_hidden(f"Fr{hidden}am")
-    assert without_hidden(f"Fr{hidden}am") == "Fram"
+    assert drop_hidden(f"Fr{hidden}am") == "Fram"
 
 
 @pytest.mark.parametrize("text", NEEDED)
 def test_scripts_and_emoji_stay_readable(text):
     """What they are written with is left in place."""
-    assert escaped(text) == text
-    assert without_hidden(text) == text
+    assert escape_unseen(text) == text
+    assert drop_hidden(text) == text
     assert not has_hidden(text)
 
 
@@ -62,7 +62,7 @@ def test_only_one_beside_what_needs_it_stays(text, shown):
 def test_lines_are_escaped_only_for_one_line():
     """A file of several lines keeps them."""
     assert visible("a\n\tb\r") == "a<U+000A><U+0009>b<U+000D>"
-    assert escaped("a\n\tb\r") == "a\n\tb\r"
+    assert escape_unseen("a\n\tb\r") == "a\n\tb\r"
 
 
 @given(ANY)
@@ -77,10 +77,10 @@ def test_shown_twice_is_shown_once(text):
 @given(ANY | st.lists(st.sampled_from(["<U+200B>", "<", "\u200b", "U+003C>", "x"])).map("".join))
 def test_escapes_are_taken_back(text):
     """A text that has what looks like an escape comes back too."""
-    assert restored(escaped(text)) == text
+    assert restore_unseen(escape_unseen(text)) == text
 
 
 def test_escapes_of_others_stay():
     """What this module would not escape, or not so, is no escape."""
     for text in ("<U+0041>", "<U+00200B>", "<U+FFFFFF>", "<U+200b>"):
-        assert restored(text) == text
+        assert restore_unseen(text) == text

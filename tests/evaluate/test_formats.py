@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 import clew
 from clew.errors import InputError, MissingExtra
 from clew.evaluate import Dataset, load
-from clew.evaluate.formats.pool import Paragraph, paragraph_id, pooled, supporting
+from clew.evaluate.formats.pool import Paragraph, paragraph_id, pool_paragraphs, supporting
 from clew.evaluate.formats.records import records
 from clew.testing import models
 from clew.types import Document
@@ -324,7 +324,7 @@ def test_a_pool_can_be_indexed(tmp_path: Path, hotpot: Path) -> None:
 def test_a_pool_has_each_paragraph_once(found: list[tuple[str, str, bool]]) -> None:
     """As many documents as distinct pairs with words, in order, each with gold that it has."""
     context = [Paragraph(title, text, gold) for title, text, gold in found]
-    pool = pooled([context, context[::-1]], "here")
+    pool = pool_paragraphs([context, context[::-1]], "here")
     assert [(d.title, d.text) for d in pool] == [
         pair for pair in dict.fromkeys((t, x) for t, x, _ in found) if pair[1] != " "
     ]

@@ -15,7 +15,7 @@ from clew.models import Prompt, PromptRefused, Stopped, Turn
 from clew.models.budget import Bill, Budget, Purchase, bill
 from clew.models.conversation import Conversation
 from clew.models.ledger import Ledger
-from clew.models.metered import Meter, metered
+from clew.models.metered import Meter, add_meter
 from clew.testing import ScriptedChat, models
 from tests.models.faulty import SCHEMA, Billing
 from tests.models.server import serving
@@ -152,9 +152,9 @@ def test_a_lost_attempt_is_paid_for_before_the_next():
     """A second attempt needs room of its own; without it the exchange ends."""
     budget = Budget(tokens=25)
     with Purchase(budget, TEN) as purchase:
-        purchase.on_lost(True)
+        purchase.set_aside_again(True)
         with pytest.raises(BudgetSpent):
-            purchase.on_lost(True)
+            purchase.set_aside_again(True)
     assert budget.spent_tokens == budget.lost_tokens == 20
     budget.release(budget.reserve(Bill(5)))  # nothing is left set aside
 
@@ -163,7 +163,7 @@ def test_the_last_lost_attempt_sets_nothing_aside():
     """Where no attempt follows, the error that comes gives nothing back."""
     budget = Budget(tokens=10)
     with Purchase(budget, TEN) as purchase:
-        purchase.on_lost(False)
+        purchase.set_aside_again(False)
     assert (budget.spent_tokens, budget.lost_tokens) == (10, 10)
 
 
@@ -201,7 +201,7 @@ def test_usage_is_what_was_billed(tmp_path_factory, seed, bounds, concurrency, k
     asked = [Prompt(user=f"{i}", schema=SCHEMA, max_tokens=9) for i in range(12)]
     for bound in bounds:
         budget, meter = Budget(tokens=bound), Meter()
-        llm = metered(models(llm=Conversation(chat, ledger=ledger, budget=budget)), meter).llm
+        llm = add_meter(models(llm=Conversation(chat, ledger=ledger, budget=budget)), meter).llm
         with suppress(BudgetSpent, ModelError):
             llm.complete(asked)
         usage = meter.usage()
@@ -261,7 +261,7 @@ def keep_within(server, folder, run):
         meter = Meter()
         llm = Conversation(chat_at(server, run["concurrency"]), ledger=ledger, budget=budget)
         try:
-            replies = metered(models(llm=llm), meter).llm.complete(asked)
+            replies = add_meter(models(llm=llm), meter).llm.complete(asked)
         except BudgetSpent:
             replies = None
         usage, spent = meter.usage(), billing.billed - before

@@ -10,7 +10,7 @@ import pytest
 
 from clew.errors import EndpointError, InputError, ModelError
 from clew.models import Stopped
-from clew.models.waiting import BUSY_S, REST_S, asking, done_without, measuring
+from clew.models.waiting import BUSY_S, REST_S, asking, in_part, measuring
 from tests.models.server import Answer, serving
 
 pytest.importorskip("httpx2")
@@ -65,7 +65,7 @@ def test_the_query_of_a_base_url_stays_behind_the_path(server, endpoint):
     built = endpoint(base_url=f"{server.url}/?api-version=7")
     send(built, {})
     assert server.requests[0].path == "/v1/embeddings?api-version=7"
-    assert built.shown == f"{server.url}/embeddings"
+    assert built.shown_address == f"{server.url}/embeddings"
 
 
 def test_no_key_sends_no_header(server, endpoint):
@@ -415,22 +415,22 @@ def test_a_question_waits_once_for_a_server_that_says_nothing(silent, waits):
         base_url=silent, step_s=0.2, attempts=3, sleep=waits.append, clock=lambda: now[0]
     )
     lost = []
-    with asking(), done_without("step"):
+    with asking(), in_part("step"):
         with pytest.raises(EndpointError, match=r"in 1 attempt, .* 0\.2 s") as first:
             found.post({}, on_lost=lost.append)
-        with done_without("answer"), pytest.raises(EndpointError) as second:
+        with in_part("answer"), pytest.raises(EndpointError) as second:
             found.post({}, on_lost=lost.append)
     assert second.value is first.value
     assert first.value.brief == "no usable answer: nothing within 0.2 s"
     now[0] = REST_S - 1
-    with asking(), done_without("answer"), pytest.raises(EndpointError, match="in 1 attempt"):
+    with asking(), in_part("answer"), pytest.raises(EndpointError, match="in 1 attempt"):
         found.post({}, on_lost=lost.append)
     other = replace(found)  # of another index
-    with asking(), done_without("step"), pytest.raises(EndpointError, match="in 1 attempt"):
+    with asking(), in_part("step"), pytest.raises(EndpointError, match="in 1 attempt"):
         other.post({}, on_lost=lost.append)
     assert (lost, waits) == ([False], [])
     now[0] = REST_S
-    with asking(), done_without("step"), pytest.raises(EndpointError):
+    with asking(), in_part("step"), pytest.raises(EndpointError):
         found.post({}, on_lost=lost.append)
     assert lost == [False, False]
 
@@ -448,7 +448,7 @@ def test_what_cannot_be_done_without_is_asked_in_every_question(silent, waits):
 def test_runs_wait_for_a_server_that_says_nothing(silent, waits):
     """They have all attempts, each with the time-out of the endpoint, whatever was measured."""
     found = Endpoint(base_url=silent, timeout_s=0.2, step_s=60, attempts=3, sleep=waits.append)
-    with done_without("step"), pytest.raises(EndpointError, match="in 3 attempts"):
+    with in_part("step"), pytest.raises(EndpointError, match="in 3 attempts"):
         found.post({})
     assert len(waits) == 2
 

@@ -8,9 +8,9 @@ import pytest
 
 from clew.errors import EndpointError
 from clew.models import Models, Prompt, Reply, TokenVectors, gives_tokens, is_late, is_recorded
-from clew.models.conversation import recorded
+from clew.models.conversation import record_replies
 from clew.models.ledger import Ledger
-from clew.models.metered import MODEL_STAGES, Meter, metered
+from clew.models.metered import MODEL_STAGES, Meter, add_meter
 from clew.testing import ScriptedChat
 from clew.types import Mention, Usage
 
@@ -133,7 +133,7 @@ def test_models_do_what_they_did():
     meter = Meter()
     embedder = WordEmbedder()
     llm = Scripted(Reply(text="x"))
-    models = metered(bundle(embedder=embedder, reranker=Late(embedder), llm=llm), meter)
+    models = add_meter(bundle(embedder=embedder, reranker=Late(embedder), llm=llm), meter)
     assert (models.embedder.name, models.embedder.dimension) == ("words", 2)
     assert (models.tagger.name, models.reranker.name, models.llm.name) == (
         "tagger",
@@ -151,10 +151,10 @@ def test_models_do_what_they_did():
 
 def test_what_a_model_can_do_survives():
     """Methods ask whether a model gives tokens; wrapping neither hides nor invents that."""
-    plain = metered(bundle(), Meter())
+    plain = add_meter(bundle(), Meter())
     assert not gives_tokens(plain.embedder)
     assert not is_late(plain.reranker)
-    able = metered(bundle(embedder=WordEmbedder(), reranker=Late(WordEmbedder())), Meter())
+    able = add_meter(bundle(embedder=WordEmbedder(), reranker=Late(WordEmbedder())), Meter())
     assert gives_tokens(able.embedder)
     assert is_late(able.reranker)
     assert plain.llm is None
@@ -163,8 +163,8 @@ def test_what_a_model_can_do_survives():
 def test_a_reranker_that_embeds_is_counted_once():
     """A metered embedder inside a metered reranker: its time is the embedder's alone."""
     meter = Meter()
-    inner = metered(bundle(embedder=WordEmbedder()), meter)
-    models = metered(bundle(reranker=Late(inner.embedder)), meter)
+    inner = add_meter(bundle(embedder=WordEmbedder()), meter)
+    models = add_meter(bundle(reranker=Late(inner.embedder)), meter)
     started = time.perf_counter()
     models.reranker.score("q", ["a"])
     passed = time.perf_counter() - started
@@ -178,7 +178,7 @@ def test_usage_of_an_llm_adds_up():
     meter = Meter()
     one = Reply(text="", prompt_tokens=10, completion_tokens=2, cost_usd=0.5)
     two = Reply(text="", prompt_tokens=5, completion_tokens=1, cost_usd=0.25, calls=2, recorded=1)
-    metered(bundle(llm=Scripted(one, two)), meter).llm.complete([])
+    add_meter(bundle(llm=Scripted(one, two)), meter).llm.complete([])
     usage = meter.usage()
     assert (usage.llm_calls, usage.prompt_tokens, usage.completion_tokens) == (3, 15, 3)
     assert usage.total_tokens == 18
@@ -191,9 +191,9 @@ def test_a_recorded_llm_stays_one(tmp_path):
     answers = iter(["ice", EndpointError("gone")])
     chat = ScriptedChat(lambda *_: next(answers))
     meter, told = Meter(), {}
-    llm = metered(bundle(llm=recorded(chat, Ledger(tmp_path / "ledger"))), meter).llm
+    llm = add_meter(bundle(llm=record_replies(chat, Ledger(tmp_path / "ledger"))), meter).llm
     assert is_recorded(llm)
-    assert not is_recorded(metered(bundle(llm=Scripted()), meter).llm)
+    assert not is_recorded(add_meter(bundle(llm=Scripted()), meter).llm)
     with pytest.raises(EndpointError):
         llm.complete([Prompt(user="one"), Prompt(user="two")], on_reply=told.__setitem__)
     assert {i: reply.text for i, reply in told.items()} == {0: "ice"}
@@ -205,7 +205,7 @@ def test_what_an_error_leaves_untold_is_counted():
     """The first turn of a conversation whose repair never came was paid for."""
     chat = ScriptedChat(lambda _, turns: EndpointError("gone") if turns else "Nobile")
     meter = Meter()
-    llm = metered(bundle(llm=recorded(chat)), meter).llm
+    llm = add_meter(bundle(llm=record_replies(chat)), meter).llm
     with pytest.raises(EndpointError):
         llm.complete([Prompt(user="Who?", schema={"type": "object"})])
     assert (meter.usage().llm_calls, meter.usage().total_tokens) == (1, 2)

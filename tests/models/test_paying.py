@@ -22,7 +22,7 @@ from clew.models import Models
 from clew.models.budget import Budget
 from clew.models.cache import CachedEmbedder
 from clew.models.cosine import Cosine
-from clew.models.metered import Meter, metered
+from clew.models.metered import Meter, add_meter
 from clew.models.rules import RuleTagger
 from clew.text import tokens
 from tests.models.server import Answer
@@ -107,7 +107,7 @@ def test_what_is_not_stated_is_counted(server, tmp_path):
     """An endpoint that says no usage is charged by our own count."""
     server.respond = Vectors(states=False)
     meter = Meter()
-    embedder = metered(models_at(server, tmp_path / "i"), meter).embedder
+    embedder = add_meter(models_at(server, tmp_path / "i"), meter).embedder
     embedder.embed(["Colin Archer built the Fram."], kind="document")
     assert meter.embedding_tokens == 7
 
@@ -225,7 +225,7 @@ def test_the_larger_of_the_stated_numbers_is_billed(server, usage):
         tagger=RuleTagger(),
         reranker=None,
     )
-    metered(models, meter).embedder.embed(["Who?"], kind="query")
+    add_meter(models, meter).embedder.embed(["Who?"], kind="query")
     assert meter.embedding_tokens == 5000
 
 

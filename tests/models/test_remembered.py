@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from clew.models import gives_tokens
-from clew.models.remembered import remembered
+from clew.models.remembered import add_memory
 from clew.testing import HashEmbedder, HashTokenEmbedder, models
 
 
@@ -30,7 +30,7 @@ class CountedTokens(HashTokenEmbedder):
 def test_a_lone_text_is_embedded_once():
     """By its kind; texts that come together are passed on."""
     inner = Counted()
-    embedder = remembered(models(inner)).embedder
+    embedder = add_memory(models(inner)).embedder
     for kind in ("query", "query", "document"):
         assert np.array_equal(embedder.embed(["Fram"], kind=kind), inner.embed(["Fram"], kind=kind))
     inner.read.clear()
@@ -44,7 +44,7 @@ def test_a_lone_text_is_embedded_once():
 def test_the_tokens_of_a_lone_text_are_made_once():
     """The same holds for token vectors."""
     inner = CountedTokens()
-    embedder = remembered(models(inner)).embedder
+    embedder = add_memory(models(inner)).embedder
     assert gives_tokens(embedder)
     first, second = embedder.embed_tokens(["Fram"]), embedder.embed_tokens(["Fram"])
     assert first[0] is second[0]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.models import Prompt, Turn
-from clew.models.replies import json_values, mended, messages, read
+from clew.models.replies import json_values, messages, read, repair_reply
 
 pytest.importorskip("fastjsonschema")
 pytest.importorskip("json_repair")
@@ -112,21 +112,21 @@ LEFT = [
 def test_commas_and_quotes_are_mended(text, value):
     """All words of the reply are in the value, and no others."""
     assert value not in json_values(text)
-    assert list(mended(text)) == [value]
+    assert list(repair_reply(text)) == [value]
 
 
 @pytest.mark.parametrize("text", LEFT, ids=range(len(LEFT)))
 def test_what_would_lose_an_item_is_left(text):
     """Of what was cut off, left out or may be read in two ways nothing is made."""
-    assert list(mended(text)) == []
+    assert list(repair_reply(text)) == []
 
 
 @given(VALUES.filter(lambda value: isinstance(value, list | dict)), st.data())
 def test_what_is_cut_off_is_never_mended(value, data):
     """At whatever character a reply ends."""
     text = json.dumps(value, ensure_ascii=False)
-    assert list(mended(text)) in ([value], [])
-    assert list(mended(text[: data.draw(st.integers(0, len(text) - 1))])) == []
+    assert list(repair_reply(text)) in ([value], [])
+    assert list(repair_reply(text[: data.draw(st.integers(0, len(text) - 1))])) == []
 
 
 # What is wrong, and asking again

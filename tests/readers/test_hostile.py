@@ -159,7 +159,7 @@ def test_names_that_are_ignored_are_looked_up(write, tmp_path):
     """Lines without signs take no longer where there are twenty thousand; the last one counts."""
     lines = "".join(f"built{i}/\nnotes{i}.md\nin/a{i}.md\n" for i in range(7_000))
     write(".gitignore", f"*.md\n{lines}!notes6.md\n!in/a7.md\n*9.md\n")
-    ignored = Ignored().inside(tmp_path)
+    ignored = Ignored().enter(tmp_path)
     began = time.process_time()
     for i in range(1_500):
         assert ignored.names(tmp_path / f"built{i}", is_folder=True)

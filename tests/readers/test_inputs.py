@@ -64,7 +64,7 @@ def site():
 )
 def test_pages(site, path, name, data):
     """A page is a file of the format that the server says, whose id is the address."""
-    with web.fetched(inputs.located(f"{site}{path}#part")) as file:
+    with web.fetch_page(inputs.locate_input(f"{site}{path}#part")) as file:
         if name is None:
             assert file.reason == "was answered with status 404"
             return
@@ -91,7 +91,7 @@ def test_pages(site, path, name, data):
 def test_pages_that_are_refused(site, path, reason):
     """Each with a reason; nothing else than a web page is ever opened."""
     few = ReadingLimits(received_bytes=60_000)
-    with web.fetched(inputs.located(site + path), few) as found:
+    with web.fetch_page(inputs.locate_input(site + path), few) as found:
         assert isinstance(found, Skipped)
         assert found.source == site + path
         assert found.reason.startswith(reason)
@@ -116,7 +116,7 @@ def test_near_addresses(host):
 
 def test_a_server_that_is_not_there():
     """One sentence with the address."""
-    with web.fetched(inputs.Page("http://127.0.0.1:9/a")) as found:
+    with web.fetch_page(inputs.Page("http://127.0.0.1:9/a")) as found:
         assert str(found).startswith("http://127.0.0.1:9/a: cannot be reached: ")
 
 
@@ -134,13 +134,13 @@ def test_a_server_that_is_not_there():
 )
 def test_what_a_name_means(given, found):
     """Paths, file addresses, web addresses, and `-`."""
-    assert inputs.located(given) == found
+    assert inputs.locate_input(given) == found
 
 
 def test_a_file_of_another_machine():
     """It is not looked for here."""
     with pytest.raises(InputError, match="names a file of another machine"):
-        inputs.located("file://other/a.md")
+        inputs.locate_input("file://other/a.md")
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_a_file_of_another_machine():
 def test_standard_input(data, name, suffix, path):
     """Its format is that of the suffix, else of the name, else what its beginning says."""
     given = inputs.StandardInput(name=name or "stdin", suffix=suffix)
-    with inputs.received(given, io.BytesIO(data)) as file:
+    with inputs.read_standard_input(given, io.BytesIO(data)) as file:
         assert (file.path.name, file.id) == (path, name or "stdin")
         assert file.path.read_bytes() == data
 
@@ -169,6 +169,6 @@ def test_standard_input_has_a_limit():
     few = ReadingLimits(received_bytes=10)
     with (
         pytest.raises(InputError, match="standard input has more than 10 bytes: --limit received"),
-        inputs.received(inputs.StandardInput(), io.BytesIO(b"a" * 11), few),
+        inputs.read_standard_input(inputs.StandardInput(), io.BytesIO(b"a" * 11), few),
     ):
         pass

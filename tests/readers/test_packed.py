@@ -8,7 +8,7 @@ import pytest
 from clew.limits import LIMITS, ReadingLimits
 from clew.readers import inputs, read
 from clew.readers.formats import READERS
-from clew.readers.packed import unpacked
+from clew.readers.packed import unpack
 from clew.readers.walk import File
 from clew.types import Document
 from tests.readers.writers import LIGHTHOUSES, files
@@ -93,11 +93,11 @@ def test_nothing_is_left_of_what_was_unpacked(tmp_path):
     packed, plain = tmp_path / "a.md.gz", tmp_path / "a.md"
     packed.write_bytes(gzip.compress(b"# A"))
     plain.write_bytes(b"# A")
-    with unpacked(File(path=packed, id="a", source="a")) as file:
+    with unpack(File(path=packed, id="a", source="a")) as file:
         place = file.path
         assert (place.name, place.read_bytes()) == ("a.md", b"# A")
     assert not place.exists()
-    with unpacked(File(path=plain, id="a", source="a")) as file:
+    with unpack(File(path=plain, id="a", source="a")) as file:
         assert file.path == plain
 
 
@@ -105,7 +105,10 @@ def test_standard_input_may_be_packed():
     """It is seen by its beginning, or said by its name."""
     data = gzip.compress(TEXT.encode())
     for given in (inputs.StandardInput(), inputs.StandardInput(name="notes.md.gz")):
-        with inputs.received(given, io.BytesIO(data), LIMITS) as file, unpacked(file) as plain:
+        with (
+            inputs.read_standard_input(given, io.BytesIO(data), LIMITS) as file,
+            unpack(file) as plain,
+        ):
             assert plain.path.read_text(encoding="utf-8") == TEXT
             assert plain.path.suffix in READERS
 

@@ -153,7 +153,7 @@ def started_jobs_home(tmp_path, _gated_package, job_paths, monkeypatch):
     """A home without keys, and without indexes but `notes`, whose jobs are started as they are."""
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(job_paths))
     monkeypatch.syspath_prepend(str(_gated_package))
-    plugins.registered.cache_clear()
+    plugins.find_registered.cache_clear()
     specs = Specs(embedder=f"gated:{tmp_path / 'gate'}")
     home = JobHome(ServerSettings(home=tmp_path / "home", specs=specs, jobs=2))
     with home.database() as database:
@@ -162,4 +162,4 @@ def started_jobs_home(tmp_path, _gated_package, job_paths, monkeypatch):
         indexes.close()
     yield home
     home.end_all()
-    plugins.registered.cache_clear()
+    plugins.find_registered.cache_clear()

@@ -23,9 +23,9 @@ from clew.limits import LIMITS, ReadingLimits
 from clew.models import is_priced
 from clew.models.budget import Budget
 from clew.models.conversation import Conversation
-from clew.models.metered import Meter, metered
+from clew.models.metered import Meter, add_meter
 from clew.progress import Progress
-from clew.readers.inputs import Page, StandardInput, located
+from clew.readers.inputs import Page, StandardInput, locate_input
 from clew.readers.part import ShardPart
 from clew.readers.roots import Roots
 from clew.readers.selection import Selection
@@ -152,7 +152,7 @@ class Adding(OpenIndex):
         meter = progress.meter = Meter(progress=progress, budget=budget)
         progress.stage = "indexing"
         selection = Selection(exclude, gitignore=gitignore, changed=changed)
-        own = self._choose_part(None if part is None else ShardPart.of(part))
+        own = self._choose_part(None if part is None else ShardPart.parse_part(part))
         roots = self._name_roots(source, name)
         stdin = StandardInput(name=name or StandardInput().name, suffix=suffix)
         read_files = partial(
@@ -169,7 +169,7 @@ class Adding(OpenIndex):
         )
         items, read, paths = items_of(source, read_files), set[str](), paths_of(source)
         strict = part is None and not paths  # the caller chose this very shard for them
-        items = iter(items if own is None else own.taken(items, read, strict=strict))
+        items = iter(items if own is None else own.take_documents(items, read, strict=strict))
         first = list(islice(items, 1))
         if not first and not self._exists() and changed is None and own is None:
             raise no_file(describe_source(source), selection.counts())
@@ -282,7 +282,7 @@ class Adding(OpenIndex):
         if name:
             if not isinstance(source, str | Path):
                 raise InputError(f"one folder or file can be called {name!r}, not several: name it")
-            place = located(source)
+            place = locate_input(source)
             if isinstance(place, Page):
                 raise InputError(f"a web page is called by its address, not {name!r}")
             if isinstance(place, StandardInput):
@@ -321,7 +321,7 @@ class Adding(OpenIndex):
             rules = rules and spread_extractor(rules, wanted.triples, workers)
         return extract_wanted(
             store,
-            metered(models, progress.meter),
+            add_meter(models, progress.meter),
             wanted,
             ledger=self._ledger,
             rules=rules,
@@ -344,7 +344,7 @@ class Adding(OpenIndex):
         store, meter = self._open_store(), Meter()
         with self._bill("extract", store, meter):
             with meter.stage("extract"):
-                models = metered(limit_models(self.models, budget), meter)
+                models = add_meter(limit_models(self.models, budget), meter)
                 done = extract_triples(store, models, chunk_ids, ledger=self._ledger)
             self._finish_write(store, meter)
         return done
@@ -364,7 +364,7 @@ class Adding(OpenIndex):
         store, meter = self._open_store(), Meter()
         with self._bill("import", store, meter):
             with meter.stage("extract"):
-                done = import_triples(store, Path(path), metered(self.models, meter), on_chunks)
+                done = import_triples(store, Path(path), add_meter(self.models, meter), on_chunks)
             self._finish_write(store, meter)
         return done
 

@@ -15,12 +15,12 @@ from clew.stopping import Stop
 from clew.types import Document, Evidence
 
 # What `where` may be is said where it is read.
-checked = arguments.checked(
+checked = arguments.check_values(
     {
         **KINDS,
         "folder": arguments.PATH,
         "home": arguments.PATH,
-        "n_shards": arguments.whole(1),
+        "n_shards": arguments.whole_numbers(1),
         "processes": arguments.TRUTH,
         "path": arguments.PATH,
         "source": Kind(
@@ -41,9 +41,9 @@ checked = arguments.checked(
         "methods": arguments.TEXTS,
         "chunk_ids": arguments.TEXTS,
         "ids": arguments.TEXT_OR_TEXTS,
-        "answer_tokens": arguments.whole(1),
-        "probe": arguments.whole(0),
-        "generation": arguments.whole(0),
+        "answer_tokens": arguments.whole_numbers(1),
+        "probe": arguments.whole_numbers(0),
+        "generation": arguments.whole_numbers(0),
         "every_s": arguments.number(0),
         "core": arguments.number(0, 1),
         "name_weight": arguments.number(0),

@@ -25,8 +25,8 @@ from clew.errors import InputError
 from clew.filters import Filter
 from clew.index import Settings
 from clew.models.budget import Budget
-from clew.models.conversation import recorded
-from clew.models.metered import Meter, metered
+from clew.models.conversation import record_replies
+from clew.models.metered import Meter, add_meter
 from clew.models.waiting import asking
 from clew.runtime.awaitable import awaitable
 from clew.snapshot import Snapshot
@@ -129,7 +129,7 @@ class Index(Adding, Upkeep, Askable):
         """
         models = limit_models(self.models, budget)
         if llm is not None:
-            models = replace(models, llm=recorded(llm, budget=budget))
+            models = replace(models, llm=record_replies(llm, budget=budget))
         return answer_from(
             evidence,
             self.snapshot(evidence.where),
@@ -197,7 +197,7 @@ class Index(Adding, Upkeep, Askable):
                 question.text,
                 found.evidence,
                 found.snapshot,
-                metered(limit_models(self.models, question.budget), meter),
+                add_meter(limit_models(self.models, question.budget), meter),
                 column=label,
                 name_weight=name_weight,
                 budget_tokens=found.context_tokens,

@@ -23,9 +23,9 @@ from clew.generation import GENERATION_ARRAYS, open_snapshot
 from clew.index import Settings
 from clew.models import is_checked
 from clew.models.budget import Budget
-from clew.models.conversation import Conversation, recorded
+from clew.models.conversation import Conversation, record_replies
 from clew.models.ledger import Cost, Ledger
-from clew.models.metered import Meter, metered
+from clew.models.metered import Meter, add_meter
 from clew.runtime.closing import Closing
 from clew.runtime.following import Follower
 from clew.runtime.once import Once
@@ -260,7 +260,7 @@ class OpenIndex(Closing):
             llm = self.models.llm if spec == self._specs.llm else self._llms.get(spec)
             if llm is None:
                 llm = self._llms[spec] = loading.load_llm(spec)
-        return recorded(llm, self._ledger, budget, self._prices)
+        return record_replies(llm, self._ledger, budget, self._prices)
 
     def _embedder(self) -> Embedder:
         return self.models.embedder
@@ -275,7 +275,7 @@ class OpenIndex(Closing):
             llm = self._given.llm
         else:
             llm = loading.load_llm(self._specs.llm) if self._specs.llm else None
-        return None if llm is None else recorded(llm, self._ledger, budget, self._prices)
+        return None if llm is None else record_replies(llm, self._ledger, budget, self._prices)
 
     # -- the store ----------------------------------------------------------------------------
 
@@ -309,7 +309,7 @@ class OpenIndex(Closing):
         An embedder may be asked for its dimension, which `meter` pays. Raises BudgetSpent, and
         RecipeMismatch where the index was built with other models or settings.
         """
-        models = metered(self.models, meter)
+        models = add_meter(self.models, meter)
         self._check_embedder()  # before a folder is made
         if self._store is None and not self._exists():
             settings = self._settings or Settings()
@@ -345,7 +345,7 @@ class OpenIndex(Closing):
 
     def _finish_write(self, store: Store, meter: Meter) -> None:
         with meter.stage("store"):
-            self._renew(store, lambda: metered(self.models, meter).embedder)
+            self._renew(store, lambda: add_meter(self.models, meter).embedder)
 
     def _renew(
         self,
@@ -391,7 +391,7 @@ def recorded_models(
     )
     if models.llm is not None:
         ledger = Ledger(opening.paid_place(folder, paid.CALLS))
-        models = replace(models, llm=recorded(models.llm, ledger, prices=prices))
+        models = replace(models, llm=record_replies(models.llm, ledger, prices=prices))
     if recipe:
         index.check_recipe(recipe, {"analyzer": ANALYZER, "embedder": models.embedder.name})
     return models

@@ -17,7 +17,7 @@ from clew.asking.pipeline import limit_models
 from clew.errors import AlreadyExists, InputError, StoreError
 from clew.models.budget import Budget
 from clew.models.ledger import Cost
-from clew.models.metered import Meter, metered
+from clew.models.metered import Meter, add_meter
 from clew.store import opening, paid
 from clew.text.keys import name_key
 from clew.types import Usage
@@ -149,7 +149,7 @@ class Upkeep(OpenIndex):
                 wanted = Wanted.from_plain(store.note(NOTE))
                 rules = loading.load_extractor(wanted.triples, self.models.tagger)
                 with meter.stage("extract"):
-                    models = metered(limit_models(self.models, budget), meter)
+                    models = add_meter(limit_models(self.models, budget), meter)
                     recall.recall_extractions(store, models, ledger=self._ledger, rules=rules)
                 self._finish_write(store, meter)
         return replace(done, paid=mended)

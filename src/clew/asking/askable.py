@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from clew.types import Answer, Evidence, Exchange, Scalar
 
 _TEXT = arguments.instance("a text", str, Question)
-_checked = arguments.checked(
+_checked = arguments.check_values(
     {
         "query": _TEXT,
         "question": _TEXT,

@@ -15,7 +15,7 @@ from clew.text.imitations import imitates
 from clew.types import Context, Evidence, Hit, Passage, Table
 
 
-@arguments.checked(
+@arguments.check_values(
     {
         "evidence": arguments.instance("the Evidence that a search gave", Evidence),
         "budget_tokens": arguments.WHOLE,

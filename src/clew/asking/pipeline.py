@@ -24,9 +24,9 @@ from clew.asking.context import build_context
 from clew.asking.method import CONTEXT_TOKENS, build_method, choose_context_tokens
 from clew.errors import InputError
 from clew.filters import to_filter
-from clew.models.conversation import recorded
-from clew.models.metered import Meter, metered
-from clew.models.remembered import remembered
+from clew.models.conversation import record_replies
+from clew.models.metered import Meter, add_meter
+from clew.models.remembered import add_memory
 
 if TYPE_CHECKING:
     from clew.asking.askable import Askable
@@ -77,7 +77,7 @@ def retrieve_evidence(
     filled = context_tokens if for_answer else question.context_tokens
     method = build_method(name, question.parameters, filled)
     with meter.stage(source.opening):
-        models = metered(remembered(limit_models(source.models, question.budget)), meter)
+        models = add_meter(add_memory(limit_models(source.models, question.budget)), meter)
         snapshot = source.snapshot_for(question, method, models)
     with meter.stage("search"):
         text, notes = follow_up.resolve_question(question.text, question.history, snapshot, models)
@@ -153,7 +153,7 @@ def answer_from(
             evidence.query,
             context,
             evidence,
-            metered(models, meter),
+            add_meter(models, meter),
             snapshot=snapshot,
             max_tokens=answer_tokens,
             min_support=question.min_support,
@@ -170,4 +170,4 @@ def limit_models(models: Models, budget: Budget | None) -> Models:
     """Return models, their LLM bounded by `budget`."""
     if models.llm is None or budget is None:
         return models
-    return replace(models, llm=recorded(models.llm, budget=budget))
+    return replace(models, llm=record_replies(models.llm, budget=budget))

@@ -94,7 +94,7 @@ class Question:
     context_tokens: int | None = _option(
         None,
         "Tokens that an answer may be made from.",
-        arguments.whole(1),
+        arguments.whole_numbers(1),
         type=int,
         least=1,
         most=LONGEST_CONTEXT,
@@ -121,7 +121,7 @@ class Question:
     quotes: int = _option(
         MAX_QUOTES,
         "Sentences that an answer without an LLM quotes, at most.",
-        arguments.whole(1),
+        arguments.whole_numbers(1),
         type=int,
         least=1,
         most=LONGEST_QUOTES,

@@ -123,7 +123,7 @@ def run_evaluation(
         from clew.evaluate.figures.sensitivity import draw
 
         draw(report, options.plot, shown)
-    if added.report.skipped or any(row.failed for row in report.rows):
+    if added.report.skipped or any(row.is_failed for row in report.rows):
         sys.exit(SKIPPED)
 
 

@@ -126,7 +126,7 @@ def estimate_time_left(progress: Progress) -> Callable[[float], float | None]:
         nonlocal of, left
         if of != (progress.shard, progress.stage):
             of, left = (progress.shard, progress.stage), TimeLeft()
-        return left.seen(now, *_measure_share(progress))
+        return left.estimate_seconds_left(now, *_measure_share(progress))
 
     return seconds
 
@@ -177,7 +177,7 @@ def _measure_share(progress: Progress) -> tuple[float, float | None]:
         return done, total or None
     if progress.stage == "finishing":
         return 1, 1
-    return progress.done, progress.total or None
+    return progress.done_bytes, progress.total or None
 
 
 def _build_bars(told: str, *, bar: bool, timed: bool = True) -> Bars:

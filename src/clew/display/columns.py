@@ -65,10 +65,10 @@ def shorten(line: str, width: int, mark: str) -> str:
 def align(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
     """Return rows as lines: columns to the left first, then those to the right."""
     widths = [max(map(width_of, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(_padded(row, widths, left)) for row in rows]
+    return ["  ".join(_pad_cells(row, widths, left)) for row in rows]
 
 
-def _padded(row: Sequence[str], widths: Sequence[int], left: int) -> Iterator[str]:
+def _pad_cells(row: Sequence[str], widths: Sequence[int], left: int) -> Iterator[str]:
     for place, (cell, width) in enumerate(zip(row, widths, strict=True)):
         blank = " " * (width - width_of(cell))
         yield cell + blank if place < left else blank + cell

@@ -77,12 +77,12 @@ def _short_many(values: Sequence[object] | Mapping[Any, object]) -> str:
 
 def paragraph(text: str, *, strong: bool = False) -> str:
     """Return a paragraph of a text."""
-    return f"<p><b>{_shown(text)}</b></p>" if strong else f"<p>{_shown(text)}</p>"
+    return f"<p><b>{_escape_markup(text)}</b></p>" if strong else f"<p>{_escape_markup(text)}</p>"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a table; numbers are shown with three digits, and None as nothing."""
-    lines = ["<tr>" + "".join(f"<th>{_shown(cell)}</th>" for cell in head) + "</tr>"]
+    lines = ["<tr>" + "".join(f"<th>{_escape_markup(cell)}</th>" for cell in head) + "</tr>"]
     lines += ["<tr>" + "".join(f"<td>{_cell(cell)}</td>" for cell in row) + "</tr>" for row in rows]
     return "<table>" + "".join(lines) + "</table>"
 
@@ -90,8 +90,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 def _cell(value: object) -> str:
     if value is None:
         return ""
-    return _shown(f"{value:.3f}" if isinstance(value, float) else str(value))
+    return _escape_markup(f"{value:.3f}" if isinstance(value, float) else str(value))
 
 
-def _shown(text: str) -> str:
+def _escape_markup(text: str) -> str:
     return escape(visible(" ".join(text.split())))

@@ -49,38 +49,40 @@ def visible(text: str) -> str:
     >>> visible("Fr\u200bam")
     'Fr<U+200B>am'
     """
-    return _UNSEEN.sub(_shown, text)
+    return _UNSEEN.sub(_escape_character, text)
 
 
-def escaped(text: str) -> str:
+def escape_unseen(text: str) -> str:
     """Return `text` so that `restored` gives it back; tabs and line breaks stay as they are.
 
     What looks like an escape has its first character escaped.
     """
-    told = _ESCAPE.sub(lambda found: f"<U+003C>{found[0][1:]}", text)
-    return _UNSEEN.sub(lambda found: found[0] if found[0] in _LAYOUT else _shown(found), told)
+    told = _ESCAPE.sub(lambda match: f"<U+003C>{match[0][1:]}", text)
+    return _UNSEEN.sub(
+        lambda match: match[0] if match[0] in _LAYOUT else _escape_character(match), told
+    )
 
 
-def restored(text: str) -> str:
+def restore_unseen(text: str) -> str:
     """Return the text that `escaped` made this of."""
     return _ESCAPE.sub(_character, text)
 
 
-def without_hidden(text: str) -> str:
+def drop_hidden(text: str) -> str:
     r"""Return `text` without the characters that are not seen, layout aside.
 
     >>> without_hidden("Fr\u200bam")
     'Fram'
     """
     return _UNSEEN.sub(
-        lambda found: found[0] if found[0] in _LAYOUT or _is_needed(found) else "", text
+        lambda match: match[0] if match[0] in _LAYOUT or _is_needed(match) else "", text
     )
 
 
 def has_hidden(text: str) -> bool:
     """Say whether a text has a character that is not seen, layout aside."""
     return any(
-        found[0] not in _LAYOUT and not _is_needed(found) for found in _UNSEEN.finditer(text)
+        match[0] not in _LAYOUT and not _is_needed(match) for match in _UNSEEN.finditer(text)
     )
 
 
@@ -89,27 +91,27 @@ def may_hide_a_message(text: str) -> bool:
 
     One of them, such as a soft hyphen, can say nothing.
     """
-    return bool(_MESSAGE.search(escaped(text)))
+    return bool(_MESSAGE.search(escape_unseen(text)))
 
 
-def _shown(found: re.Match[str]) -> str:
-    return found[0] if _is_needed(found) else f"<U+{ord(found[0]):04X}>"
+def _escape_character(match: re.Match[str]) -> str:
+    return match[0] if _is_needed(match) else f"<U+{ord(match[0]):04X}>"
 
 
-def _character(found: re.Match[str]) -> str:
+def _character(match: re.Match[str]) -> str:
     """Return what an escape stands for; the escape itself where there is no such."""
-    code = int(found[0][3:-1], 16)
+    code = int(match[0][3:-1], 16)
     character = chr(code) if code <= 0x10FFFF else ""
     is_ours = character == "<" or (character and _ANY_HIDDEN.match(character))
-    return character if is_ours and found[0] == f"<U+{code:04X}>" else found[0]
+    return character if is_ours and match[0] == f"<U+{code:04X}>" else match[0]
 
 
-def _is_needed(found: re.Match[str]) -> bool:
+def _is_needed(match: re.Match[str]) -> bool:
     """Say whether a script or an emoji is written with a character that is not seen."""
-    if len(found[0]) > 1:  # the tags of a flag
+    if len(match[0]) > 1:  # the tags of a flag
         return True
-    character, text = found[0], found.string
-    before, after = text[found.start() - 1 : found.start()], text[found.end() : found.end() + 1]
+    character, text = match[0], match.string
+    before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
     if character in (_ZWNJ, _ZWJ):
         return _joins_letters(before, after) or (
             character == _ZWJ and _ends_emoji(before) and bool(_EMOJI.match(after))

@@ -96,7 +96,7 @@ def load(
     root, other = Path(path), None if corpus is None else Path(corpus)
     file, parsed, found = formats.read(root, split, other)
     asked = _of_split(parsed.questions, file, split)
-    asked = _sampled(_first(asked, limit), sample, seed)
+    asked = _draw_sample(_first(asked, limit), sample, seed)
     return _dataset(_name(root, other), asked, parsed, found)
 
 
@@ -119,7 +119,7 @@ def load_questions(
     file = Path(path)
     parsed = formats.parsed_questions(file)
     asked = _of_split(parsed.questions, file, split)
-    asked = _sampled(_first(asked, limit), sample, seed)
+    asked = _draw_sample(_first(asked, limit), sample, seed)
     return _dataset(name, asked, parsed, Corpus((), frozenset(document_ids)))
 
 
@@ -170,7 +170,7 @@ def _first(questions: Sequence[DatasetQuestion], limit: int | None) -> Sequence[
     return questions[:limit]
 
 
-def _sampled(
+def _draw_sample(
     questions: Sequence[DatasetQuestion], size: int | None, seed: int
 ) -> Sequence[DatasetQuestion]:
     """Return the questions whose ids, hashed with the seed, are the smallest."""

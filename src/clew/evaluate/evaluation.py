@@ -157,11 +157,11 @@ def _check(dataset: Dataset, settings: Sequence[Setting], scoring: Scoring) -> N
 def _row(question: DatasetQuestion, setting: Setting, functions: _Functions) -> Row:
     """Ask one question of one setting; what fails is noted and scored as if nothing came."""
     scoring = functions.scoring
-    evidence, error = _tried(lambda: functions.search(question.text, setting))
+    evidence, error = _try_to_ask(lambda: functions.search(question.text, setting))
     response, answer_error = None, ""
     if functions.answer is not None and evidence is not None:
         respond = functions.answer
-        response, answer_error = _tried(lambda: respond(question.text, setting))
+        response, answer_error = _try_to_ask(lambda: respond(question.text, setting))
     ranked = metrics.distinct(hit.document_id for hit in evidence.hits) if evidence else ()
     context = build_context(evidence, budget_tokens=scoring.context_tokens) if evidence else None
     text = response.text if response else ""
@@ -171,7 +171,7 @@ def _row(question: DatasetQuestion, setting: Setting, functions: _Functions) -> 
     if functions.answer is not None:
         scores |= score_answer(question, text)
         scores |= score_quotes(question, response.citations if response else ())
-    verdict, judge_error = _judged(question, response, functions)
+    verdict, judge_error = _judge_answer(question, response, functions)
     return Row(
         question_id=question.id,
         label=setting.label,
@@ -192,14 +192,14 @@ def _row(question: DatasetQuestion, setting: Setting, functions: _Functions) -> 
     )
 
 
-def _judged(
+def _judge_answer(
     question: DatasetQuestion, response: Answer | None, functions: _Functions
 ) -> tuple[Verdict | None, str]:
     """Return what the judge says of an answer, or why it failed."""
     judge = functions.judge
     if judge is None or functions.answer is None:
         return None, ""
-    return _tried(lambda: judge(question, response or _no_answer(question)))
+    return _try_to_ask(lambda: judge(question, response or _no_answer(question)))
 
 
 def _no_answer(question: DatasetQuestion) -> Answer:
@@ -213,7 +213,7 @@ def _no_answer(question: DatasetQuestion) -> Answer:
     )
 
 
-def _tried(ask: Callable[[], T]) -> tuple[T | None, str]:
+def _try_to_ask(ask: Callable[[], T]) -> tuple[T | None, str]:
     """Return what `ask` gives, or why it failed; a budget that ended ends everything."""
     try:
         return ask(), ""

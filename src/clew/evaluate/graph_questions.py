@@ -117,7 +117,7 @@ def measure_graph(
         for group in dict.fromkeys((question.group or _ALL, _ALL)):
             groups.setdefault(group, []).append(each)
     order = sorted(groups, key=lambda group: (group == _ALL, group))
-    return [_summed(method, group, groups[group], left_out) for group in order]
+    return [_sum_up(method, group, groups[group], left_out) for group in order]
 
 
 def score_graph(question: GraphQuestion, evidence: Evidence) -> dict[str, float]:
@@ -132,7 +132,11 @@ def score_graph(question: GraphQuestion, evidence: Evidence) -> dict[str, float]
     ends = [end for f in (graph.facts if graph else ()) for end in (f.subject, f.object)]
     ranked = [each.id for each in graph.answers] if graph else []
     order = [key for key in dict.fromkeys(ranked or ends) if key != topic]
-    held = wanted.intersection({*ends, *ranked}) if graph else _named(question.answers, evidence)
+    held = (
+        wanted.intersection({*ends, *ranked})
+        if graph
+        else _find_named_answers(question.answers, evidence)
+    )
     scores = {
         "hits@1": float(not wanted.isdisjoint(order[:1])),
         "hits@5": float(not wanted.isdisjoint(order[:5])),
@@ -172,7 +176,7 @@ def _ask(
     )
 
 
-def _named(answers: Sequence[str], evidence: Evidence) -> set[str]:
+def _find_named_answers(answers: Sequence[str], evidence: Evidence) -> set[str]:
     """Return the keys of the names that stand in tables and chunks, as whole words."""
     cells = [cell for table in evidence.tables for row in table.rows for cell in row]
     texts = [*cells, *(hit.text for hit in evidence.hits)]
@@ -180,7 +184,7 @@ def _named(answers: Sequence[str], evidence: Evidence) -> set[str]:
     return {name_key(name) for name in answers if f" {normalize_answer(name)} " in held}
 
 
-def _summed(
+def _sum_up(
     method: str, group: str, rows: Sequence[_GraphQuestionResult], left_out: Sequence[str]
 ) -> GraphRow:
     known = {m: [row.scores[m] for row in rows if m in row.scores] for m in GRAPH_METRICS}

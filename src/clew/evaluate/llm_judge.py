@@ -178,8 +178,8 @@ def _second_round(
             schema=closed_schema(both),
             max_tokens=_reply_tokens(given + right),
             question=case.question,
-            given=_listed(stated.given),
-            right=_listed(stated.right),
+            given=_list_statements(stated.given),
+            right=_list_statements(stated.right),
         )
     if "answer coverage" in wanted and stated.right:
         asked["answer coverage"] = fill_prompt(
@@ -187,7 +187,7 @@ def _second_round(
             schema=reply_schema(len(stated.right), _YES_NO),
             max_tokens=_reply_tokens(len(stated.right)),
             question=case.question,
-            facts=_listed(stated.right),
+            facts=_list_statements(stated.right),
             answer=case.given,
         )
     if "faithfulness" in wanted and stated.given and case.context.plain:
@@ -195,7 +195,7 @@ def _second_round(
             "judge_faithfulness",
             schema=reply_schema(len(stated.given), _YES_NO),
             max_tokens=_reply_tokens(len(stated.given)),
-            statements=_listed(stated.given),
+            statements=_list_statements(stated.given),
             context=case.context,
         )
     return asked
@@ -205,7 +205,7 @@ def _reply_tokens(n_statements: int) -> int:
     return _FEW_TOKENS + _OF_EACH * n_statements
 
 
-def _listed(statements: Sequence[str]) -> QuotedBlock:
+def _list_statements(statements: Sequence[str]) -> QuotedBlock:
     return quote_lines(number_texts(statements))
 
 

@@ -116,8 +116,8 @@ def measure(
         protocol.scoring,
         on_progress,
         answer=respond if protocol.answers else None,
-        judge=judge and _bounded(judge, budget),
-        recorded=_resumed(files, protocol, head),
+        judge=judge and _end_with_budget(judge, budget),
+        recorded=_read_recorded_rows(files, protocol, head),
         on_row=(lambda row: run_files.append(files[row.label], row)) if files else None,
     )
     return replace(report, index_cost=head.index_cost, models=head.models, versions=head.versions)
@@ -146,7 +146,7 @@ def _files(folder: Path, protocol: Protocol) -> dict[str, Path]:
     return {label: folder / run_files.file_name(label) for label in labels}
 
 
-def _resumed(
+def _read_recorded_rows(
     files: Mapping[str, Path], protocol: Protocol, head: run_files.Head
 ) -> dict[tuple[str, str], Row]:
     """Return the rows that stand in the files, by label and question id."""
@@ -192,22 +192,22 @@ def _asking(
             budget=budget,
         )
 
-    return _bounded(search, budget), _bounded(answer, budget)
+    return _end_with_budget(search, budget), _end_with_budget(answer, budget)
 
 
-def _bounded(ask: Callable[P, T], budget: Budget | None) -> Callable[P, T]:
+def _end_with_budget(ask: Callable[P, T], budget: Budget | None) -> Callable[P, T]:
     """Return `ask`, which ends the evaluation where the budget had no room for all of it.
 
     A method takes another way then, which is not the one that is to be measured.
     """
 
-    def asked(*args: P.args, **options: P.kwargs) -> T:
+    def ask_within_budget(*args: P.args, **options: P.kwargs) -> T:
         given = ask(*args, **options)
         if budget is not None and budget.refused:
             raise BudgetSpent(budget.refused)
         return given
 
-    return asked
+    return ask_within_budget
 
 
 def _answering(index: Index, protocol: Protocol, budget: Budget | None) -> LLM | None:

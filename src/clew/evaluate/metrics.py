@@ -116,7 +116,7 @@ def contains(prediction: str, answers: Sequence[str]) -> float:
     Raises InputError where an answer is empty.
     """
     given = normalize_answer(prediction)
-    return float(any(answer in given for answer in _normalized(answers)))
+    return float(any(answer in given for answer in _normalize_answers(answers)))
 
 
 def exact_match(prediction: str, answers: Sequence[str]) -> float:
@@ -124,7 +124,7 @@ def exact_match(prediction: str, answers: Sequence[str]) -> float:
 
     Raises InputError where an answer is empty.
     """
-    return float(normalize_answer(prediction) in _normalized(answers))
+    return float(normalize_answer(prediction) in _normalize_answers(answers))
 
 
 def f1(prediction: str, answers: Sequence[str], yes_no: YesNo = "plain") -> float:
@@ -140,7 +140,9 @@ def f1(prediction: str, answers: Sequence[str], yes_no: YesNo = "plain") -> floa
         raise InputError(f"no yes/no rule {yes_no!r}. Hint: one of {', '.join(_BARRED)}")
     given = normalize_answer(prediction)
     barred = _BARRED[yes_no]
-    return max(0.0 if barred(given, a) else _token_f1(given, a) for a in _normalized(answers))
+    return max(
+        0.0 if barred(given, a) else _token_f1(given, a) for a in _normalize_answers(answers)
+    )
 
 
 def rouge_l(prediction: str, answers: Sequence[str]) -> float:
@@ -148,7 +150,7 @@ def rouge_l(prediction: str, answers: Sequence[str]) -> float:
 
     Raises InputError where an answer is empty, MissingExtra where the stemmer is not installed.
     """
-    _normalized(answers)
+    _normalize_answers(answers)
     return max(rouge_l_of(prediction, answer) for answer in answers)
 
 
@@ -181,7 +183,7 @@ def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 
 
-def _normalized(answers: Sequence[str]) -> list[str]:
+def _normalize_answers(answers: Sequence[str]) -> list[str]:
     if isinstance(answers, str) or not answers:
         raise InputError(f"answers must be a list with at least one text, but are {answers!r}")
     normalized = [normalize_answer(answer) for answer in answers]

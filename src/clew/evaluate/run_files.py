@@ -108,7 +108,7 @@ def resume(file: Path, head: Head) -> tuple[Row, ...]:
             f"{file} is a run in which {found[0]} is {found[1]}, and now it is {found[2]}: "
             f"name another folder, or delete the file"
         )
-    whole = tuple(row for row in run.rows if not row.failed)
+    whole = tuple(row for row in run.rows if not row.is_failed)
     if len(whole) < len(run.rows):
         lines = (_head_record(run.head), *map(_row_record, whole))
         _replace(file, b"".join(map(_line, lines)))
@@ -142,9 +142,9 @@ def read_run(file: Path) -> Run:
         raise InputError(f"{file}: {error.strerror or error}") from error
     if not lines or not lines[0].startswith(_BEGINNING):
         raise InputError(f"{file} is no run: name a file or folder of 'clew eval --runs'")
-    head = _head(_parsed(lines[0], file, 1), file)
+    head = _head(_parse_line(lines[0], file, 1), file)
     rows = [
-        _row(_parsed(line, file, number), head.setting.label, f"{file}, line {number}")
+        _row(_parse_line(line, file, number), head.setting.label, f"{file}, line {number}")
         for number, line in enumerate(lines[1:], 2)
     ]
     ids = [row.question_id for row in rows]
@@ -169,7 +169,7 @@ def report_of(runs: Sequence[Run], baseline: str = "") -> Report:
     Raises InputError for runs that no report can hold together, naming two of them.
     """
     _check(runs)
-    runs = _named(runs)
+    runs = _distinguish_labels(runs)
     labels = [run.head.setting.label for run in runs]
     if baseline and baseline not in labels:
         raise InputError(f"there is no run {baseline!r}: take one of {', '.join(labels)}")
@@ -182,7 +182,7 @@ def report_of(runs: Sequence[Run], baseline: str = "") -> Report:
         dataset=heads[0].dataset,
         settings=tuple(head.setting for head in heads),
         scoring=heads[0].scoring,
-        rows=_ordered(runs),
+        rows=_order_rows(runs),
         index_cost=heads[0].index_cost if shared else flat,
         index_costs={} if shared else costs,
         models=_distinct({head.setting.label: head.models for head in heads}),
@@ -199,10 +199,10 @@ def difference(one: object, other: object, place: str = "") -> tuple[str, str, s
             if found:
                 return found
         return None
-    return None if one == other else (place, _shown(one), _shown(other))
+    return None if one == other else (place, _shorten(one), _shorten(other))
 
 
-def _shown(value: object) -> str:
+def _shorten(value: object) -> str:
     return "not there" if value is _ABSENT else f"{value!r:.80}"
 
 
@@ -263,11 +263,11 @@ def _decisive(head: Head) -> dict[str, Any]:
     return record
 
 
-def _named(runs: Sequence[Run]) -> list[Run]:
+def _distinguish_labels(runs: Sequence[Run]) -> list[Run]:
     """Return the runs with labels that differ."""
     labels = [run.head.setting.label for run in runs]
     named = [
-        _relabelled(run, f"{label} ({run.file.resolve().parent.name})")
+        _relabel(run, f"{label} ({run.file.resolve().parent.name})")
         if labels.count(label) > 1
         else run
         for run, label in zip(runs, labels, strict=True)
@@ -281,13 +281,13 @@ def _named(runs: Sequence[Run]) -> list[Run]:
     return named
 
 
-def _relabelled(run: Run, label: str) -> Run:
+def _relabel(run: Run, label: str) -> Run:
     setting = replace(run.head.setting, name=label)
     rows = tuple(replace(row, label=label) for row in run.rows)
     return replace(run, head=replace(run.head, setting=setting), rows=rows)
 
 
-def _ordered(runs: Sequence[Run]) -> tuple[Row, ...]:
+def _order_rows(runs: Sequence[Run]) -> tuple[Row, ...]:
     """Return the rows of all runs, question by question as `evaluate` makes them."""
     by_id = [{row.question_id: row for row in run.rows} for run in runs]
     for run, rows in zip(runs, by_id, strict=True):
@@ -342,7 +342,7 @@ def _row_record(row: Row) -> dict[str, Any]:
     return record
 
 
-def _parsed(line: bytes, file: Path, number: int) -> dict[str, Any]:
+def _parse_line(line: bytes, file: Path, number: int) -> dict[str, Any]:
     try:
         record = json.loads(line)
     except ValueError as error:

@@ -42,7 +42,7 @@ class Row:
     unparsable: tuple[str, ...] = ()  # metrics for which no reply of the judge could be read
 
     @property
-    def failed(self) -> bool:
+    def is_failed(self) -> bool:
         """Whether search, answer or judge failed."""
         return bool(self.error or self.answer_error or self.judge_error)
 

@@ -24,7 +24,7 @@ from clew.display.shown import Shown
 from clew.errors import InputError, MissingExtra, MissingLayer, ModelError, RecipeMismatch
 from clew.index.origins import DocumentOwners
 from clew.models import Embedder, Models, gives_tokens
-from clew.models.metered import Meter, metered
+from clew.models.metered import Meter, add_meter
 from clew.progress import Progress
 from clew.readers.metadata import values
 from clew.snapshot.batch import Batch
@@ -152,7 +152,7 @@ def add_documents(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
     given, and the index is the same. Raises RecipeMismatch where it was not built with `models`.
     """
     meter = meter or Meter()
-    check_recipe(store.recipe, build_model_recipe(metered(models, meter)))
+    check_recipe(store.recipe, build_model_recipe(add_meter(models, meter)))
     report = AddReport()
     progress, told = progress or Progress(), on_progress or (lambda _: None)
 

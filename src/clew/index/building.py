@@ -17,7 +17,7 @@ from clew.errors import ClewError, RecipeMismatch
 from clew.index import LATE
 from clew.layers import chunks, entities, terms, vectors
 from clew.models import Models, gives_tokens
-from clew.models.metered import Meter, metered
+from clew.models.metered import Meter, add_meter
 from clew.snapshot.batch import Batch
 from clew.store import Store, schema
 from clew.text.chunking import Chunking
@@ -79,7 +79,7 @@ def build_rows(
     documents: Sequence[Document], recipe: Mapping[str, Scalar], models: Models, meter: Meter
 ) -> Rows:
     """Return the rows of some documents, without the vectors of names."""
-    models = metered(models, meter)
+    models = add_meter(models, meter)
     with meter.stage("chunk"):
         cut = chunks.cut_chunks(documents, read_chunking(recipe))
         columns = chunks.chunk_columns(cut) | chunks.sentence_columns(cut)
@@ -102,7 +102,7 @@ def build_batch(documents: Sequence[Document], store: Store, models: Models, met
     rows = build_rows(documents, store.recipe, models, meter)
     unnamed = [i for i in store.unnamed(rows.entities) if i in rows.nameable]
     with meter.stage("vectors"):
-        embedder = metered(models, meter).embedder
+        embedder = add_meter(models, meter).embedder
         found = vectors.embed_names([rows.entities[i] for i in unnamed], embedder)
     return _build_batch(documents, rows, unnamed, found)
 

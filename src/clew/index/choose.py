@@ -53,7 +53,7 @@ _EXTRACTION = {
     "core_by": arguments.TEXT,
     "entities": arguments.TEXT,
     "entity_threshold": arguments.number(0, 1),
-    "entity_words": arguments.whole(1),
+    "entity_words": arguments.whole_numbers(1),
 }
 LEFT = -1  # the pack of a chunk that was considered and not chosen
 _READ = [SOURCES.index(source) for source in ("llm", "fallback")]  # by an LLM

@@ -26,7 +26,7 @@ from clew.layers.extractions import ChunkExtraction, build_graph_batch
 from clew.layers.imported import Statements, build_imported_batch
 from clew.limits import LIMITS, ReadingLimits
 from clew.models import Models, gives_tokens
-from clew.models.metered import Meter, metered
+from clew.models.metered import Meter, add_meter
 from clew.readers.graph_files import graph_file, read_graph
 from clew.text.normalize import entity_key
 from clew.types import IMPORTED_MARK, Extraction, Skipped, Usage
@@ -112,7 +112,7 @@ def import_graph(
     Raises RecipeMismatch where the index was not built with `models`, and InputError where a text
     of the index has the id of a subject.
     """
-    models, tell = metered(models, meter or Meter()), on_progress or (lambda _: None)
+    models, tell = add_meter(models, meter or Meter()), on_progress or (lambda _: None)
     check_recipe(store.recipe, build_model_recipe(models))
     store.lock()  # what is done depends on what the store has now
     known = store.hashes()

@@ -47,7 +47,7 @@ class Method(Protocol):
 def names() -> list[str]:
     """Return the names of all methods, their variants' among them."""
     variants = (name for module in list_modules() for name in _variants(module))
-    return sorted({*list_modules(), *variants, *plugins.registered("methods")})
+    return sorted({*list_modules(), *variants, *plugins.find_registered("methods")})
 
 
 def list_modules() -> list[str]:
@@ -65,7 +65,7 @@ def group_names() -> dict[str, list[str]]:
         for variant in sorted(_variants(name)):
             groups["baseline" if variant in baselines else group].append(variant)
     ours = {name for found in groups.values() for name in found}
-    groups["package"] = [name for name in plugins.registered("methods") if name not in ours]
+    groups["package"] = [name for name in plugins.find_registered("methods") if name not in ours]
     return groups
 
 
@@ -124,7 +124,7 @@ def _each_kind() -> Iterator[type[Method]]:
     for name in dict.fromkeys((DEFAULT, *list_modules())):
         yield load(name)
         yield from _variants(name).values()
-    for name in plugins.registered("methods"):
+    for name in plugins.find_registered("methods"):
         with suppress(InputError):
             yield load(name)
 

@@ -27,7 +27,7 @@ def run(
     if min(concurrency, len(items)) <= 1:
         return [job(item, stop) for item in items]
 
-    def guarded(item: Item) -> Result:
+    def run_guarded(item: Item) -> Result:
         if stop.is_set():
             raise Stopped
         try:
@@ -37,7 +37,7 @@ def run(
             raise
 
     with ThreadPoolExecutor(min(concurrency, len(items))) as pool:
-        futures = [pool.submit(copy_context().run, guarded, item) for item in items]
+        futures = [pool.submit(copy_context().run, run_guarded, item) for item in items]
         try:
             wait(futures, return_when=FIRST_EXCEPTION)
         except BaseException:  # Ctrl-C

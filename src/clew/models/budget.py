@@ -57,7 +57,9 @@ class Budget:
     def __init__(self, tokens: int | None = None, usd: float | None = None) -> None:
         bounds = {"tokens": tokens, "usd": usd}
         given = {name: bound for name, bound in bounds.items() if bound is not None}
-        arguments.check_arguments(given, {"tokens": arguments.whole(0), "usd": arguments.number(0)})
+        arguments.check_arguments(
+            given, {"tokens": arguments.whole_numbers(0), "usd": arguments.number(0)}
+        )
         self.tokens = tokens
         self.usd = usd
         self.refused = ""  # why the last request that did not fit was not sent
@@ -155,12 +157,12 @@ class Budget:
         bounds += [] if self.usd is None else [f"${self.usd:,.4f}"]
         return (
             f"the budget of {' and '.join(bounds)} leaves no room: {self._spent} are spent"
-            f"{self._lost()}, and the next request may take up to {worst}. Hint: every reply is"
-            f" kept, so the same command goes on from here with a further budget that has room"
-            f" for it"
+            f"{self._describe_worst_case()}, and the next request may take up to {worst}."
+            f" Hint: every reply is kept, so the same command goes on from here with a further"
+            f" budget that has room for it"
         )
 
-    def _lost(self) -> str:
+    def _describe_worst_case(self) -> str:
         """Say which part of the spent tokens is a worst case, and why."""
         reasons = (
             (self._unanswered, "requests without a usable answer"),
@@ -206,7 +208,7 @@ class Purchase:
         if held is not None:
             (self._budget.release if known else self._budget.lose)(held)
 
-    def on_lost(self, again: bool) -> None:  # noqa: FBT001 -- `OnLost` of clew.models
+    def set_aside_again(self, again: bool) -> None:  # noqa: FBT001 -- `OnLost` of clew.models
         """Count an attempt that brought no reply, and set aside what another one may cost."""
         held = self._take()
         if held is not None:

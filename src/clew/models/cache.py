@@ -112,7 +112,9 @@ class CachedEmbedder:
         """
 
         def keep(first: int, rows: NDArray[np.float32]) -> None:
-            received = dict(zip(keys[first : first + len(rows)], _closed(rows, kind), strict=True))
+            received = dict(
+                zip(keys[first : first + len(rows)], _encode_rows(rows, kind), strict=True)
+            )
             self._save(received, rows.shape[1])
 
         def keep_paid(first: int, rows: NDArray[np.float32]) -> None:
@@ -137,7 +139,7 @@ class CachedEmbedder:
                 places = ",".join("?" * len(asked))
                 question = f"SELECT key, vector FROM vectors WHERE key IN ({places})"  # noqa: S608 -- question marks
                 found |= {
-                    key: _opened(kept) for key, kept in sqlite.rows(database, question, asked)
+                    key: _decode_row(kept) for key, kept in sqlite.rows(database, question, asked)
                 }
             damaged = [(key,) for key, vector in found.items() if vector is None]
             if damaged:  # these are asked for again
@@ -160,7 +162,7 @@ def faults(path: Path) -> list[str]:
     if found or file.is_blank():
         return found
     with file.open() as database:
-        n = len(_damaged(database))
+        n = len(_find_damaged(database))
     return [f"{n} of its vectors are not what was written"] if n else []
 
 
@@ -170,7 +172,7 @@ def mend(path: Path) -> None:
     if file.faults():
         file.mend()
     with file.writing() as database:
-        damaged = [(key,) for key in _damaged(database)]
+        damaged = [(key,) for key in _find_damaged(database)]
         database.executemany("DELETE FROM vectors WHERE key = ?", damaged)
 
 
@@ -192,27 +194,27 @@ def vector_keys(embedder: str, texts: Sequence[str]) -> list[bytes]:
     return [_key(embedder, "document", text) for text in texts]
 
 
-def _damaged(database: Connection) -> list[bytes]:
+def _find_damaged(database: Connection) -> list[bytes]:
     """Return the keys of the vectors whose checksum is not theirs."""
     found = database.execute("SELECT key, vector FROM vectors")
-    return [key for key, kept in found if _opened(kept) is None]
+    return [key for key, kept in found if _decode_row(kept) is None]
 
 
-def _closed(rows: NDArray[np.float32], kind: Kind) -> list[bytes]:
+def _encode_rows(rows: NDArray[np.float32], kind: Kind) -> list[bytes]:
     """Return vectors as they are kept, each with its checksum and what it is in."""
     form = _FLOATS if kind == "query" else _CODES
     kept = np.asarray(rows, dtype="<f4") if form == _FLOATS else coding.encode(rows, _BITS)
-    return [_sealed(row.tobytes(), form) for row in kept]
+    return [_append_checksum(row.tobytes(), form) for row in kept]
 
 
-def _sealed(vector: bytes, form: bytes) -> bytes:
+def _append_checksum(vector: bytes, form: bytes) -> bytes:
     return vector + crc32(vector).to_bytes(4, "little") + form
 
 
-def _opened(kept: bytes) -> NDArray[np.float32] | None:
+def _decode_row(kept: bytes) -> NDArray[np.float32] | None:
     """Return a vector without its checksum, None where that is not the one of the vector."""
     vector, form = kept[:-5], kept[-1:]
-    if form not in (_FLOATS, _CODES) or _sealed(vector, form) != kept:
+    if form not in (_FLOATS, _CODES) or _append_checksum(vector, form) != kept:
         before_checksums = len(kept) % 4 == 0
         return np.frombuffer(kept, dtype="<f4") if before_checksums else None
     if form == _FLOATS:

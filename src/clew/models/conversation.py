@@ -108,7 +108,7 @@ class Conversation:
 
         rest: list[int] = []
         for i, prompt in enumerate(prompts):
-            known = self._recorded(prompt)
+            known = self._find_recorded(prompt)
             if known is None:
                 rest.append(i)
             else:
@@ -152,7 +152,7 @@ class Conversation:
         yield list(first.values())
         yield sorted(set(rows) - set(first.values()))
 
-    def _recorded(self, prompt: Prompt) -> _Outcome | None:
+    def _find_recorded(self, prompt: Prompt) -> _Outcome | None:
         """Return a conversation that the ledger has whole, None for any other."""
         if self.ledger is None:
             return None
@@ -226,11 +226,11 @@ class Conversation:
             return self._ask(request, stop, None, on_text)
         given = self.chat.count_tokens(request.prompt, request.turns)
         with Purchase(self.budget, self._worst(request, given), stop) as purchase:
-            turn = self._ask(request, stop, purchase.on_lost, on_text)
-            purchase.settle(self._charged(request, turn, given))
+            turn = self._ask(request, stop, purchase.set_aside_again, on_text)
+            purchase.settle(self._compute_charge(request, turn, given))
         return turn
 
-    def _charged(self, request: Request, turn: Turn, given: int | None) -> Bill | None:
+    def _compute_charge(self, request: Request, turn: Turn, given: int | None) -> Bill | None:
         """Return what a reply counts for in the budget: its bill, but not less than we count.
 
         `given`: the tokens of the prompt where the chat counts them itself.
@@ -262,7 +262,7 @@ class Conversation:
     def _worst(self, request: Request, given: int | None) -> Bill:
         """Return the most that a request can cost, where its prompt has `given` tokens."""
         prompt = request.prompt
-        given = _at_most(prompt, request.turns) if given is None else given
+        given = _bound_tokens(prompt, request.turns) if given is None else given
         taken = prompt.max_tokens
         if self.repairs == 0 and prompt.schema is not None:  # then the model asks again by itself
             given, taken = 3 * given + taken + _AROUND, 2 * taken
@@ -314,7 +314,7 @@ def _tell_nobody(_i: int, _reply: Reply) -> None:
     pass
 
 
-def recorded(
+def record_replies(
     llm: LLM | Chat,
     ledger: Ledger | None = None,
     budget: Budget | None = None,
@@ -401,7 +401,7 @@ def _reply(turns: Sequence[Turn], paid: Sequence[Turn]) -> Reply:
     )
 
 
-def _at_most(prompt: Prompt, turns: Sequence[Turn]) -> int:
+def _bound_tokens(prompt: Prompt, turns: Sequence[Turn]) -> int:
     """Return a number of tokens that a prompt never exceeds, schema and template included.
 
     A token of a byte-level vocabulary stands for at least one byte of UTF-8.

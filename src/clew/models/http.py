@@ -28,7 +28,7 @@ from urllib.parse import urlsplit
 
 from clew.errors import EndpointError, InputError, MissingExtra
 from clew.models import OnLost, Stopped, batch
-from clew.models.waiting import BUSY_S, REST_S, STEP_S, gone, part
+from clew.models.waiting import BUSY_S, REST_S, STEP_S, find_failures, part
 
 try:
     import httpx2
@@ -142,7 +142,7 @@ class Endpoint:
             raise InputError("attempts, concurrency and timeout_s of an endpoint must be positive")
 
     @property
-    def shown(self) -> str:
+    def shown_address(self) -> str:
         """The address as errors name it: without a query, a user or a password."""
         parts = urlsplit(self._url)
         return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
@@ -161,10 +161,10 @@ class Endpoint:
             return []
         _ = self._client  # a missing key is found before any thread starts
 
-        def done(item: Item, stop: threading.Event) -> Result:
+        def run_job(item: Item, stop: threading.Event) -> Result:
             return job(partial(self.post, stop=stop, most_bytes=most_bytes), item)
 
-        return batch.run(done, items, self.concurrency)
+        return batch.run(run_job, items, self.concurrency)
 
     def post(
         self,
@@ -189,7 +189,7 @@ class Endpoint:
         less than REST_S ago. Raises Refused, EndpointError, and Stopped where `stop` is set before
         an attempt.
         """
-        stop, failed, waited_s = stop or threading.Event(), gone(), 0.0
+        stop, failed, waited_s = stop or threading.Event(), find_failures(), 0.0
         self._check()
         # Half a surrogate pair is no UTF-8 and would be refused: it becomes a question mark.
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
@@ -204,7 +204,7 @@ class Endpoint:
             if reply.unreached and (failed is not None or not self._reached.is_set()):
                 error = self._unreachable(reply.reason)
                 break
-            _log.info("%s, attempt %d: %s", self.shown, attempt, reply.reason)
+            _log.info("%s, attempt %d: %s", self.shown_address, attempt, reply.reason)
             pause_s = self._pause_s(attempt, reply)
             last = not self._is_tried_again(attempt, reply, waited_s + pause_s)
             if reply.lost and on_lost is not None:
@@ -215,14 +215,16 @@ class Endpoint:
             (self.sleep or stop.wait)(pause_s)
             waited_s += pause_s
         if failed is not None and (reply.is_late or not reply.is_final):
-            error = failed.setdefault(self.shown, error)  # that of the thread that was first
+            error = failed.setdefault(
+                self.shown_address, error
+            )  # that of the thread that was first
         raise error
 
     def _check(self) -> None:
         """Raise EndpointError where it is known already that this question gets nothing here."""
-        failed, rest = gone(), _rest_of(self.shown)
-        if failed is not None and self.shown in failed:
-            raise failed[self.shown]
+        failed, rest = find_failures(), _rest_of(self.shown_address)
+        if failed is not None and self.shown_address in failed:
+            raise failed[self.shown_address]
         if part() is not None and rest.fault is not None and self.clock() < rest.until:
             raise self._useless(1, rest.fault)
 
@@ -230,7 +232,7 @@ class Endpoint:
         """Say whether another attempt follows, before which `waited_s` is waited in all."""
         if attempt == self.attempts or fault.is_final:
             return False
-        if gone() is None:  # nobody waits
+        if find_failures() is None:  # nobody waits
             return True
         if fault.is_late:
             return False
@@ -253,14 +255,16 @@ class Endpoint:
         self._reached.set()
 
     def _unreachable(self, reason: str) -> EndpointError:
-        error = EndpointError(f"{self.shown} cannot be reached ({reason}). Hint: {self._start}")
+        error = EndpointError(
+            f"{self.shown_address} cannot be reached ({reason}). Hint: {self._start}"
+        )
         error.brief = "it cannot be reached"
         return error
 
     def _useless(self, attempts: int, fault: _Fault) -> EndpointError:
         times = "1 attempt" if attempts == 1 else f"{attempts} attempts"
         error = EndpointError(
-            f"{self.shown} gave no usable answer in {times}, at last {fault.reason}."
+            f"{self.shown_address} gave no usable answer in {times}, at last {fault.reason}."
             f" Hint: {fault.hint}"
         )
         error.brief = self._without_addresses(f"no usable answer: {fault.reason}")
@@ -284,19 +288,19 @@ class Endpoint:
     def _get(self) -> httpx2.Response:
         timeout = _timeout(min(self.timeout_s, _LOOK_S))
         ask = partial(self._client.get, self._url, timeout=timeout)
-        return _within(_WHOLE * _LOOK_S, lambda _: ask(), _hear_nothing)
+        return _run_with_deadline(_WHOLE * _LOOK_S, lambda _: ask(), _hear_nothing)
 
     def _try(self, content: bytes, most_bytes: int, watch: Watch | None, hear: Hear | None) -> Any:  # noqa: ANN401 -- JSON or a _Fault
-        received = self._received(content, most_bytes, watch, hear)
+        received = self._exchange(content, most_bytes, watch, hear)
         if isinstance(received, _Fault):
             if received.is_late and part() is not None:
-                rest = _rest_of(self.shown)
+                rest = _rest_of(self.shown_address)
                 rest.fault, rest.until = received, self.clock() + REST_S
             return received
         self._reached.set()
         status, headers, body = received
         if 200 <= status < 300:
-            return _parsed(body) if isinstance(body, bytes) else body
+            return _parse_json(body) if isinstance(body, bytes) else body
         said = self._short(_message(body)) if isinstance(body, bytes) else ""
         reason = f"HTTP {status} ({said})" if said else f"HTTP {status}"
         if status in _RETRIED:
@@ -306,11 +310,11 @@ class Endpoint:
             is_busy = status == _TOO_MANY or wait_s is not None
             return _Fault(reason, hint, wait_s, lost=is_late, is_late=is_late, is_busy=is_busy)
         hint = _HINTS.get(status, "check the base URL and the settings")
-        error = Refused(f"{self.shown} answered {reason}. Hint: {hint}", status, said)
+        error = Refused(f"{self.shown_address} answered {reason}. Hint: {hint}", status, said)
         error.brief = self._without_addresses(f"it answered {reason}")
         raise error
 
-    def _received(
+    def _exchange(
         self, content: bytes, most_bytes: int, watch: Watch | None, hear: Hear | None
     ) -> tuple[int, Mapping[str, str], bytes | list[Any]] | _Fault:
         """Send a request; return the status, the headers and the body, or events, of the reply."""
@@ -322,7 +326,7 @@ class Endpoint:
             with self._client.stream(
                 "POST", self._url, content=content, timeout=timeout
             ) as response:
-                pieces = _bounded(response.iter_bytes(), most_bytes, time.monotonic() + whole_s)
+                pieces = _limit_bytes(response.iter_bytes(), most_bytes, time.monotonic() + whole_s)
                 kind = response.headers.get("content-type", "")
                 if watch is not None and response.is_success and kind.startswith(_EVENTS):
                     found = _events(pieces, watch, tell)
@@ -330,7 +334,7 @@ class Endpoint:
                 return response.status_code, response.headers, b"".join(pieces)
 
         try:
-            return _within(whole_s, exchange, hear or _hear_nothing)
+            return _run_with_deadline(whole_s, exchange, hear or _hear_nothing)
         except TooMuch as error:
             self._reached.set()
             hint = "check the server, or the base URL; it may have been billed"
@@ -386,12 +390,12 @@ class Endpoint:
             key = os.environ.get(self.api_key_env, "")
             if not key.strip():
                 raise InputError(
-                    f"{self.shown} needs an API key, and the environment variable"
+                    f"{self.shown_address} needs an API key, and the environment variable"
                     f" {self.api_key_env} is not set"
                 )
         key = key.strip()  # a key read from a file ends in a newline
         if not (key.isascii() and key.isprintable()):
-            raise InputError(f"the API key for {self.shown} has characters that no key has")
+            raise InputError(f"the API key for {self.shown_address} has characters that no key has")
         return key
 
     @cached_property
@@ -401,7 +405,9 @@ class Endpoint:
             headers["Authorization"] = f"Bearer {self._key}"
         limits = httpx2.Limits(max_connections=self.concurrency)
         timeout = _timeout(self.timeout_s)
-        client = httpx2.Client(headers=headers, timeout=timeout, limits=limits, verify=_trusted())
+        client = httpx2.Client(
+            headers=headers, timeout=timeout, limits=limits, verify=_load_certificates()
+        )
         weakref.finalize(self, client.close)
         return client
 
@@ -417,7 +423,7 @@ def _timeout(seconds: float) -> httpx2.Timeout:
 
 
 @cache
-def _trusted() -> ssl.SSLContext:
+def _load_certificates() -> ssl.SSLContext:
     """Read the certificates that are trusted, once for all endpoints: they take long to read."""
     return httpx2.create_ssl_context()
 
@@ -429,7 +435,7 @@ def _hear_nothing(_event: object) -> None:
 _ENDED = object()  # behind all that is heard
 
 
-def _within(seconds: float, ask: Callable[[Hear], Result], hear: Hear) -> Result:
+def _run_with_deadline(seconds: float, ask: Callable[[Hear], Result], hear: Hear) -> Result:
     """Return what `ask` gives. Raises _TooLate where it takes longer, and leaves it behind then.
 
     What it tells meanwhile is passed on to `hear` in this thread, so nobody hears of what was left
@@ -460,7 +466,7 @@ def _within(seconds: float, ask: Callable[[Hear], Result], hear: Hear) -> Result
         hear(each)
 
 
-def _bounded(pieces: Iterable[bytes], most_bytes: int, ends: float) -> Iterator[bytes]:
+def _limit_bytes(pieces: Iterable[bytes], most_bytes: int, ends: float) -> Iterator[bytes]:
     """Yield what is received of a reply. Raises TooMuch at the first byte too many, and late."""
     received = 0
     for piece in pieces:  # unpacked, where it came packed
@@ -503,7 +509,7 @@ def _data(pieces: Iterable[bytes]) -> Iterator[bytes]:
         yield _DONE
 
 
-def _parsed(body: bytes) -> Any:  # noqa: ANN401 -- JSON or a _Fault
+def _parse_json(body: bytes) -> Any:  # noqa: ANN401 -- JSON or a _Fault
     try:
         return json.loads(body)
     except (ValueError, RecursionError):

@@ -114,7 +114,7 @@ class Ledger:
         if found or self._file.is_blank():
             return found
         with self._file.open() as database:
-            n = sum(len(keys) for keys in _damaged(database).values())
+            n = sum(len(keys) for keys in _find_damaged(database).values())
         return [f"{n} of its texts are not what was written"] if n else []
 
     def mend(self) -> None:
@@ -122,7 +122,7 @@ class Ledger:
         if self._file.faults():
             self._file.mend()
         with self._file.writing() as database:
-            for table, keys in _damaged(database).items():
+            for table, keys in _find_damaged(database).items():
                 database.executemany(f"DELETE FROM {table} WHERE key = ?", keys)  # noqa: S608 -- a name of ours
 
     def copy(self, place: Place, keep: Keep) -> None:
@@ -300,7 +300,7 @@ def piece_keys(model: str, version: str, texts: Sequence[str]) -> list[bytes]:
     return [_digest((model, version, text)) for text in texts]
 
 
-def _damaged(database: Connection) -> dict[str, list[sqlite.Row]]:
+def _find_damaged(database: Connection) -> dict[str, list[sqlite.Row]]:
     """Return the keys of the texts in a file of which a part is zeros, by their tables."""
     texts = {"call": "text", "piece": "data"}
     return {

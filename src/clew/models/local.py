@@ -79,10 +79,10 @@ class LocalChat:
     @property
     def _chat(self) -> OpenAIChat:
         with self._starting:  # one copy of the weights, whoever asks first
-            return self._started[1]
+            return self._server[1]
 
     @cached_property
-    def _started(self) -> tuple[Any, OpenAIChat]:
+    def _server(self) -> tuple[Any, OpenAIChat]:
         """llama.cpp's server, which ends with this object, and the chat with it."""
         from clew.models.openai import OpenAIChat
 

@@ -80,10 +80,10 @@ class Meter:
             if inner:
                 inner[-1] += passed
 
-    def embedded(self, texts: Sequence[str]) -> None:
+    def add_embedded(self, texts: Sequence[str]) -> None:
         """Tell the progress of texts that were embedded."""
         if self.progress is not None:
-            self.progress.embedded(sum(map(len, texts)))
+            self.progress.add_embedded(sum(map(len, texts)))
 
     @contextmanager
     def paying(self, stage: str) -> Iterator[None]:
@@ -127,7 +127,7 @@ class Meter:
         )
 
 
-def metered(models: Models, meter: Meter) -> Models:
+def add_meter(models: Models, meter: Meter) -> Models:
     """Return the same models, whose work is added to `meter`."""
     tokens = gives_tokens(models.embedder)
     embedder = _MeteredTokenEmbedder if tokens else _MeteredEmbedder
@@ -159,7 +159,7 @@ class _MeteredEmbedder(AroundEmbedder):
     def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:
         with self.meter.paying("embed"):
             rows = self.inner.embed(texts, kind=kind)
-        self.meter.embedded(texts)
+        self.meter.add_embedded(texts)
         return rows
 
 
@@ -170,7 +170,7 @@ class _MeteredTokenEmbedder(_MeteredEmbedder):
     def embed_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
         with self.meter.paying("embed"):
             found = self.inner.embed_tokens(texts)
-        self.meter.embedded(texts)
+        self.meter.add_embedded(texts)
         return found
 
 
@@ -241,7 +241,7 @@ class _MeteredRecordedLLM(_MeteredLLM):
     ) -> list[Reply]:
         """Count each reply when it is told, so that nothing is lost where an error ends all."""
 
-        def told(i: int, reply: Reply) -> None:
+        def pass_on(i: int, reply: Reply) -> None:
             self.meter.add(reply)
             if on_reply is not None:
                 on_reply(i, reply)
@@ -249,8 +249,8 @@ class _MeteredRecordedLLM(_MeteredLLM):
         with self.meter.stage("llm"):
             try:
                 if on_text is None:
-                    return self.inner.complete(prompts, on_reply=told)
-                return self.inner.complete(prompts, on_reply=told, on_text=on_text)
+                    return self.inner.complete(prompts, on_reply=pass_on)
+                return self.inner.complete(prompts, on_reply=pass_on, on_text=on_text)
             except BaseException:
                 self.unreported()
                 raise

@@ -23,7 +23,7 @@ from clew.models.paying import Payer, payer
 from clew.models.prices import Price, embedding_price, list_price
 from clew.models.replies import messages
 from clew.models.spoken import THOUGHTS, Spoken
-from clew.models.waiting import STEP_S, done_without
+from clew.models.waiting import STEP_S, in_part
 from clew.text import tokens
 from clew.text.pieces import OnPiece, PieceStream
 
@@ -125,21 +125,21 @@ class OpenAIChat:
         if not self._is_llama:
             return None
         try:
-            with done_without("step"):
+            with in_part("step"):
                 filled = self._at_root("apply-template").post(self._body(prompt, turns))
                 asked = {"content": filled["prompt"], "add_special": True, "parse_special": True}
                 return len(self._at_root("tokenize").post(asked)["tokens"])
         except (EndpointError, KeyError, TypeError):
             return None  # an old server: it is not known, which is no fault
 
-    def _held(self, prompt: Prompt) -> bool:
+    def _enforces_schema(self, prompt: Prompt) -> bool:
         """Say whether the endpoint itself holds the reply to the prompt's schema."""
         known = self.json_schema and "response_format" not in self._lacks
         return prompt.schema is not None and known
 
     def _body(self, prompt: Prompt, turns: Sequence[Turn]) -> dict[str, object]:
         """Return the request, without what the endpoint has refused before."""
-        held = self._held(prompt)
+        held = self._enforces_schema(prompt)
         limit = "max_completion_tokens" if "max_tokens" in self._lacks else "max_tokens"
         body: dict[str, object] = {
             "model": self.model,
@@ -157,14 +157,14 @@ class OpenAIChat:
         try:
             if not isinstance(reply, list):
                 return read_completion(reply)
-            turn = read_completion(_joined(reply))
+            turn = read_completion(_join_events(reply))
             if turn.prompt_tokens is None:  # it is stated where nothing is streamed
                 self._lacks.add(_STREAM)
             return turn
         except (KeyError, IndexError, TypeError, AttributeError):
             raise BadReply(
-                f"{self._endpoint.shown}, model {self.model}: the reply is no chat completion."
-                f" Hint: check that the base URL is that of an OpenAI-compatible API"
+                f"{self._endpoint.shown_address}, model {self.model}: the reply is no chat"
+                f" completion. Hint: check that the base URL is that of an OpenAI-compatible API"
             ) from None
 
     def _at_root(self, path: str) -> Endpoint:
@@ -273,15 +273,15 @@ class OpenAIEmbeddings:
             return post(body)
         worst = sum(len(text.encode("utf-8", "replace")) + _AROUND for text in batch)
         with Purchase(who.budget or Budget(), bill(worst, 0, self.price)) as purchase:
-            reply = post(body, on_lost=purchase.on_lost)
-            billed = bill(_embedded(reply, batch, exact=self._is_counted), 0, self.price)
+            reply = post(body, on_lost=purchase.set_aside_again)
+            billed = bill(_count_billed_tokens(reply, batch, exact=self._is_counted), 0, self.price)
             purchase.settle(billed)
         who.on_bill(billed)
         return reply
 
     def _embed(self, post: Post, batch: Sequence[str], who: Payer | None) -> NDArray[np.float32]:
         reply = self._bought(post, batch, who)
-        place = f"{self._endpoint.shown}, model {self.model}"
+        place = f"{self._endpoint.shown_address}, model {self.model}"
         try:
             rows = sorted(reply["data"], key=lambda item: item["index"])
             indexes = [item["index"] for item in rows]
@@ -312,7 +312,7 @@ class OpenAIEmbeddings:
         return endpoint_of(self, "embeddings")
 
 
-def _embedded(reply: Any, batch: Sequence[str], *, exact: bool) -> int:  # noqa: ANN401 -- parsed JSON
+def _count_billed_tokens(reply: Any, batch: Sequence[str], *, exact: bool) -> int:  # noqa: ANN401 -- parsed JSON
     """Return how many tokens count as billed: those that are stated, but not fewer than we count.
 
     `exact`: the model's tokens are those that we count.
@@ -355,7 +355,7 @@ class _Heard:
 
     def __call__(self, event: Any) -> None:  # noqa: ANN401 -- parsed JSON, None: another attempt
         if event is None:
-            self._spoken.anew()
+            self._spoken.restart()
             return
         content = _delta(event).get("content")
         if isinstance(content, str):
@@ -375,7 +375,7 @@ def _delta(event: Any) -> Mapping[str, Any]:  # noqa: ANN401 -- parsed JSON
     return delta if isinstance(delta, dict) else {}
 
 
-def _joined(events: Sequence[Any]) -> dict[str, Any]:
+def _join_events(events: Sequence[Any]) -> dict[str, Any]:
     """Return the chat completion that the events of a stream are the parts of."""
     message: dict[str, str] = {"content": "", "refusal": ""}
     reason, usage, choices = None, None, 0

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def remembered(models: Models) -> Models:
+def add_memory(models: Models) -> Models:
     """Return the same models, which keep what they made of a text that came alone.
 
     They are for one search: what is kept is never dropped.

@@ -51,7 +51,7 @@ def read(turn: Turn, prompt: Prompt) -> tuple[Any, str]:
         # An answer that ran into its limit is still an answer; an empty one is not.
         return None, "" if turn.text else turn.fault
     fault = turn.fault
-    for value in () if fault else chain(json_values(turn.text), mended(turn.text)):
+    for value in () if fault else chain(json_values(turn.text), repair_reply(turn.text)):
         problem = validate(value)
         if not problem:
             return value, ""
@@ -64,11 +64,11 @@ def validator(schema: Mapping[str, Any] | None) -> Callable[[Any], str] | None:
 
     Raises InputError for a schema that is none.
     """
-    return None if schema is None else _compiled(json.dumps(schema))
+    return None if schema is None else _compile_schema(json.dumps(schema))
 
 
 @lru_cache(maxsize=64)
-def _compiled(schema: str) -> Callable[[Any], str]:
+def _compile_schema(schema: str) -> Callable[[Any], str]:
     """Return a function from a value to what is wrong with it, empty for nothing."""
     try:
         import fastjsonschema
@@ -118,7 +118,7 @@ def json_values(text: str) -> Iterator[Any]:
             yield value
 
 
-def mended(text: str) -> Iterator[Any]:
+def repair_reply(text: str) -> Iterator[Any]:
     """Yield the value of a reply that is nearly JSON, if commas and quotes are all that is wrong.
 
     What is cut off, left out or ambiguous is not mended: an item would be lost, or made up.
@@ -148,7 +148,7 @@ def mended(text: str) -> Iterator[Any]:
 
 def _bare(text: str) -> str:
     """Return a text without what may be mended: commas, white space, kinds of quotes, escapes."""
-    said = _CODED.sub(lambda found: chr(int(found[1], 16)), text)
+    said = _CODED.sub(lambda match: chr(int(match[1], 16)), text)
     return _QUOTES.sub('"', _LOOSE.sub("", said)).casefold()
 
 

@@ -45,7 +45,7 @@ class RerankEndpoint:
         n = len(batch)
         body = {"model": self.model, "query": query, "documents": list(batch), "top_n": n}
         reply = post(body)
-        place = f"{self._endpoint.shown}, model {self.model}"
+        place = f"{self._endpoint.shown_address}, model {self.model}"
         try:
             results = sorted(reply["results"], key=lambda result: result["index"])
             indexes = [result["index"] for result in results]

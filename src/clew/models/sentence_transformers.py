@@ -45,14 +45,14 @@ class SentenceTransformersEmbedder:
     def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
-        encode = self._loaded.encode_query if kind == "query" else self._loaded.encode_document
+        encode = self._model.encode_query if kind == "query" else self._model.encode_document
         vectors = encode(
             list(texts), batch_size=_BATCH, show_progress_bar=False, normalize_embeddings=True
         )
         return np.asarray(vectors, dtype=np.float32)
 
     @cached_property
-    def _loaded(self) -> SentenceTransformer:
+    def _model(self) -> SentenceTransformer:
         try:
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
@@ -76,11 +76,11 @@ class CrossEncoderReranker:
         if not texts:
             return np.zeros(0)
         pairs = [(query, text) for text in texts]
-        scores = self._loaded.predict(pairs, batch_size=_BATCH, show_progress_bar=False)
+        scores = self._model.predict(pairs, batch_size=_BATCH, show_progress_bar=False)
         return np.asarray(scores, dtype=np.float64).reshape(len(texts))
 
     @cached_property
-    def _loaded(self) -> CrossEncoder:
+    def _model(self) -> CrossEncoder:
         try:
             from sentence_transformers import CrossEncoder
         except ImportError as error:

@@ -39,18 +39,18 @@ class SpacyTagger:
 
     @property
     def name(self) -> str:
-        meta = self._loaded.meta
+        meta = self._pipeline.meta
         return f"spacy:{meta['lang']}_{meta['name']}-{meta['version']}"
 
     def tag(self, texts: Sequence[str]) -> list[list[Mention]]:
         found = []
-        for doc in self._loaded.pipe(texts):
+        for doc in self._pipeline.pipe(texts):
             spans = {(e.start_char, e.end_char): e.label_ for e in doc.ents if e.label_ in LABELS}
             found.append([Mention(*span, label) for span, label in sorted(spans.items())])
         return found
 
     @cached_property
-    def _loaded(self) -> Language:
+    def _pipeline(self) -> Language:
         nlp = load_pipeline(self.pipeline, exclude=_NOT_NEEDED, needed=("ner",))
         for pipe in nlp.pipe_names:  # token vectors that only the excluded pipes would have read
             if getattr(nlp.get_pipe(pipe), "listening_components", None) == []:
@@ -101,7 +101,7 @@ class UnitedTagger:
 
     def tag(self, texts: Sequence[str]) -> list[list[Mention]]:
         pairs = zip(self.first.tag(texts), self.second.tag(texts), strict=True)
-        return [_united(first, second) for first, second in pairs]
+        return [_unite_mentions(first, second) for first, second in pairs]
 
 
 def union(first: Tagger, second: Tagger) -> UnitedTagger:
@@ -113,7 +113,7 @@ def union(first: Tagger, second: Tagger) -> UnitedTagger:
     return UnitedTagger(first, second)
 
 
-def _united(first: Sequence[Mention], second: Sequence[Mention]) -> list[Mention]:
+def _unite_mentions(first: Sequence[Mention], second: Sequence[Mention]) -> list[Mention]:
     labels = {(mention.start, mention.end): mention.label for mention in second}
     for mention in first:
         span = (mention.start, mention.end)

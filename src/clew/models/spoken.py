@@ -24,7 +24,7 @@ class Spoken:
         self._held = ""  # nobody was told of it, and may never be
         self._is_thinking: bool | None = None  # None: it is not known yet
 
-    def anew(self) -> None:
+    def restart(self) -> None:
         """Forget what came: another reply begins."""
         self._begin()
         self._pieces.restart()

@@ -224,7 +224,7 @@ class DatabaseFile:
 
     @property
     def _room(self) -> Path:
-        return _beside(self.path, ".room")
+        return _sibling(self.path, ".room")
 
     def mend(self) -> None:
         """Keep what can be read of a damaged file in its place, and a copy of it as NAME.damaged.
@@ -234,8 +234,8 @@ class DatabaseFile:
         so nobody writes to one that is gone. Raises StoreError where that cannot be done.
         """
         try:
-            with sqlite.locked(self.path, wait=_BUSY_S) as file:
-                if self._mended.exists() or self._rebuild(file):
+            with sqlite.lock_database(self.path, wait=_BUSY_S) as file:
+                if self._mended_path.exists() or self._rebuild(file):
                     self._put_in_place(file)
         except (sqlite.Error, OSError) as error:
             raise StoreError(
@@ -244,28 +244,28 @@ class DatabaseFile:
             ) from error
 
     @property
-    def _mended(self) -> Path:
+    def _mended_path(self) -> Path:
         """The whole of what takes a damaged file's place: it is there until that is done."""
-        return _beside(self.path, ".mended")
+        return _sibling(self.path, ".mended")
 
     def _rebuild(self, file: sqlite.LockedFile) -> bool:
         """Write what can be read of the locked file to a new one; False: the file is sound."""
-        damaged, rebuilt = _beside(self.path, ".damaged-new"), _beside(self.path, ".rebuilt")
+        damaged, rebuilt = _sibling(self.path, ".damaged-new"), _sibling(self.path, ".rebuilt")
         for end in _ENDS:
-            _beside(damaged, end).unlink(missing_ok=True)
-            _beside(rebuilt, end).unlink(missing_ok=True)
+            _sibling(damaged, end).unlink(missing_ok=True)
+            _sibling(rebuilt, end).unlink(missing_ok=True)
         sqlite.copy_out(file, damaged)
         with suppress(FileNotFoundError):
-            shutil.copyfile(_beside(self.path, "-wal"), _beside(damaged, "-wal"))
+            shutil.copyfile(_sibling(self.path, "-wal"), _sibling(damaged, "-wal"))
         if self._is_sound(damaged):
             for end in _ENDS:
-                _beside(damaged, end).unlink(missing_ok=True)
+                _sibling(damaged, end).unlink(missing_ok=True)
             return False
         n_rows = self._copy_readable(damaged, rebuilt)
         for end in _ENDS:
             with suppress(FileNotFoundError):
-                _beside(damaged, end).replace(_beside(self.path, f".damaged{end}"))
-        rebuilt.replace(self._mended)
+                _sibling(damaged, end).replace(_sibling(self.path, f".damaged{end}"))
+        rebuilt.replace(self._mended_path)
         sync_folder(self.path.parent)
         _log.warning(
             "the %s %s was damaged: %d rows of it could be read and are kept, others will be paid "
@@ -302,14 +302,14 @@ class DatabaseFile:
     def _put_in_place(self, file: sqlite.LockedFile) -> None:
         """Write the mended file over the locked one. One that is killed is done again."""
         for end in ("-wal", "-shm"):  # of the damaged file; whoever has them open holds the lock
-            _beside(self.path, end).unlink(missing_ok=True)
-        sqlite.copy_in(self._mended, file)
-        self._mended.unlink()
+            _sibling(self.path, end).unlink(missing_ok=True)
+        sqlite.copy_in(self._mended_path, file)
+        self._mended_path.unlink()
 
     def _prepare(self, database: Connection) -> None:
         """Make the tables of a new file; refuse one that another program made."""
         sqlite.check_checksums(database, self.path)
-        if self._mended.exists():  # the mending was killed, and left half of the file
+        if self._mended_path.exists():  # the mending was killed, and left half of the file
             raise apsw.CorruptError("its mending did not end")
         if not sqlite.may_be_written(self.path):  # the tables are there, or nothing is
             return
@@ -400,7 +400,7 @@ def mending(use: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], 
     """
 
     @wraps(use)
-    def used(self: S, /, *arguments: P.args, **named: P.kwargs) -> R:
+    def use_file(self: S, /, *arguments: P.args, **named: P.kwargs) -> R:
         try:
             return use(self, *arguments, **named)
         except DamagedFile:
@@ -411,7 +411,7 @@ def mending(use: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], 
             self._file.give_room()  # or another thread has
         return use(self, *arguments, **named)
 
-    return used
+    return use_file
 
 
 def _tables(damaged: Connection) -> list[sqlite.Row]:
@@ -458,7 +458,7 @@ def _allocate(path: Path, size: int) -> None:
             file.write(bytes(size))
 
 
-def _beside(path: Path, end: str) -> Path:
+def _sibling(path: Path, end: str) -> Path:
     return path.with_name(path.name + end)
 
 

@@ -39,12 +39,12 @@ class StaticEmbedder:
 
     @property
     def dimension(self) -> int:
-        return int(self._loaded.dim)
+        return int(self._model.dim)
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:  # noqa: ARG002 -- symmetric model
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
-        means = self._loaded.encode(list(texts), max_length=None, use_multiprocessing=False)
+        means = self._model.encode(list(texts), max_length=None, use_multiprocessing=False)
         vectors = np.asarray(means, dtype=np.float64)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         vectors[lengths[:, 0] == 0] = 1.0
@@ -64,7 +64,7 @@ class StaticEmbedder:
         return path
 
     @cached_property
-    def _loaded(self) -> StaticModel:
+    def _model(self) -> StaticModel:
         folder = self._weights.parent
         try:
             from model2vec import StaticModel

@@ -67,14 +67,14 @@ def is_measured() -> bool:
     return _is_measured.get()
 
 
-def gone() -> dict[str, EndpointError] | None:
+def find_failures() -> dict[str, EndpointError] | None:
     """Return what came of each address that gave this question nothing; None: nobody waits."""
     known = _asking.get()
     return None if known is None else known.gone
 
 
 @contextmanager
-def done_without(part: Part) -> Iterator[None]:
+def in_part(part: Part) -> Iterator[None]:
     """Ask an LLM in the block for a part of a question which it can do without."""
     before = _part.set(part)
     try:
@@ -88,7 +88,7 @@ def part() -> Part | None:
 
     The answer may take as long as its endpoint may; a step on the way to the passages may not.
     """
-    return None if gone() is None else _part.get()
+    return None if find_failures() is None else _part.get()
 
 
 def tell(error: ModelError) -> None:

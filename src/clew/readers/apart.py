@@ -43,7 +43,7 @@ class Apart:
 
         Raises UnreadableSource where a document takes longer or more memory than its limits say.
         """
-        process = self._started(file)
+        process = self._start_process(file)
         is_done = False
         try:
             self._send(process, file)
@@ -63,7 +63,7 @@ class Apart:
             if not is_done:
                 self.close()
 
-    def _started(self, file: File) -> subprocess.Popen[bytes]:
+    def _start_process(self, file: File) -> subprocess.Popen[bytes]:
         if self._process is None:
             environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
             self._process = subprocess.Popen(  # noqa: S603 -- ourselves
@@ -132,7 +132,7 @@ def serve() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who asks ends this process
     asked, told = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     sys.stdout = sys.stderr  # what a parser prints is no document
-    _bound(_read(asked))
+    _limit_memory(_read(asked))
     from clew.readers.formats import items_of
 
     while (file := _read(asked)) is not None:
@@ -148,7 +148,7 @@ def serve() -> None:
             _write(told, ("done", None))
 
 
-def _bound(memory_bytes: int) -> None:
+def _limit_memory(memory_bytes: int) -> None:
     with suppress(ImportError, ValueError, OSError):
         import resource
 

@@ -33,7 +33,7 @@ class ArchiveParts:
         """Return the root of a part. Raises ValueError if it is not there or is no XML."""
         return xml_tree.parse_xml(self.data(name))
 
-    def related(self, name: str) -> dict[str, str]:
+    def read_relations(self, name: str) -> dict[str, str]:
         """Return the names of the parts that a part of an Office file refers to, by their ids."""
         folder, own = posixpath.split(name)
         relations = posixpath.join(folder, "_rels", f"{own}.rels")

@@ -32,7 +32,7 @@ def _of_python(text: str) -> Iterator[Heading]:
             tree = ast.parse(text if len(text) <= _MAX_PYTHON else "")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    lines = [0, *(found.end() for found in re.finditer("\r\n?|\n", text))]
+    lines = [0, *(match.end() for match in re.finditer("\r\n?|\n", text))]
     yield from _of_block(tree.body, lines, 1)
 
 
@@ -47,13 +47,13 @@ def _of_block(body: list[ast.stmt], lines: list[int], level: int) -> Iterator[He
 
 def _of_lines(text: str, pattern: re.Pattern[str]) -> Iterator[Heading]:
     second = 0  # columns of the second level, once it was seen
-    for found in pattern.finditer(text):
-        columns = len(found["indent"].expandtabs(8))
-        name = next(name for key, name in found.groupdict().items() if name and key != "indent")
+    for match in pattern.finditer(text):
+        columns = len(match["indent"].expandtabs(8))
+        name = next(name for key, name in match.groupdict().items() if name and key != "indent")
         if name in _NO_NAMES or (columns and second and columns > second):
             continue
         second = second or columns
-        yield Heading(found.start(), 2 if columns else 1, " ".join(name.split())[:_MAX_NAME])
+        yield Heading(match.start(), 2 if columns else 1, " ".join(name.split())[:_MAX_NAME])
 
 
 _NO_NAMES = frozenset("catch do else for foreach if switch try while with".split())

@@ -102,7 +102,7 @@ def _encoding(data: bytes, file: File, *, whole: bool = True, guess: bool = True
         if data.startswith(mark):
             _refuse_binary(data.decode(encoding, "replace").encode(), file)
             return encoding
-    if encoding := _unmarked(data):
+    if encoding := _guess_utf_16(data):
         _refuse_binary(data.decode(encoding, "replace").encode(), file)
         return encoding
     _refuse_binary(data, file)
@@ -111,7 +111,7 @@ def _encoding(data: bytes, file: File, *, whole: bool = True, guess: bool = True
     return "utf-8"
 
 
-def _unmarked(data: bytes) -> str:
+def _guess_utf_16(data: bytes) -> str:
     """Return which UTF-16 a text without mark is in: of Latin characters, every other byte is 0."""
     sample = data[:_UTF_16_BYTES]
     even, odd = sample[::2].count(0), sample[1::2].count(0)

@@ -24,11 +24,11 @@ def why_degenerate(text: str) -> str:
         return ""
     if len(set(sample) - set(whitespace)) <= 1:
         return "holds no words: the same character again and again"
-    runs = (found[0] for found in _ENCODED.finditer(sample))
+    runs = (match[0] for match in _ENCODED.finditer(sample))
     encoded = sum(len(run) for run in runs if len(set(run)) >= _MIN_DIGITS)
     if encoded * 2 > len(sample):
         return "holds no words: most of it is encoded data, such as base64"
-    if sum(len(found[0]) for found in _DUMPED.finditer(sample)) * 2 > len(sample):
+    if sum(len(match[0]) for match in _DUMPED.finditer(sample)) * 2 > len(sample):
         return "holds no words: most of it is a dump of hexadecimal digits"
     lines = sample.splitlines()
     distinct = set(lines) if len(lines) >= _LEAST_LINES else set()

@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element
 from clew.readers import html_page
 from clew.readers.archive import ArchiveParts, parts_of
 from clew.readers.properties import of_xml
-from clew.readers.titled import extracted
+from clew.readers.titled import make_document
 from clew.readers.walk import File
 from clew.types import Document
 
@@ -23,7 +23,7 @@ def read(file: File) -> Iterator[Document]:
         texts = (parts.data(page).decode("utf-8-sig") for page in pages)
         read = (html_page.paragraphs(text, file.limits) for text in texts)
         paragraphs = [paragraph for page in read for paragraph in page]
-    yield extracted(file, paragraphs, title, of_xml(package))
+    yield make_document(file, paragraphs, title, of_xml(package))
 
 
 def _package(parts: ArchiveParts) -> tuple[Element, list[str]]:

@@ -109,7 +109,7 @@ def read(  # noqa: PLR0913 -- one argument for each option
     """
     if isinstance(paths, str | Path):
         raise InputError(f"read() takes a list of paths, not one. Hint: read([{str(paths)!r}])")
-    found = [inputs.located(path) for path in paths]
+    found = [inputs.locate_input(path) for path in paths]
     for each in found:
         if isinstance(each, Path) and not os.path.lexists(each):
             raise InputError(f"there is no file or folder {str(each)!r}")
@@ -135,17 +135,17 @@ def _files(
     found = list(files([each for each in named if isinstance(each, Path)], roots, selection))
     if part is not None:
         found = [each for each in found if _may_have(part, each)]
-    found = [packed.sized(each) if isinstance(each, File) else each for each in found]
+    found = [packed.add_size(each) if isinstance(each, File) else each for each in found]
     progress.total = sum(each.size for each in found if isinstance(each, File))
     yield from found
     for each in named:
         if isinstance(each, Page):
-            from clew.readers.web import fetched
+            from clew.readers.web import fetch_page
 
-            with fetched(each, limits) as page:
+            with fetch_page(each, limits) as page:
                 yield page
         elif isinstance(each, StandardInput):
-            with inputs.received(each, limits=limits) as file:
+            with inputs.read_standard_input(each, limits=limits) as file:
                 yield file
 
 
@@ -177,10 +177,10 @@ def _distinct(
                     first[item.id] = item.source
                     whole = item.source == file.source
                     progress.read(item.id, len(item.text), whole=whole)
-                    yield _dated(item, file) if times else item
+                    yield _add_date(item, file) if times else item
 
 
-def _dated(document: Document, file: File) -> Document:
+def _add_date(document: Document, file: File) -> Document:
     """Return a document with the time of its file, where it is the file and has no such time."""
     if not file.modified or document.source != file.source or "modified" in document.metadata:
         return document
@@ -211,7 +211,7 @@ def _read_file(file: File, apart: Apart) -> Iterator[Document | Skipped]:
         return
     _log.debug("reading %s", file.source)
     try:
-        with packed.unpacked(file) as plain_file:
+        with packed.unpack(file) as plain_file:
             yield from _read_plain(plain_file, apart)
     except UnreadableSource as error:
         yield Skipped(source=error.source, reason=error.reason, line=error.line)

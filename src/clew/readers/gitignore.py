@@ -111,12 +111,12 @@ class Ignored:
             return cls()
         found = cls()
         for parent, child in zip(chain, [*chain[1:], folder], strict=True):
-            found = found.inside(parent)
+            found = found.enter(parent)
             if found.names(child, is_folder=True):
                 return cls()
         return found
 
-    def inside(self, folder: Path) -> Ignored:
+    def enter(self, folder: Path) -> Ignored:
         """Return what counts in a folder, where this counts in the one above."""
         files = self.files
         if (folder / _GIT).exists():

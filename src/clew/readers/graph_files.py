@@ -22,13 +22,13 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from clew.display.visible import restored
+from clew.display.visible import restore_unseen
 from clew.errors import InputError, UnreadableSource
 from clew.limits import LIMITS, ReadingLimits
 from clew.readers import rdf
 from clew.readers.decode import SURROGATE, open_text
-from clew.readers.packed import plain_name, unpacked
-from clew.readers.stated import Stated, refused
+from clew.readers.packed import plain_name, unpack
+from clew.readers.stated import Stated, explain_refusal
 from clew.readers.triples import IDS, document_id, entity, extraction, fields, json_value, triple
 from clew.readers.walk import File, files, os_reason
 from clew.text.cells import unguard
@@ -95,7 +95,7 @@ def _read(
 ) -> Iterator[Stated | Skipped]:
     is_empty = True
     try:
-        with unpacked(file) as plain:
+        with unpack(file) as plain:
             for item in reader(plain):
                 is_empty = False
                 yield item
@@ -105,7 +105,7 @@ def _read(
         raise UnreadableSource(file.source, "is empty: it holds no triples")
 
 
-def _said(file: File, line: int, parse: Parse) -> Iterator[Stated | Skipped]:
+def _state_line(file: File, line: int, parse: Parse) -> Iterator[Stated | Skipped]:
     """Yield what a line is found to say, after its problems."""
     problems: list[str] = []
     document, found = "", Extraction()
@@ -118,10 +118,10 @@ def _said(file: File, line: int, parse: Parse) -> Iterator[Stated | Skipped]:
     for described in found.entities:
         yield Stated(described=described, document_id=document, line=line)
     for stated in found.triples:
-        yield Stated(triple=_spaced(stated), document_id=document, line=line)
+        yield Stated(triple=_space_relation(stated), document_id=document, line=line)
 
 
-def _spaced(stated: Triple) -> Triple:
+def _space_relation(stated: Triple) -> Triple:
     if "_" not in stated.relation:
         return stated
     words = collapse(stated.relation.replace("_", " "))
@@ -132,7 +132,7 @@ def _read_json_lines(file: File) -> Iterator[Stated | Skipped]:
     with open_text(file, guess=False) as lines:
         for number, line in enumerate(lines, 1):
             if line.strip():
-                yield from _said(file, number, partial(_of_json, line))
+                yield from _state_line(file, number, partial(_of_json, line))
 
 
 def _of_json(line: str, problems: list[str]) -> tuple[str, Extraction]:
@@ -142,24 +142,24 @@ def _of_json(line: str, problems: list[str]) -> tuple[str, Extraction]:
     found = fields(value)
     if {"triples", "entities"} & found.keys():
         document = document_id(found) if set(IDS) & found.keys() else ""
-        return document, extraction(found, refused, problems)
+        return document, extraction(found, explain_refusal, problems)
     whole = _first(found, _TRIPLES)
     if isinstance(whole, list | dict):
         more = {name: found[name] for name in _COLUMNS["document"] if name in found}
         item = {"document": _first(more, _COLUMNS["document"])}
-        stated = _named(fields(whole)) if isinstance(whole, dict) else whole
+        stated = _map_columns(fields(whole)) if isinstance(whole, dict) else whole
         return _document(item), _one_triple(stated, problems)
-    item = _named(found)
+    item = _map_columns(found)
     if any(item[end] is not None for end in ("subject", "object")):
         return _document(item), _one_triple(item, problems)
     name = _first(found, _ENTITIES)
     if name is None:
         raise InputError(_NEITHER)
-    described = entity({**found, "name": name}, None, "its entity", refused, problems)
+    described = entity({**found, "name": name}, None, "its entity", explain_refusal, problems)
     return _document(item), Extraction(entities=(described,) if described else ())
 
 
-def _named(found: Mapping[str, object]) -> dict[str, object]:
+def _map_columns(found: Mapping[str, object]) -> dict[str, object]:
     """Return what a line says of a triple by the names of `_COLUMNS`, None where nothing."""
     return {column: _first(found, names) for column, names in _COLUMNS.items()}
 
@@ -173,7 +173,7 @@ def _document(item: Mapping[str, object]) -> str:
 
 
 def _one_triple(item: object, problems: list[str]) -> Extraction:
-    found = triple(item, "its triple", refused, problems)
+    found = triple(item, "its triple", explain_refusal, problems)
     return Extraction(triples=(found,) if found else ())
 
 
@@ -194,7 +194,7 @@ def _read_table(file: File) -> Iterator[Stated | Skipped]:
                 if columns:
                     continue
                 columns = _NEEDED
-            yield from _said(file, number, partial(_of_row, line, delimiter, columns))
+            yield from _state_line(file, number, partial(_of_row, line, delimiter, columns))
 
 
 def _header(line: str, delimiter: str) -> tuple[Sequence[str], list[str]]:
@@ -226,7 +226,7 @@ def _of_row(
         raise InputError(f"has not {len(columns)} columns but {len(cells)}")
     pairs = zip(columns, cells, strict=True)
     item: dict[str, object] = {column: cell.strip() for column, cell in pairs if cell.strip()}
-    item |= {name: restored(unguard(str(item[name]))) for name in _NEEDED if name in item}
+    item |= {name: restore_unseen(unguard(str(item[name]))) for name in _NEEDED if name in item}
     if "strength" in item:
         item["strength"] = _number(item["strength"])
     return _document(item), _one_triple(item, problems)

@@ -20,7 +20,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from clew.limits import LimitMet, ReadingLimits
 from clew.readers.decode import text_of
 from clew.readers.properties import properties
-from clew.readers.titled import MarkedParagraph, extracted, stated_title
+from clew.readers.titled import MarkedParagraph, make_document, stated_title
 from clew.readers.walk import File
 from clew.types import Document, Value
 
@@ -88,11 +88,11 @@ _UNCLOSED = frozenset(
 
 def read(file: File) -> Iterator[Document]:
     """Yield the one document of an HTML page."""
-    tree = _parsed(text_of(file), file.limits)
+    tree = _parse_page(text_of(file), file.limits)
     headings = (tree.css_first("head title"), tree.css_first("h1"))
     stated = (stated_title(heading.text()) for heading in headings if heading)
     title = next(filter(None, stated), "")
-    yield extracted(file, list(_paragraphs(tree)), title, _about(tree))
+    yield make_document(file, list(_paragraphs(tree)), title, _about(tree))
 
 
 def _about(tree: LexborHTMLParser) -> dict[str, Value]:
@@ -110,10 +110,10 @@ def _about(tree: LexborHTMLParser) -> dict[str, Value]:
 
 def paragraphs(page: str, limits: ReadingLimits) -> list[MarkedParagraph]:
     """Return the visible paragraphs of a page, or of a part of one."""
-    return list(_paragraphs(_parsed(page, limits)))
+    return list(_paragraphs(_parse_page(page, limits)))
 
 
-def _parsed(page: str, limits: ReadingLimits) -> LexborHTMLParser:
+def _parse_page(page: str, limits: ReadingLimits) -> LexborHTMLParser:
     """Return the tree of a page.
 
     Raises LimitMet where elements stand deeper in each other, or have more attributes, than any
@@ -121,8 +121,8 @@ def _parsed(page: str, limits: ReadingLimits) -> LexborHTMLParser:
     """
     if page.count("<") > min(limits.nesting, _FEW_TAGS):
         _check_depth(page, limits)
-    for found in _LONG_TAG.finditer(page):
-        if len(_VALUE.sub("", found[0]).split()) > limits.attributes:
+    for match in _LONG_TAG.finditer(page):
+        if len(_VALUE.sub("", match[0]).split()) > limits.attributes:
             raise LimitMet(f"has an element of {limits.more_than('attributes')}")
     return LexborHTMLParser(page)
 
@@ -137,10 +137,10 @@ def _check_depth(page: str, limits: ReadingLimits) -> None:
     open_: dict[str, list[str]] = defaultdict(list)  # tags of elements for text, by their names
     counts: Counter[str] = Counter()
     n_open = 0  # of those, as many as are opened anew
-    for found in _TAG.finditer(page):
-        name = found[2].lower()
+    for match in _TAG.finditer(page):
+        name = match[2].lower()
         if name not in _UNCLOSED:
-            depth = max(depth - 1, 0) if found[1] else depth + 1
+            depth = max(depth - 1, 0) if match[1] else depth + 1
             if depth > limits.nesting:
                 raise LimitMet(f"has {limits.more_than('nesting', 'elements in each other')}")
         if name not in _OF_TEXT:
@@ -148,10 +148,10 @@ def _check_depth(page: str, limits: ReadingLimits) -> None:
             if again > _TIMES_AGAIN * limits.nesting:
                 times = limits.more_than("nesting", "hundred times")
                 raise LimitMet(f"repeats elements that are not closed {times}")
-        elif not found[1]:
-            open_[name].append(found[0])
-            counts[found[0]] += 1
-            n_open += counts[found[0]] <= _EQUAL
+        elif not match[1]:
+            open_[name].append(match[0])
+            counts[match[0]] += 1
+            n_open += counts[match[0]] <= _EQUAL
         elif open_[name]:
             tag = open_[name].pop()
             n_open -= counts[tag] <= _EQUAL
@@ -174,16 +174,16 @@ def _paragraphs(tree: LexborHTMLParser) -> Iterator[MarkedParagraph]:
     for paragraph, is_link in _with_links(tree):
         between = not is_link and len(paragraph.text) <= _SHORT
         if not (is_link or between) or (is_link and paragraph.level):
-            yield from _listed(run, n_links)
+            yield from _mark_lists(run, n_links)
             run, n_links = [], 0
             yield paragraph
         else:
             run.append(paragraph)
             n_links += is_link
-    yield from _listed(run, n_links)
+    yield from _mark_lists(run, n_links)
 
 
-def _listed(run: list[MarkedParagraph], n_links: int) -> Iterator[MarkedParagraph]:
+def _mark_lists(run: list[MarkedParagraph], n_links: int) -> Iterator[MarkedParagraph]:
     for each in run:
         is_list = n_links >= _LEAST_LINKS and not each.apparatus
         yield each._replace(apparatus="contents") if is_list else each
@@ -223,7 +223,7 @@ def _pieces(tree: LexborHTMLParser) -> Iterator[tuple[str | None, _Inside]]:
         elif node.is_text_node:
             yield node.text_content, around
         elif node.tag not in _DROPPED and not _is_frame(node, steps):
-            inside = _inside(node, around)
+            inside = _enter(node, around)
             if node.tag in _BLOCKS:
                 yield None, around
                 stack.append((None, inside))
@@ -233,7 +233,7 @@ def _pieces(tree: LexborHTMLParser) -> Iterator[tuple[str | None, _Inside]]:
             stack += reversed(children)
 
 
-def _inside(node: LexborNode, around: _Inside) -> _Inside:
+def _enter(node: LexborNode, around: _Inside) -> _Inside:
     """Return what the children of an element stand in."""
     return _Inside(
         kept=around.kept or node.tag == "pre",

@@ -45,7 +45,7 @@ class StandardInput:
     suffix: str = ""  # empty: that of the name, else what the beginning looks like
 
 
-def located(given: str | Path) -> Path | Page | StandardInput:
+def locate_input(given: str | Path) -> Path | Page | StandardInput:
     """Return what is named: a path, a web page, or standard input.
 
     Raises InputError for a file of another machine.
@@ -66,7 +66,7 @@ def located(given: str | Path) -> Path | Page | StandardInput:
 
 
 @contextmanager
-def received(
+def read_standard_input(
     given: StandardInput, stream: BinaryIO | None = None, limits: ReadingLimits = LIMITS
 ) -> Iterator[File]:
     """Give what standard input holds as a file."""

@@ -93,10 +93,10 @@ def _skip_blank(text: str, start: int) -> int:
 
 
 def _key_title(matter: str) -> str:
-    found = _TITLE_KEY.search(matter)
-    if not found:
+    match = _TITLE_KEY.search(matter)
+    if not match:
         return ""
-    value, more = found[1].strip(), found[2].strip()
+    value, more = match[1].strip(), match[2].strip()
     if value in ("", ">", "|", ">-", "|-"):
         value = more
     elif len(value) > 1 and value[0] == value[-1] == '"':
@@ -147,12 +147,12 @@ def _words(heading: str, references: dict[str, Any]) -> str:
     parts: list[Token] = []
     parser = _parser()
     parser.inline.parse(heading[:_READ], parser, references, parts)
-    return " ".join("".join(map(_shown, parts)).split())[:_MAX_TITLE]
+    return " ".join("".join(map(_render_token, parts)).split())[:_MAX_TITLE]
 
 
-def _shown(part: Token) -> str:
+def _render_token(part: Token) -> str:
     if part.type in {"softbreak", "hardbreak"}:
         return " "
     if part.type == "image":
-        return "".join(map(_shown, part.children or []))
+        return "".join(map(_render_token, part.children or []))
     return "" if part.type == "html_inline" else part.content

@@ -45,30 +45,30 @@ _LATEX_MARKS = re.compile(r"\\[a-zA-Z]+\*?|[{}$~\\]")
 def headings(text: str, suffix: str) -> list[Heading]:
     """Return the headings of a text in the markup of a suffix; none where it has no such markup."""
     find = _FORMATS.get(suffix)
-    return _ranked(find(text)) if find else []
+    return _rank_headings(find(text)) if find else []
 
 
-def _restructured(text: str) -> Iterator[Heading]:
+def _find_rst_headings(text: str) -> Iterator[Heading]:
     styles: list[str] = []
-    for found in _RST.finditer(text):
-        title, over, under = found["title"].rstrip(), found["over"] or "", found["under"]
+    for match in _RST.finditer(text):
+        title, over, under = match["title"].rstrip(), match["over"] or "", match["under"]
         too_short = len(under) < len(title)
         if too_short or (over and over != under):
             continue
         style = over[:1] + under[0]
         if style not in styles:
             styles.append(style)
-        yield Heading(found.start(), styles.index(style) + 1, collapse(title))
+        yield Heading(match.start(), styles.index(style) + 1, collapse(title))
 
 
 def _org(text: str) -> Iterator[Heading]:
-    for found in _outside(_ORG, _ORG_CODE, text):
+    for found in _match_outside(_ORG, _ORG_CODE, text):
         title = _without_last(found[2], _ORG_TAGS)
         yield Heading(found.start(), len(found[1]), collapse(title))
 
 
 def _asciidoc(text: str) -> Iterator[Heading]:
-    for found in _outside(_ASCIIDOC, _ASCIIDOC_CODE, text):
+    for found in _match_outside(_ASCIIDOC, _ASCIIDOC_CODE, text):
         title = _without_last(found[2], _ASCIIDOC_END)
         yield Heading(found.start(), len(found[1]), collapse(title))
 
@@ -81,7 +81,7 @@ def _without_last(title: str, pattern: re.Pattern[str]) -> str:
 
 
 def _latex(text: str) -> Iterator[Heading]:
-    for found in _outside(_LATEX, _LATEX_CODE, text):
+    for found in _match_outside(_LATEX, _LATEX_CODE, text):
         title = without_commands(found[3])
         if title:
             yield Heading(found.start(1), _COMMANDS.index(found[2]) + 1, title)
@@ -92,15 +92,17 @@ def without_commands(title: str) -> str:
     return collapse(_LATEX_MARKS.sub(" ", _LATEX_COMMENTS.sub("", title)))
 
 
-def _outside(pattern: re.Pattern[str], code: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+def _match_outside(
+    pattern: re.Pattern[str], code: re.Pattern[str], text: str
+) -> Iterator[re.Match[str]]:
     """Yield the matches that begin in no code."""
     blocks = _blocks(list(code.finditer(text)))
     start, end = next(blocks, _NONE)
-    for found in pattern.finditer(text):
-        while end <= found.start():
+    for match in pattern.finditer(text):
+        while end <= match.start():
             start, end = next(blocks, _NONE)
-        if found.start() < start:
-            yield found
+        if match.start() < start:
+            yield match
 
 
 def _blocks(marks: Sequence[re.Match[str]]) -> Iterator[tuple[int, int]]:
@@ -122,7 +124,7 @@ def _blocks(marks: Sequence[re.Match[str]]) -> Iterator[tuple[int, int]]:
         i += 1
 
 
-def _ranked(found: Iterator[Heading]) -> list[Heading]:
+def _rank_headings(found: Iterator[Heading]) -> list[Heading]:
     """Return headings whose widest level is 1, and the next one that is used 2."""
     listed = list(found)
     levels = sorted({heading.level for heading in listed})
@@ -131,7 +133,7 @@ def _ranked(found: Iterator[Heading]) -> list[Heading]:
 
 
 _FORMATS: dict[str, Callable[[str], Iterator[Heading]]] = {
-    ".rst": _restructured,
+    ".rst": _find_rst_headings,
     ".org": _org,
     ".adoc": _asciidoc,
     ".asciidoc": _asciidoc,

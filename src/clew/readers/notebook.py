@@ -14,7 +14,7 @@ from clew.readers.decode import SURROGATE, text_of
 from clew.readers.degenerate import without_data
 from clew.readers.markdown import headings
 from clew.readers.properties import properties
-from clew.readers.titled import extracted
+from clew.readers.titled import make_document
 from clew.readers.walk import File
 from clew.types import Document, Heading, Value
 
@@ -39,7 +39,7 @@ def read(file: File) -> Iterator[Document]:
         for heading in headings(text)
     ]
     title = found[0].title if found else ""
-    yield extracted(file, [text for _, text in texts], title, _about(about), headings=found)
+    yield make_document(file, [text for _, text in texts], title, _about(about), headings=found)
 
 
 def _about(given: object) -> dict[str, Value]:

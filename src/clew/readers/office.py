@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element
 
 from clew.readers.archive import ArchiveParts, parts_of
 from clew.readers.properties import of_xml
-from clew.readers.titled import MarkedParagraph, extracted, stated_title
+from clew.readers.titled import MarkedParagraph, make_document, stated_title
 from clew.readers.walk import File
 from clew.types import Document, Value
 
@@ -33,18 +33,18 @@ def read_slides(file: File) -> Iterator[Document]:
         paragraphs = [paragraph for slide in slides for paragraph in slide]
         title, about = _about(parts, "docProps/core.xml")
     title = title or (paragraphs or [MarkedParagraph("")])[0].text
-    yield extracted(file, paragraphs, title, about, pages=_page_starts(slides))
+    yield make_document(file, paragraphs, title, about, pages=_page_starts(slides))
 
 
 def _slide_names(parts: ArchiveParts) -> list[str]:
     """Return the parts of the slides in the order of the presentation, else by their numbers."""
-    numbers = {int(found[1]): found[0] for name in parts.names if (found := _SLIDE.fullmatch(name))}
+    numbers = {int(match[1]): match[0] for name in parts.names if (match := _SLIDE.fullmatch(name))}
     by_number = [numbers[number] for number in sorted(numbers)]
     if "ppt/presentation.xml" not in parts.names:
         if not by_number:
             raise ValueError("has no slides")
         return by_number
-    related = parts.related("ppt/presentation.xml")
+    related = parts.read_relations("ppt/presentation.xml")
     slides = parts.xml("ppt/presentation.xml").iter("sldId")
     names = dict.fromkeys(related.get(slide.get("id", ""), "") for slide in slides)
     return list(names) if set(names) <= set(by_number) else by_number
@@ -52,7 +52,7 @@ def _slide_names(parts: ArchiveParts) -> list[str]:
 
 def _slide(parts: ArchiveParts, name: str) -> list[MarkedParagraph]:
     """Return the paragraphs of a slide, and of its notes behind them."""
-    notes = [part for part in parts.related(name).values() if _NOTES.fullmatch(part)]
+    notes = [part for part in parts.read_relations(name).values() if _NOTES.fullmatch(part)]
     return [text for part in (name, *notes) for text in _texts(parts.xml(part))]
 
 
@@ -65,7 +65,9 @@ def read_open_document(file: File) -> Iterator[Document]:
         slides = [list(_texts(page)) for page in _outermost(content, ("page",))]
         paragraphs = [each for slide in slides for each in slide] or list(_texts(content))
     first = paragraphs[0].text if slides and paragraphs else ""
-    yield extracted(file, paragraphs, title or heading or first, about, pages=_page_starts(slides))
+    yield make_document(
+        file, paragraphs, title or heading or first, about, pages=_page_starts(slides)
+    )
 
 
 def _about(parts: ArchiveParts, name: str) -> tuple[str, dict[str, Value]]:
@@ -93,7 +95,7 @@ def _texts(root: Element) -> Iterator[MarkedParagraph]:
             text = " | ".join(cell for cell in cells if cell)
             apart: list[Element] = []  # a cell has its own with it
         elif element.tag in ("p", "h"):
-            text, apart = _words(element), list(_apart(element))
+            text, apart = _words(element), list(_find_notes(element))
         else:
             stack += [child for child in reversed(element) if _is_text(child)]
             continue
@@ -102,7 +104,7 @@ def _texts(root: Element) -> Iterator[MarkedParagraph]:
         stack += reversed(apart)
 
 
-def _apart(paragraph: Element) -> Iterator[Element]:
+def _find_notes(paragraph: Element) -> Iterator[Element]:
     """Yield what stands in a paragraph and has paragraphs itself: notes and text boxes."""
     return (each for each in _outermost(paragraph, _APART) if each.tag not in _NOT_TEXT)
 

@@ -34,7 +34,7 @@ def plain_name(path: Path) -> Path:
     return Path(path.stem if is_packed(path) else path.name)
 
 
-def sized(file: File) -> File:
+def add_size(file: File) -> File:
     """Return a file with the size of what it holds, as the end of a gzip file states it."""
     if not is_packed(file.path) or file.size < _END:
         return file
@@ -48,7 +48,7 @@ def sized(file: File) -> File:
 
 
 @contextmanager
-def unpacked(file: File) -> Iterator[File]:
+def unpack(file: File) -> Iterator[File]:
     """Give a file that is not packed, and what a gzip file holds for one that is.
 
     Raises UnreadableSource where that is broken, or becomes too many times its size.

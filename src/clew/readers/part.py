@@ -36,14 +36,14 @@ class ShardPart:
             raise InputError(f"of {self.n} parts there is no {self.number}: they count from 0")
 
     @classmethod
-    def of(cls, written: str | ShardPart) -> ShardPart:
+    def parse_part(cls, written: str | ShardPart) -> ShardPart:
         """Return the part that is written as "3/16". Raises InputError for anything else."""
         if isinstance(written, ShardPart):
             return written
-        found = _WRITTEN.fullmatch(str(written))
-        if found is None:
+        match = _WRITTEN.fullmatch(str(written))
+        if match is None:
             raise InputError(f"a part is a number and how many there are, '0/4', not {written!r}")
-        return cls(*map(int, found.groups()))
+        return cls(*map(int, match.groups()))
 
     def __str__(self) -> str:
         return f"{self.number}/{self.n}"
@@ -52,7 +52,7 @@ class ShardPart:
         """Say whether a document is of this part."""
         return shard_of(document_id, self.n) == self.number
 
-    def taken(
+    def take_documents(
         self, items: Iterable[Document | Skipped], read: set[str], *, strict: bool
     ) -> Iterator[Document | Skipped]:
         """Yield the documents of this part, and what was skipped; other ids go into `read`.

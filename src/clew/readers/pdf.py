@@ -20,7 +20,7 @@ from clew.readers.decode import SURROGATE
 from clew.readers.extras import needs
 from clew.readers.properties import properties
 from clew.readers.running_heads import without_running_heads
-from clew.readers.titled import extracted, stated_title
+from clew.readers.titled import make_document, stated_title
 from clew.readers.walk import File
 from clew.text.normalize import collapse
 from clew.types import Document, Heading
@@ -61,12 +61,12 @@ def read(file: File) -> Iterator[Document]:
         raise UnreadableSource(
             file.source, reason if is_encrypted else "is a broken PDF file"
         ) from None
-    pages = without_running_heads(_unhyphenated(texts))
+    pages = without_running_heads(_join_divided_words(texts))
     if not any(pages):
         raise UnreadableSource(file.source, "holds no text; scanned pages need OCR first")
     starts = list(accumulate((len(page) + 2 for page in pages[:-1]), initial=0))
     headings = list(_headings(outline, pages, starts))
-    yield extracted(file, pages, title, about, pages=starts, headings=headings)
+    yield make_document(file, pages, title, about, pages=starts, headings=headings)
 
 
 def _outline(pdf: PdfDocument) -> Iterator[tuple[int, int, str]]:
@@ -109,7 +109,7 @@ def _page_text(pdf: PdfDocument, number: int) -> str:
     return SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
-def _unhyphenated(texts: Sequence[str]) -> list[str]:
+def _join_divided_words(texts: Sequence[str]) -> list[str]:
     """Return the pages with divided words joined.
 
     A hyphen stays where the text has it in the same word elsewhere, or where a capital or a digit
@@ -122,16 +122,16 @@ def _unhyphenated(texts: Sequence[str]) -> list[str]:
         for word in _HYPHEN_WORDS.findall(text)
     }
 
-    def whole(left: str, right: str) -> str:
+    def join_word(left: str, right: str) -> str:
         joined, compound = f"{left}{right}", f"{left}-{right}"
         if joined.casefold() in known or not (left and right):
             return joined if left and right else compound
         return joined if right[0].islower() and compound.casefold() not in known else compound
 
-    return [_CONTROLS.sub("", _joined(text, whole)) for text in texts]
+    return [_CONTROLS.sub("", _join_at_hyphens(text, join_word)) for text in texts]
 
 
-def _joined(text: str, whole: Callable[[str, str], str]) -> str:
+def _join_at_hyphens(text: str, whole: Callable[[str, str], str]) -> str:
     """Return a text in which what stands on both sides of a hyphen is one, as `whole` says."""
     before, *pieces = text.split(_HYPHEN)
     parts = []

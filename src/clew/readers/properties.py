@@ -81,9 +81,9 @@ def moment(text: str) -> str:
     """
     if parse_period(text) is not None:
         return text
-    found = _PDF_DATE.fullmatch(text)
-    if found is not None:
-        iso = _of_pdf(found)
+    match = _PDF_DATE.fullmatch(text)
+    if match is not None:
+        iso = _of_pdf(match)
         return iso if parse_period(iso) is not None else text
     try:
         date = parsedate_to_datetime(text)
@@ -92,8 +92,8 @@ def moment(text: str) -> str:
         return text
 
 
-def _of_pdf(found: re.Match[str]) -> str:
-    year, month, day, hour, minute, second, east, more = found.groups()
+def _of_pdf(match: re.Match[str]) -> str:
+    year, month, day, hour, minute, second, east, more = match.groups()
     date = "-".join(part for part in (year, month, day) if part)
     if hour is None:
         return date

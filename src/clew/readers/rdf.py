@@ -26,7 +26,7 @@ from urllib.parse import quote, unquote
 
 from clew.readers.decode import SURROGATE, open_text
 from clew.readers.extras import needs
-from clew.readers.stated import TOO_LONG, Stated, refused
+from clew.readers.stated import TOO_LONG, Stated, explain_refusal
 from clew.readers.triples import entity_type
 from clew.readers.walk import File
 from clew.text.keys import name_key
@@ -127,9 +127,9 @@ def read(file: File) -> Iterator[Stated | Skipped]:
         if not (isinstance(subject, NamedNode) and isinstance(target, NamedNode | Literal)):
             n_nameless += 1
         elif isinstance(target, NamedNode):
-            yield from _said(file, line, _of_thing(subject.value, predicate, target.value, names))
+            yield from _state(file, line, _of_thing(subject.value, predicate, target.value, names))
         elif predicate in _LABELS or _language(target) in ("", names.language):
-            yield from _said(file, line, _of_text(subject.value, predicate, target.value, names))
+            yield from _state(file, line, _of_text(subject.value, predicate, target.value, names))
         else:
             n_foreign += 1
     if n_nameless:
@@ -141,7 +141,7 @@ def read(file: File) -> Iterator[Stated | Skipped]:
         yield Skipped(source=file.source, reason=reason)
 
 
-def _said(
+def _state(
     file: File, line: int, found: Iterable[Triple | Described | str]
 ) -> Iterator[Stated | Skipped]:
     for item in found:
@@ -174,12 +174,12 @@ def _of_text(
     if not text:
         yield "its object is empty"
     elif predicate in _LABELS:
-        if refused(text):
+        if explain_refusal(text):
             yield f"has a name {TOO_LONG}"
     else:
         name = names.entities[subject]
         is_description = predicate in _DESCRIPTIONS
-        if not name or (refused(text) and not is_description):
+        if not name or (explain_refusal(text) and not is_description):
             yield f"has an end {TOO_LONG}"
         elif is_description:
             yield Described(name=name, description=text)
@@ -205,7 +205,7 @@ def _names(file: File) -> _IriNames:
             continue
         if isinstance(target, Literal) and predicate in _LABELS:
             text = collapse(target.value)
-            if text and not refused(text):
+            if text and not explain_refusal(text):
                 rank = (_language(target), _LABELS[predicate], text)
                 labels[subject.value] = min(rank, labels.get(subject.value, rank))
         elif isinstance(target, Literal):
@@ -220,9 +220,9 @@ def _names(file: File) -> _IriNames:
                 classes.add(target.value)
     return _IriNames(
         entities=_entities(ends, labels),
-        relations={iri: _called(iri, labels) or _words(_end(iri)) for iri in predicates}
+        relations={iri: _label_of(iri, labels) or _words(_end(iri)) for iri in predicates}
         | {_TYPE: "is a"},
-        types={iri: entity_type(_called(iri, labels) or _words(_end(iri))) for iri in classes},
+        types={iri: entity_type(_label_of(iri, labels) or _words(_end(iri))) for iri in classes},
         language=min(languages, default=""),
     )
 
@@ -233,7 +233,7 @@ def _language(literal: Literal) -> str:
     return "" if language == "en" else language
 
 
-def _called(iri: str, labels: Mapping[str, Rank]) -> str:
+def _label_of(iri: str, labels: Mapping[str, Rank]) -> str:
     return labels[iri][2] if iri in labels else ""
 
 
@@ -253,7 +253,7 @@ def _entities(ends: Iterable[str], labels: Mapping[str, Rank]) -> dict[str, str]
     """Return a name for each IRI, of which no two have the same key."""
     taken: set[str] = set()
     numbers: Counter[str] = Counter()
-    return {iri: _distinct(iri, _called(iri, labels), taken, numbers) for iri in sorted(ends)}
+    return {iri: _distinct(iri, _label_of(iri, labels), taken, numbers) for iri in sorted(ends)}
 
 
 def _distinct(iri: str, label: str, taken: set[str], numbers: Counter[str]) -> str:
@@ -263,17 +263,17 @@ def _distinct(iri: str, label: str, taken: set[str], numbers: Counter[str]) -> s
     """
     end = _end(iri)
     name = label or end
-    numbered = takewhile(lambda text: not refused(text), _numbered(name, numbers))
+    numbered = takewhile(lambda text: not explain_refusal(text), _number_name(name, numbers))
     longer = [f"{name} ({end})", f"{name} ({iri})"] if end != name else [f"{name} ({iri})"]
     for text in chain((name, *longer), numbered):
         key = name_key(text)
-        if key not in taken and not refused(text):
+        if key not in taken and not explain_refusal(text):
             taken.add(key)
             return text
     return ""
 
 
-def _numbered(name: str, numbers: Counter[str]) -> Iterator[str]:
+def _number_name(name: str, numbers: Counter[str]) -> Iterator[str]:
     while True:
         numbers[name] += 1
         yield f"{name} ({numbers[name] + 1})"

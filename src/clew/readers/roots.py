@@ -41,9 +41,9 @@ class Roots:
             place = path.resolve()
             name = self._root_of(place)
         if name is None:
-            return shown(path.name)
+            return show_name(path.name)
         below = PurePath(os.path.relpath(place, self.places[name]))
-        return "/".join(part for part in (name, *map(shown, below.parts)) if part != ".")
+        return "/".join(part for part in (name, *map(show_name, below.parts)) if part != ".")
 
     def _root_of(self, place: Path) -> str | None:
         """Return the name of the innermost root that is a place or has it below."""
@@ -59,7 +59,7 @@ class Roots:
         self.places[name] = place
 
     def _free_name(self, place: Path) -> str:
-        names = list(map(shown, reversed(place.parts)))
+        names = list(map(show_name, reversed(place.parts)))
         for n in range(1, len(names) + 1):
             name = "/".join(reversed(names[:n])).strip("/")
             other = self.places.get(name)
@@ -73,6 +73,6 @@ class Roots:
         raise InputError(f"{place} has no name that is free: say one by --as")
 
 
-def shown(name: str) -> str:
+def show_name(name: str) -> str:
     """Return a file name as text that any encoding can write."""
     return os.fsencode(name).decode("utf-8", "replace")

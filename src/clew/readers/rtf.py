@@ -13,7 +13,7 @@ from clew.errors import UnreadableSource
 from clew.readers.decode import SURROGATE
 from clew.readers.extras import needs
 from clew.readers.properties import properties
-from clew.readers.titled import extracted, stated_title
+from clew.readers.titled import make_document, stated_title
 from clew.readers.walk import File
 from clew.types import Document
 
@@ -64,7 +64,7 @@ def read(file: File) -> Iterator[Document]:
     title = next((words for name, words in about if name == "title"), "")
     metadata = properties((name, words) for name, words in about if name != "title")
     paragraphs = [line for line in (*lines, *notes) if line]
-    yield extracted(file, paragraphs, stated_title(title), metadata)
+    yield make_document(file, paragraphs, stated_title(title), metadata)
 
 
 def _row(line: str) -> str:

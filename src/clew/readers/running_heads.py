@@ -29,23 +29,23 @@ def without_running_heads(pages: Sequence[str]) -> list[str]:
 
     Pages that would all be empty stay as they are.
     """
-    lines = [_stripped(page.split("\n")) for page in pages]
+    lines = [_strip_lines(page.split("\n")) for page in pages]
     for edge in (0, -1):
         for _ in range(_DEPTH):
-            dropped = _repeated([page[edge] if page else "" for page in lines])
+            dropped = _find_repeated([page[edge] if page else "" for page in lines])
             for number in dropped:
                 del lines[number][edge]
-                lines[number] = _stripped(lines[number])
+                lines[number] = _strip_lines(lines[number])
     is_all_heads = not any(map(any, lines))
     return list(pages) if is_all_heads else ["\n".join(page) for page in lines]
 
 
-def _stripped(lines: list[str]) -> list[str]:
+def _strip_lines(lines: list[str]) -> list[str]:
     """Return lines without white space at their ends, and without blank ones at the edges."""
     return "\n".join(line.rstrip() for line in lines).strip("\n").split("\n")
 
 
-def _repeated(edge: list[str]) -> list[int]:
+def _find_repeated(edge: list[str]) -> list[int]:
     """Return the pages whose line at an edge repeats that of other pages, or counts the pages."""
     by_words: dict[str, list[int]] = defaultdict(list)
     by_offset: dict[int, list[int]] = defaultdict(list)
@@ -57,18 +57,18 @@ def _repeated(edge: list[str]) -> list[int]:
             if number is not None:
                 by_offset[number - page].append(page)
     counted = min(_TIMES, max(len(edge), 2))  # a file of two pages has two numbers
-    repeated = {page for pages in by_words.values() for page in _near(pages, _TIMES)}
-    repeated.update(page for pages in by_offset.values() for page in _near(pages, counted))
+    repeated = {page for pages in by_words.values() for page in _select_near(pages, _TIMES)}
+    repeated.update(page for pages in by_offset.values() for page in _select_near(pages, counted))
     return sorted(repeated)
 
 
 def _parts(line: str) -> tuple[str, int | None]:
     """Return a line without its page number, and the number."""
-    found = _NUMBER.search(line)
-    if found is None:
+    match = _NUMBER.search(line)
+    if match is None:
         return line, None
-    return (line[: found.start()] + line[found.end() :]).strip(" \t|/-"), _value(
-        found[1] or found[2]
+    return (line[: match.start()] + line[match.end() :]).strip(" \t|/-"), _value(
+        match[1] or match[2]
     )
 
 
@@ -81,7 +81,7 @@ def _value(number: str) -> int:
     )
 
 
-def _near(pages: list[int], times: int) -> list[int]:
+def _select_near(pages: list[int], times: int) -> list[int]:
     """Return those of the pages, in order, that have `times` of them near, themselves included."""
     return [
         page

@@ -13,7 +13,7 @@ from clew.errors import UnreadableSource
 from clew.readers.archive import parts_of, refuse_bomb
 from clew.readers.extras import needs
 from clew.readers.properties import of_xml
-from clew.readers.titled import extracted
+from clew.readers.titled import make_document
 from clew.readers.walk import File
 from clew.types import Document, Value
 
@@ -34,7 +34,7 @@ def read(file: File) -> Iterator[Document]:
     for name, rows in sheets:
         texts = [text for row in rows if (text := " | ".join(_cells(row)))]
         paragraphs += [name, *texts] if texts else []
-    yield extracted(file, paragraphs, "", _about(file))
+    yield make_document(file, paragraphs, "", _about(file))
 
 
 def _about(file: File) -> dict[str, Value]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from clew.errors import InputError
-from clew.readers.inputs import located
+from clew.readers.inputs import locate_input
 from clew.types import Document, Skipped
 
 Source = str | Path | Document | Iterable[str | Path] | Iterable[Document]
@@ -33,7 +33,7 @@ def paths_of(source: Source) -> list[Path]:
     several = [source] if isinstance(source, str | Path | Document) else source
     if not isinstance(several, list | tuple):
         return []
-    found = [located(each) for each in several if isinstance(each, str | Path)]
+    found = [locate_input(each) for each in several if isinstance(each, str | Path)]
     return [each for each in found if isinstance(each, Path)]
 
 

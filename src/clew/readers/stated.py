@@ -22,7 +22,7 @@ class Stated:
 
 
 @lru_cache(maxsize=1 << 16)
-def refused(name: str) -> str:
+def explain_refusal(name: str) -> str:
     """Return why a name can be no entity's, as the end of a sentence; nothing if it can be."""
     if len(name) <= MAX_KEY and name.isascii():  # so its key is no longer
         return ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from html import unescape
 
 from clew.readers.decode import text_of
-from clew.readers.titled import extracted
+from clew.readers.titled import make_document
 from clew.readers.walk import File
 from clew.types import Document
 
@@ -20,7 +20,7 @@ def read(file: File) -> Iterator[Document]:
     """Yield the one document of a file of subtitles."""
     blocks = _BLANK.split(text_of(file).replace("\r\n", "\n").replace("\r", "\n"))
     cues = [cue for cue in map(_cue, blocks) if cue]
-    yield extracted(file, ["\n".join(cues)], "")
+    yield make_document(file, ["\n".join(cues)], "")
 
 
 def _cue(block: str) -> str:

@@ -66,7 +66,7 @@ def stated_title(given: str) -> str:
     return "" if _OF_PROGRAMS.fullmatch(title) or _FILE_NAME.fullmatch(title) else title
 
 
-def extracted(
+def make_document(
     file: File,
     paragraphs: Sequence[str | MarkedParagraph],
     title: str,

@@ -102,7 +102,7 @@ def _read_line(file: File, line: str, number: int) -> Iterator[Recorded | Skippe
     try:
         found = fields(json_value(line))
         id_ = document_id(found)
-        extracted = extraction(found, _refused, problems)
+        extracted = extraction(found, _explain_refusal, problems)
         if extracted != Extraction():
             recorded = Recorded(document_id=id_, extraction=extracted, line=number)
     except InputError as error:
@@ -113,7 +113,7 @@ def _read_line(file: File, line: str, number: int) -> Iterator[Recorded | Skippe
         yield recorded
 
 
-def _refused(name: str) -> str:
+def _explain_refusal(name: str) -> str:
     return "" if entity_key(name) else "without a letter or digit"
 
 

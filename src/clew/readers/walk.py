@@ -13,7 +13,7 @@ from pathlib import Path
 from stat import S_ISREG
 
 from clew.limits import LIMITS, ReadingLimits
-from clew.readers.roots import Roots, shown
+from clew.readers.roots import Roots, show_name
 from clew.readers.selection import Selection
 from clew.types import Skipped
 
@@ -55,14 +55,14 @@ def files(
         roots.add(path)
     for path in paths:
         if path.is_dir():
-            yield from _below(path, roots, selection)
+            yield from _walk_below(path, roots, selection)
         else:
             file_id = roots.id_of(path)
             selection.name(file_id)
             yield _file(path, file_id, named=True)
 
 
-def _below(folder: Path, roots: Roots, selection: Selection) -> Iterator[File | Skipped]:
+def _walk_below(folder: Path, roots: Roots, selection: Selection) -> Iterator[File | Skipped]:
     root = folder.resolve()
     seen: set[Path] = set()
     stack = [(folder, selection.ignored_above(root))]
@@ -83,10 +83,10 @@ def _below(folder: Path, roots: Roots, selection: Selection) -> Iterator[File | 
             children = _children(path, seen)
             if path != folder and selection.is_marked(file_id, (each.name for each in children)):
                 continue
-            inside = None if ignored is None else ignored.inside(place)
+            inside = None if ignored is None else ignored.enter(place)
             stack += [(child, inside) for child in sorted(children, reverse=True)]
         except OSError as error:
-            yield Skipped(source=shown(path.as_posix()), reason=os_reason(error))
+            yield Skipped(source=show_name(path.as_posix()), reason=os_reason(error))
 
 
 def _leads_home(path: Path, root: Path) -> bool:
@@ -104,7 +104,7 @@ def _children(path: Path, seen: set[Path]) -> list[Path]:
 
 
 def _file(path: Path, file_id: str, *, named: bool = False) -> File | Skipped:
-    source = shown(path.as_posix())
+    source = show_name(path.as_posix())
     try:
         status = path.stat()
     except OSError as error:

@@ -62,7 +62,7 @@ _UNTOLD = frozenset(  # types that say nothing of the format
 
 
 @contextmanager
-def fetched(page: Page, limits: ReadingLimits = LIMITS) -> Iterator[File | Skipped]:
+def fetch_page(page: Page, limits: ReadingLimits = LIMITS) -> Iterator[File | Skipped]:
     """Give a page as a file whose id is its address, or why it cannot be had."""
     with TemporaryDirectory(prefix="clew-") as folder:
         try:

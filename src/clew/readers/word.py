@@ -20,7 +20,7 @@ from clew.errors import UnreadableSource
 from clew.readers.archive import refuse_bomb
 from clew.readers.extras import needs
 from clew.readers.properties import properties
-from clew.readers.titled import MarkedParagraph, extracted, stated_title
+from clew.readers.titled import MarkedParagraph, make_document, stated_title
 from clew.readers.walk import File
 from clew.types import Document, Value
 
@@ -58,7 +58,7 @@ def read(file: File) -> Iterator[Document]:
         # python-docx looks up parts (KeyError), their kinds (ValueError, AttributeError), where
         # they lead (TypeError) and attributes (its own); zipfile does not decrypt (RuntimeError)
         raise UnreadableSource(file.source, "is not a complete Word file") from None
-    yield extracted(file, paragraphs, title, about)
+    yield make_document(file, paragraphs, title, about)
 
 
 def _styles(word: WordDocument) -> Callable[[BaseOxmlElement], str]:
@@ -110,7 +110,7 @@ def _notes(word: WordDocument) -> dict[tuple[str, str], list[BaseOxmlElement]]:
 
 def _blocks(root: BaseOxmlElement) -> Iterator[BaseOxmlElement]:
     """Yield paragraphs and tables, those of content controls too; a text box behind its own."""
-    for block in _below(root, "p", "tbl"):
+    for block in _find_below(root, "p", "tbl"):
         yield block
         if _tag(block) == "p":
             for box in block.iter("{*}txbxContent"):
@@ -124,13 +124,13 @@ def _is_inner(box: BaseOxmlElement, paragraph: BaseOxmlElement) -> bool:
     return any(_tag(each) in ("Fallback", "txbxContent") for each in above)
 
 
-def _below(root: BaseOxmlElement, *tags: str) -> Iterator[BaseOxmlElement]:
+def _find_below(root: BaseOxmlElement, *tags: str) -> Iterator[BaseOxmlElement]:
     """Yield the elements with one of the tags, but for those inside of them and of what is none."""
     for child in root:
         if _tag(child) in tags:
             yield child
         elif _tag(child) not in _NOT_TEXT and not _is_prompt(child):
-            yield from _below(child, *tags)
+            yield from _find_below(child, *tags)
 
 
 def _is_prompt(element: BaseOxmlElement) -> bool:
@@ -139,8 +139,8 @@ def _is_prompt(element: BaseOxmlElement) -> bool:
 
 
 def _rows(table: BaseOxmlElement) -> Iterator[str]:
-    for row in _below(table, "tr"):
-        cells = (_cell(cell) for cell in _below(row, "tc"))
+    for row in _find_below(table, "tr"):
+        cells = (_cell(cell) for cell in _find_below(row, "tc"))
         yield " | ".join(cell for cell in cells if cell)
 
 

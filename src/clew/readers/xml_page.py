@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element
 
 from clew.errors import UnreadableSource
 from clew.readers import xml_tree
-from clew.readers.titled import extracted
+from clew.readers.titled import make_document
 from clew.readers.walk import File
 from clew.types import Document
 
@@ -23,7 +23,7 @@ def read(file: File) -> Iterator[Document]:
     except ValueError as error:
         raise UnreadableSource(file.source, str(error)) from None
     title = next((" ".join(found.itertext()) for found in root.iter("title")), "")
-    yield extracted(file, list(_paragraphs(root)), title)
+    yield make_document(file, list(_paragraphs(root)), title)
 
 
 def _paragraphs(root: Element) -> Iterator[str]:

@@ -57,7 +57,7 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def whole(least: int) -> Kind:
+def whole_numbers(least: int) -> Kind:
     """Return the kind of whole numbers that are not below `least`."""
 
     def holds(value: object) -> bool:
@@ -91,7 +91,7 @@ FUNCTION = Kind(callable, "a function")
 MAPPING = instance("a mapping", Mapping)
 
 
-def checked(kinds: Mapping[str, Kind]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def check_values(kinds: Mapping[str, Kind]) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Return a decorator that checks what a function is given, each argument by its name.
 
     An argument that is its own default is right, and so is one that `kinds` does not name.

@@ -14,13 +14,15 @@ def awaitable(call: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
     """Return a method as one that is awaited while a thread does it; its name begins with an a."""
 
     @wraps(call)
-    async def awaited(*given: P.args, **named: P.kwargs) -> T:
+    async def run_in_thread(*given: P.args, **named: P.kwargs) -> T:
         import asyncio  # which a program without an event loop does not load
 
         return await asyncio.to_thread(call, *given, **named)
 
     name = call.__name__
-    awaited.__name__ = f"a{name}"
-    awaited.__qualname__ = call.__qualname__.replace(f".{name}", f".a{name}")
-    awaited.__doc__ = f"Do as `{name}`, in a thread, while the event loop goes on with others."
-    return awaited
+    run_in_thread.__name__ = f"a{name}"
+    run_in_thread.__qualname__ = call.__qualname__.replace(f".{name}", f".a{name}")
+    run_in_thread.__doc__ = (
+        f"Do as `{name}`, in a thread, while the event loop goes on with others."
+    )
+    return run_in_thread

@@ -137,7 +137,7 @@ def own_file(path: Path, access: int) -> Iterator[apsw.VFSFile]:
 
 
 @contextmanager
-def locked(path: Path, *, wait: float) -> Iterator[apsw.VFSFile]:
+def lock_database(path: Path, *, wait: float) -> Iterator[apsw.VFSFile]:
     """Hold a database alone in the block, whatever its pages hold: no connection may read it.
 
     Raises BusyError where others did not let go of it within `wait` seconds.
@@ -304,14 +304,14 @@ def readable(
             yield from _read_until_damage(connection, table, key, (first, last), "DESC")[0]
             continue
         if upwards:
-            first = _moved(upwards[-1][0], 1)
+            first = _shift(upwards[-1][0], 1)
         downwards, _ = _read_until_damage(connection, table, key, (first, last), "DESC")
         yield from downwards
         if downwards:
-            last = _moved(downwards[-1][0], -1)
+            last = _shift(downwards[-1][0], -1)
         if first < last:
             middle = _middle(first, last)
-            ranges += [(first, middle), (_moved(middle, 1), last)]
+            ranges += [(first, middle), (_shift(middle, 1), last)]
 
 
 def _read_until_damage(
@@ -336,7 +336,7 @@ def _middle(first: Any, last: Any) -> Any:  # noqa: ANN401 -- as SQLite's values
     return _middle(int.from_bytes(first), int.from_bytes(last)).to_bytes(len(first))
 
 
-def _moved(value: Any, by: int) -> Any:  # noqa: ANN401 -- as SQLite's values
+def _shift(value: Any, by: int) -> Any:  # noqa: ANN401 -- as SQLite's values
     """Return the value that is `by` higher; of byte strings the highest and lowest stay."""
     if isinstance(value, int):
         return value + by

@@ -20,7 +20,7 @@ from clew.asking.askable import Askable
 from clew.errors import InputError, RecipeMismatch, StoreError
 from clew.filters import match, parse, to_filter
 from clew.layers.statistical import STATISTICAL
-from clew.models.remembered import remembered
+from clew.models.remembered import add_memory
 from clew.runtime.awaitable import awaitable
 from clew.runtime.closing import Closing
 from clew.runtime.once import Once
@@ -234,7 +234,7 @@ class Shards(Askable, Closing):
         Raises StoreError where a shard fails, and InputError for a filter, as `Index.snapshot`.
         """
         chosen = to_filter(where)
-        models = remembered(self.models) if models is None else models
+        models = add_memory(self.models) if models is None else models
         with self._lock:
             for _ in range(_TRIES):
                 with suppress(GenerationChanged):

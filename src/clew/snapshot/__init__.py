@@ -96,7 +96,7 @@ class Snapshot:
         `given` is handed on to what computes it. The last 64 values are kept.
         """
         name = (what, settings, tuple(sorted(given)))
-        return self._derived.get(name, lambda: self._computed(what, settings, given))
+        return self._derived.get(name, lambda: self._compute_derived(what, settings, given))
 
     def prepare_as(self, other: Snapshot) -> None:
         """Compute what another generation was asked for, where that needs nothing from outside."""
@@ -117,7 +117,7 @@ class Snapshot:
         """
         return None if self.base is None else self.base.arrays(what)
 
-    def _computed(
+    def _compute_derived(
         self, what: Derived[T], settings: tuple[Hashable, ...], given: Mapping[str, Any]
     ) -> T:
         if self.recall is not None and isinstance(what, CachedArrays):

@@ -10,7 +10,7 @@ import numpy as np
 from clew.algo.topk import top_k
 from clew.errors import BudgetSpent, ModelError
 from clew.models import LLM, Models, Prompt, Reply, is_recorded
-from clew.models.waiting import Part, done_without, is_measured, tell
+from clew.models.waiting import Part, in_part, is_measured, tell
 from clew.prompts import fill_prompt
 from clew.snapshot import Snapshot
 from clew.text.analyze import terms
@@ -78,7 +78,7 @@ def reply_to(
     the LLM can.
     """
     try:
-        with done_without(part):
+        with in_part(part):
             if on_text is not None and is_recorded(llm):
                 [reply] = llm.complete([asked], on_text=on_text)
             else:

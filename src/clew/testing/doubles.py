@@ -60,7 +60,7 @@ class HashEmbedder:
         return f"hash-{self.dimension}"
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:  # noqa: ARG002
-        rows = [_pooled(_words(text), self.dimension) for text in texts]
+        rows = [_pool_words(_words(text), self.dimension) for text in texts]
         return np.stack(rows) if rows else np.zeros((0, self.dimension), dtype=np.float32)
 
 
@@ -83,7 +83,7 @@ class HashTokenEmbedder(HashEmbedder):
             np.stack(vectors) if vectors else np.zeros((0, self.dimension), dtype=np.float32),
             np.asarray([_hash(word) >> 1 for word in words], dtype=np.int32),
             np.asarray(spans, dtype=np.int32).reshape(-1, 2),
-            _pooled(words, self.dimension),
+            _pool_words(words, self.dimension),
         )
 
 
@@ -91,7 +91,7 @@ def _words(text: str) -> list[str]:
     return [word.casefold() for word in _WORD.findall(text)]
 
 
-def _pooled(words: Sequence[str], dimension: int) -> NDArray[np.float32]:
+def _pool_words(words: Sequence[str], dimension: int) -> NDArray[np.float32]:
     total = np.zeros(dimension)
     for word in words:
         total += _word_vector(word, dimension)

@@ -9,7 +9,7 @@ and characters that nobody sees are left out before. Many of these in a row may 
 import re
 import unicodedata
 
-from clew.display.visible import may_hide_a_message, without_hidden
+from clew.display.visible import drop_hidden, may_hide_a_message
 
 _NUMBER = re.compile(r"[\[【〔⟦〖]\s*(\d{1,3})\s*[\]】〕⟧〗]")
 
@@ -99,4 +99,4 @@ def _has_heading(text: str) -> bool:
 
 
 def _normalize(text: str) -> str:
-    return unicodedata.normalize("NFKC", without_hidden(text))
+    return unicodedata.normalize("NFKC", drop_hidden(text))

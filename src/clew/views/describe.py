@@ -88,13 +88,13 @@ def _extraction(store: Store, snapshot: Snapshot) -> dict[str, Any]:
     """Return what was asked to be extracted, by what how many chunks were, and what waits."""
     described: dict[str, Any] = {"wanted": dict(store.note(NOTE))}
     for kind, n_waiting in count_waiting(store, snapshot).items():
-        made_by = _made_by(snapshot, kind)
+        made_by = _find_makers(snapshot, kind)
         counts = {source: int(np.sum(made_by == i)) for i, source in enumerate(SOURCES)}
         described[kind] = {name: n for name, n in counts.items() if n} | {"waiting": n_waiting}
     return described
 
 
-def _made_by(snapshot: Snapshot, kind: str) -> NDArray[np.uint8]:
+def _find_makers(snapshot: Snapshot, kind: str) -> NDArray[np.uint8]:
     """Return what made the extraction of each chunk; nothing else makes any of an imported one."""
     columns = snapshot.layer("chunk").columns
     return np.where(columns[GRAPH] == IMPORTED, np.uint8(IMPORTED), columns[kind])
@@ -114,16 +114,18 @@ def describe_aliases(merged: Mapping[str, str], snapshot: Snapshot) -> dict[str,
         "merged": dict(merged),
         "names": _merged_names(snapshot, merged),
         "proposed": [
-            _proposed(snapshot, [int(rows[p.b]), int(rows[p.a])], p)
+            _describe_proposal(snapshot, [int(rows[p.b]), int(rows[p.a])], p)
             for p in proposals
             if p.score >= _LEAST_SCORE
         ],
     }
 
 
-def _proposed(snapshot: Snapshot, rows: Sequence[int], proposal: Proposal) -> dict[str, Any]:
+def _describe_proposal(
+    snapshot: Snapshot, rows: Sequence[int], proposal: Proposal
+) -> dict[str, Any]:
     keys = snapshot.layer("entity").ids(rows)
-    names = (_as_written(snapshot, row, key) for row, key in zip(rows, keys, strict=True))
+    names = (_find_spelling(snapshot, row, key) for row, key in zip(rows, keys, strict=True))
     name, into = sorted(names, key=len)
     score = round(proposal.score, 3)
     return {"name": name, "into": into, "score": score, "reason": proposal.reason}
@@ -137,11 +139,11 @@ def _merged_names(snapshot: Snapshot, merged: Mapping[str, str]) -> dict[str, st
         for _ in merged:  # a target may stand for another one in turn
             last = merged.get(last, last)
         [row] = snapshot.layer("entity").rows([last])
-        names[key] = key if row < 0 else _as_written(snapshot, row, key)
+        names[key] = key if row < 0 else _find_spelling(snapshot, row, key)
     return names
 
 
-def _as_written(snapshot: Snapshot, row: int, key: str) -> str:
+def _find_spelling(snapshot: Snapshot, row: int, key: str) -> str:
     """Return the first spelling of `key` that the index shows, which may be the key itself.
 
     It is one of the names of the entity `row`, whose own name is another one after a merge.
@@ -225,8 +227,8 @@ def _chunk(snapshot: Snapshot, row: int) -> dict[str, Any]:
     return {
         **_range(snapshot, "chunk", row),
         "n_tokens": int(columns["n_tokens"][row]),
-        "units_made_by": _units_by(_made_by(snapshot, UNITS)[row]),
-        "triples_made_by": SOURCES[_made_by(snapshot, GRAPH)[row]],
+        "units_made_by": _units_by(_find_makers(snapshot, UNITS)[row]),
+        "triples_made_by": SOURCES[_find_makers(snapshot, GRAPH)[row]],
         "units": snapshot.layer("unit").ids(units[:_MOST]),
         "entities": snapshot.layer("entity").texts(sorted(entities)[:_MOST]),
         "descriptions": _chunk_descriptions(snapshot, row),

@@ -24,7 +24,7 @@ import numpy as np
 
 from clew.algo.links import neighbours
 from clew.display.shown import Shown
-from clew.display.visible import escaped
+from clew.display.visible import escape_unseen
 from clew.errors import InputError
 from clew.models.extractors.cooccurrence import FALLBACK, MOST_PAIRS
 from clew.readers.extras import needs
@@ -210,7 +210,7 @@ def _sentence_graph(snapshot: Snapshot) -> ExportedGraph:
         n_nodes=len(entities),
         n_edges=len(found),
         nodes=partial(_entities, snapshot, entities, n_chunks),
-        edges=partial(_joined, snapshot, found, units),
+        edges=partial(_pair_rows, snapshot, found, units),
         edges_are="sentences",
     )
 
@@ -220,7 +220,7 @@ def _is_part(one: str, other: str) -> bool:
     return f" {one} " in f" {other} " or f" {other} " in f" {one} "
 
 
-def _joined(
+def _pair_rows(
     snapshot: Snapshot, pairs: NDArray[np.int64], units: Sequence[NDArray[np.int64]]
 ) -> Iterator[Row]:
     """Yield pairs of entities; the strength is how many sentences of the `units` have both."""
@@ -344,7 +344,7 @@ def _of_candidates(about: Row, found: EvidenceGraph) -> ExportedGraph:
     ]
     edges = [
         {
-            **_stated(fact),
+            **_fact_row(fact),
             "reason": reasons.get((fact.id, fact.candidate), ""),
             "groups": anchored.get(("triple", fact.id), []),
             "candidate": fact.candidate,
@@ -353,7 +353,7 @@ def _of_candidates(about: Row, found: EvidenceGraph) -> ExportedGraph:
         for fact in found.facts
     ]
     listed = ("groups", "candidates", "expansions", "answers")
-    return _listed(
+    return _make_graph(
         about={
             **about,
             **{name: [asdict(each) for each in getattr(found, name)] for name in listed},
@@ -417,9 +417,9 @@ def _of_subgraph(
             "component": components[edge.a],
         }
         for edge in found.edges
-        for said in [_stated(by_id[fact]) for fact in edge.facts] or [_unstated(edge)]
+        for said in [_fact_row(by_id[fact]) for fact in edge.facts] or [_edge_row(edge)]
     ]
-    return _listed(
+    return _make_graph(
         about={**about, "growth": [asdict(each) for each in found.growth]},
         node_types={
             "name": "string",
@@ -456,7 +456,7 @@ def _place(hit: Hit | None) -> Row:
     return {"section": hit.section, "pages": page_range(hit.page, hit.last_page)}
 
 
-def _listed(
+def _make_graph(
     *,
     about: Row,
     node_types: Mapping[str, str],
@@ -476,7 +476,7 @@ def _listed(
     )
 
 
-def _stated(fact: Fact) -> Row:
+def _fact_row(fact: Fact) -> Row:
     return {
         "source": fact.subject,
         "target": fact.object,
@@ -487,7 +487,7 @@ def _stated(fact: Fact) -> Row:
     }
 
 
-def _unstated(edge: Edge) -> Row:
+def _edge_row(edge: Edge) -> Row:
     """Return what no fact says: that a chunk contains an entity, or that two are synonyms.
 
     No triple has such a key: its first name would have a colon beside letters.
@@ -506,7 +506,7 @@ def _unstated(edge: Edge) -> Row:
 # -- formats --------------------------------------------------------------------------------------
 
 
-def _opened(path: Path) -> TextIO:
+def _open_file(path: Path) -> TextIO:
     return path.open("w", encoding="utf-8", newline="\n")
 
 
@@ -518,7 +518,7 @@ def _write_graphml(path: Path, graph: ExportedGraph, *, raw: bool) -> None:
         "node": graph.node_types,
         "edge": graph.edge_types,
     }
-    with _opened(path) as file:
+    with _open_file(path) as file:
         file.write('<?xml version="1.0" encoding="UTF-8"?>\n')
         file.write('<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n')
         for kind, types in kinds.items():
@@ -548,23 +548,23 @@ def _element(value: object, raw: bool) -> str:  # noqa: FBT001
     if isinstance(value, bool):
         return str(value).lower()
     text = "\n".join(map(str, value)) if isinstance(value, list) else str(value)
-    return escape(_told(text, raw), {"\r": "&#13;"})
+    return escape(_escape_text(text, raw), {"\r": "&#13;"})
 
 
 def _attribute(text: str, raw: bool) -> str:  # noqa: FBT001
-    return quoteattr(_told(text, raw))
+    return quoteattr(_escape_text(text, raw))
 
 
-def _told(text: str, raw: bool) -> str:  # noqa: FBT001
+def _escape_text(text: str, raw: bool) -> str:  # noqa: FBT001
     """Return text with escapes for what is not seen; raw, with what XML cannot hold replaced."""
-    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text) if raw else escaped(text)
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text) if raw else escape_unseen(text)
 
 
 def _write_json(path: Path, graph: ExportedGraph, *, raw: bool) -> None:  # noqa: ARG001
     """Write JSON in node-link form, a line for each node and edge."""
     node_names = ("id", *graph.node_types)
     edge_names = ("source", "target", "key", *graph.edge_types)
-    with _opened(path) as file:
+    with _open_file(path) as file:
         about = json.dumps(graph.about)
         file.write(f'{{"directed": true, "multigraph": true, "graph": {about},\n"nodes": [')
         _write_objects(file, node_names, graph.nodes())
@@ -581,7 +581,7 @@ def _write_objects(file: TextIO, names: Sequence[str], rows: Iterable[Row]) -> N
 
 def _write_json_lines(path: Path, graph: ExportedGraph, *, raw: bool) -> None:  # noqa: ARG001
     """Write what entities are and what triples say, as `clew.readers.graph_files` reads it."""
-    with _opened(path) as file:
+    with _open_file(path) as file:
         for node in graph.nodes():
             if node["type"] != ENTITY_TYPES[0] or node["description"]:
                 said = {name: node[name] for name in ("name", "type", "description")}
@@ -600,14 +600,14 @@ def _json_line(said: Row) -> str:
 def _write_table(path: Path, graph: ExportedGraph, *, raw: bool) -> None:
     """Write subject, relation and object, with tabs between them."""
     columns = ("subject", "relation", "object")
-    with _opened(path) as file:
+    with _open_file(path) as file:
         file.write("\t".join(columns) + "\n")
         file.writelines("\t".join(_cell(e[c], raw) for c in columns) + "\n" for e in graph.edges())
 
 
 def _cell(text: str, raw: bool) -> str:  # noqa: FBT001
     """Return a cell of one line, in quotes where it begins with one."""
-    text = _told(collapse(text), raw)  # a control character would make the file look binary
+    text = _escape_text(collapse(text), raw)  # a control character would make the file look binary
     text = text if raw else guard(text)
     return '"' + text.replace('"', '""') + '"' if text.startswith('"') else text
 

@@ -42,9 +42,9 @@ def place_names(
     for number, (point, width) in enumerate(zip(points, widths, strict=True)):
         distances, boxes = _candidates(point, width, height)
         free = _lie_in(boxes, inside) & ~_meet(boxes, taken).any(axis=1)
-        prices = distances[free] + _CROSSING * _crossed(point, boxes[free], crossable)
+        prices = distances[free] + _CROSSING * _count_crossings(point, boxes[free], crossable)
         others = np.delete(taken, number, axis=0)
-        prices += _CONFUSING * _led_over(point, boxes[free], others).sum(axis=1)
+        prices += _CONFUSING * _leads_over(point, boxes[free], others).sum(axis=1)
         if not prices.size:
             places.append(None)
             continue
@@ -87,14 +87,14 @@ def _meet(boxes: Array, others: Array) -> Mask:
     return found
 
 
-def _crossed(point: tuple[float, float], boxes: Array, lines: Array) -> Array:
+def _count_crossings(point: tuple[float, float], boxes: Array, lines: Array) -> Array:
     """Return how many lines each box and what leads to it cross, but for the point's own."""
     others = lines[~_meet(np.array([[*point, *point]]), lines)[0]]
-    n: Array = _meet(boxes, lines).sum(axis=1) + _led_over(point, boxes, others).sum(axis=1)
+    n: Array = _meet(boxes, lines).sum(axis=1) + _leads_over(point, boxes, others).sum(axis=1)
     return n
 
 
-def _led_over(point: tuple[float, float], boxes: Array, others: Array) -> Mask:
+def _leads_over(point: tuple[float, float], boxes: Array, others: Array) -> Mask:
     """Return for each box and each of `others` whether the line from the box leads over it."""
     ends, lengths = _ends(point, boxes)
     shares = np.linspace(0, 1, _N_ALONG)[:, None]

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 from clew.evaluate.figures import canvas
 from clew.evaluate.figures.bars import bar_figure, families
 from clew.evaluate.figures.picture import Picture
-from clew.evaluate.figures.sensitivity import Grid, curves, described, measured, titled
+from clew.evaluate.figures.sensitivity import (
+    Grid,
+    curves,
+    describe_curves,
+    make_title,
+    pair_estimates,
+)
 from clew.evaluate.figures.tradeoff import Point, front, tradeoff_figure
 from clew.evaluate.report import TESTED_ANSWER, Report
 from clew.evaluate.settings import Setting
@@ -55,7 +61,7 @@ def _bars(report: Report, metric: str) -> Iterator[Picture]:
     if len(means) < 2:
         return
     said = (f"{label} {mean:.3f}" for label, mean in means.items())
-    figure = bar_figure(groups, metric, titled(report))
+    figure = bar_figure(groups, metric, make_title(report))
     about = f"Bars of {metric} with 95 % intervals: {', '.join(said)}."
     section = "answers" if metric == TESTED_ANSWER else "ranking"
     yield _picture(figure, f"{_slug(metric)}-bars", section, f"{metric} by setting", about)
@@ -80,7 +86,7 @@ def _costs(report: Report, metric: str) -> Iterator[Picture]:
         ]
         if not any(point.cost for point in points):
             continue
-        figure = tradeoff_figure(points, metric, axis, titled(report))
+        figure = tradeoff_figure(points, metric, axis, make_title(report))
         best = ", ".join(point.label for point in front(points))
         about = f"{metric} over {axis}; no other setting is both better and cheaper than: {best}."
         title = f"{metric} against {axis}"
@@ -90,12 +96,12 @@ def _costs(report: Report, metric: str) -> Iterator[Picture]:
 def _curves(report: Report, grid: Grid, number: int) -> Picture:
     kept = [
         (setting, estimates)
-        for setting, estimates in measured(report)
+        for setting, estimates in pair_estimates(report)
         if grid.holds(setting) or not setting.parameters
     ]
     metrics = compared_metrics(report)
-    about = described(grid, metrics)
-    figure = curves(titled(report), grid, kept, metrics)
+    about = describe_curves(grid, metrics)
+    figure = curves(make_title(report), grid, kept, metrics)
     return _picture(figure, f"grid-{number}", "grids", about, f"Curves of {about}.")
 
 

@@ -58,8 +58,8 @@ def draw(report: Report, file: str | Path, metrics: Sequence[str] = ()) -> None:
     shown = metrics or main_metrics(have, report.scoring.ks)
     check_figure(file, report.settings, shown, have)
     grid = _grid(report.settings)
-    figure = curves(titled(report), grid, measured(report), shown)
-    canvas.save(figure, file, titled(report), described(grid, shown))
+    figure = curves(make_title(report), grid, pair_estimates(report), shown)
+    canvas.save(figure, file, make_title(report), describe_curves(grid, shown))
 
 
 def check_figure(
@@ -75,19 +75,19 @@ def check_figure(
         raise InputError(f"a plot cannot show {what}: metrics that apply are {known}")
 
 
-def measured(report: Report) -> list[Measured]:
+def pair_estimates(report: Report) -> list[Measured]:
     """Return the settings of a report with their estimates."""
     estimates = [summary.estimates for summary in report.summaries]
     return list(zip(report.settings, estimates, strict=True))
 
 
-def titled(report: Report) -> str:
+def make_title(report: Report) -> str:
     """Return what a figure is of."""
     name = canvas.shown_name(report.dataset.name)
     return f"{name}: {report.dataset.n_questions} questions"
 
 
-def described(grid: Grid, metrics: Sequence[str]) -> str:
+def describe_curves(grid: Grid, metrics: Sequence[str]) -> str:
     """Say what `curves` shows, for those who do not see it."""
     return f"{', '.join(metrics)} over {' and '.join(grid.names)} of {grid.method}"
 

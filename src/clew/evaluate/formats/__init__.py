@@ -52,7 +52,7 @@ def read(path: Path, split: str | None, corpus: Path | None) -> tuple[Path, Pars
     if corpus is not None:
         found = corpora.read(corpus)
     elif parsed.pool is not None:
-        found = corpora.of(parsed.pool)
+        found = corpora.make_corpus(parsed.pool)
     else:
         found = corpora.read(_own_corpus(path if path.is_dir() else path.parent, parsed))
     lost = sorted(parsed.sources - found.ids) if found.is_long else []
@@ -84,17 +84,21 @@ def _questions_file(path: Path) -> Path:
         return file
     is_beir = (path / "queries.jsonl").is_file()
     otherwise = "BEIR's queries.jsonl needs qrels/SPLIT.tsv, which is missing" if is_beir else None
-    return _only(path, "question", "questions", "name one", otherwise)
+    return _find_only_file(path, "question", "questions", "name one", otherwise)
 
 
 def _own_corpus(root: Path, parsed: Parsed) -> Path:
     """Return where the documents are in the folder of the questions."""
     if parsed.format == "graphrag-bench":
-        return _only(root, "corpus_name", "a corpus of GraphRAG-Bench", "name one as the corpus")
+        return _find_only_file(
+            root, "corpus_name", "a corpus of GraphRAG-Bench", "name one as the corpus"
+        )
     return beir.corpus_path(root) if parsed.format == "beir" else clew.corpus_path(root)
 
 
-def _only(root: Path, key: str, what: str, hint: str, otherwise: str | None = None) -> Path:
+def _find_only_file(
+    root: Path, key: str, what: str, hint: str, otherwise: str | None = None
+) -> Path:
     """Return the one file in a folder, or one below, whose first record has a key.
 
     Raises InputError where there is none or more than one, with a `hint` at what to do, which is

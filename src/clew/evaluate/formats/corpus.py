@@ -41,7 +41,7 @@ def read(path: Path) -> Corpus:
     return corpus
 
 
-def of(documents: tuple[Document, ...]) -> Corpus:
+def make_corpus(documents: tuple[Document, ...]) -> Corpus:
     """Return the corpus of documents that were read."""
     return Corpus(documents, frozenset(document.id for document in documents))
 
@@ -62,11 +62,11 @@ def _read(path: Path) -> Corpus:
         raise InputError(f"{path}: no documents")
     if is_long(first.values):
         documents = _distinct((_long(record), record) for record in records(path))
-        return replace(of(documents), is_long=True)
+        return replace(make_corpus(documents), is_long=True)
     if "id" in first.values or "_id" in first.values:
         return Corpus(path, frozenset(record.id for record in unique(records(path))))
     pool = {(document := _paragraph(record)).id: document for record in records(path)}
-    return of(tuple(pool.values()))
+    return make_corpus(tuple(pool.values()))
 
 
 def _distinct(found: Iterable[tuple[Document, Record]]) -> tuple[Document, ...]:

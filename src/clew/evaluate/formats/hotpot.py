@@ -16,7 +16,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 
 from clew.evaluate.formats.parsed import DatasetQuestion, Parsed
-from clew.evaluate.formats.pool import Paragraph, pooled, supporting
+from clew.evaluate.formats.pool import Paragraph, pool_paragraphs, supporting
 from clew.evaluate.formats.records import Record, unique
 from clew.evaluate.metrics import distinct
 
@@ -47,7 +47,7 @@ def read(records: Iterable[Record], source: str) -> Parsed:
     return Parsed(
         format="2wiki" if "2wiki" in names else "hotpotqa",
         questions=tuple(questions),
-        pool=pooled(contexts, source),
+        pool=pool_paragraphs(contexts, source),
     )
 
 
@@ -58,7 +58,7 @@ def _name(values: Mapping[str, object]) -> str:
 
 def _supporting_titles(record: Record) -> tuple[str, ...]:
     """Return the titles of the supporting facts, each once."""
-    facts = _parsed(record, "supporting_facts", record.values.get("supporting_facts"))
+    facts = _parse_value(record, "supporting_facts", record.values.get("supporting_facts"))
     if facts is None:
         return ()
     if isinstance(facts, dict):
@@ -68,7 +68,7 @@ def _supporting_titles(record: Record) -> tuple[str, ...]:
 
 
 def _context(record: Record, gold: Sequence[str]) -> list[Paragraph]:
-    value = _parsed(record, "context", record.value("context"))
+    value = _parse_value(record, "context", record.value("context"))
     if isinstance(value, dict):
         titles = record.strings(value.get("title"), "the titles of 'context'")
         texts = value.get("sentences")
@@ -80,13 +80,15 @@ def _context(record: Record, gold: Sequence[str]) -> list[Paragraph]:
         texts = [sentences for _, sentences in pairs]
     return [
         Paragraph(
-            title, _joined(record.strings(sentences, f"{title!r} in 'context'")), title in gold
+            title,
+            _join_sentences(record.strings(sentences, f"{title!r} in 'context'")),
+            title in gold,
         )
         for title, sentences in zip(titles, texts, strict=True)
     ]
 
 
-def _parsed(record: Record, key: str, value: object) -> object:
+def _parse_value(record: Record, key: str, value: object) -> object:
     """Return the value of a key, which may be written as JSON in a text."""
     if not isinstance(value, str):
         return value
@@ -106,7 +108,7 @@ def _pairs(record: Record, value: object, key: str, form: str) -> list[tuple[obj
     return [(first, second) for first, second in value]
 
 
-def _joined(sentences: Sequence[str]) -> str:
+def _join_sentences(sentences: Sequence[str]) -> str:
     """Return a paragraph: HotpotQA's sentences begin with the blank before them, 2Wiki's do not."""
     blanks = any(sentence[:1].isspace() for sentence in sentences[1:])
     return ("" if blanks else " ").join(sentences).strip()

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from clew.evaluate.formats.parsed import DatasetQuestion, Parsed
-from clew.evaluate.formats.pool import Paragraph, pooled, supporting
+from clew.evaluate.formats.pool import Paragraph, pool_paragraphs, supporting
 from clew.evaluate.formats.records import Record, unique
 from clew.evaluate.metrics import distinct
 
@@ -33,7 +33,7 @@ def read(records: Iterable[Record], source: str) -> Parsed:
     return Parsed(
         format="musique",
         questions=tuple(questions),
-        pool=pooled(contexts, source),
+        pool=pool_paragraphs(contexts, source),
         left_out={"not answerable": len(unanswerable)} if unanswerable else {},
     )
 

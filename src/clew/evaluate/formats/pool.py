@@ -40,7 +40,7 @@ def paragraph_id(title: str, text: str) -> str:
     return hashlib.sha256(json.dumps([title.strip(), text.strip()]).encode()).hexdigest()[:16]
 
 
-def pooled(contexts: Iterable[Sequence[Paragraph]], source: str) -> tuple[Document, ...]:
+def pool_paragraphs(contexts: Iterable[Sequence[Paragraph]], source: str) -> tuple[Document, ...]:
     """Return a document for each distinct paragraph that has words."""
     paragraphs = {(each.title, each.text): each for context in contexts for each in context}
     pool: dict[str, Document] = {}

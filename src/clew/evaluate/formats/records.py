@@ -75,7 +75,7 @@ class Record:
     def text(self, key: str) -> str:
         value = self.value(key)
         if not isinstance(value, str) or not value.strip():
-            raise self.error(f"{key!r} must be a text that is not empty, but is {_shown(value)}")
+            raise self.error(f"{key!r} must be a text that is not empty, but is {_shorten(value)}")
         return _clean(value)
 
     def optional_text(self, key: str) -> str | None:
@@ -95,10 +95,10 @@ class Record:
     def strings(self, values: object, name: str) -> list[str]:
         """Return `values`, which the complaint calls `name`, if they are a list of texts."""
         if not isinstance(values, list):
-            raise self.error(f"{name} must be a list of texts, but is {_shown(values)}")
+            raise self.error(f"{name} must be a list of texts, but is {_shorten(values)}")
         for value in values:
             if not isinstance(value, str):
-                raise self.error(f"{name} must hold texts, but has {_shown(value)}")
+                raise self.error(f"{name} must hold texts, but has {_shorten(value)}")
         return [_clean(value) for value in values]
 
     def optional_count(self, key: str) -> int | None:
@@ -106,7 +106,7 @@ class Record:
         if value is None:
             return None
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise self.error(f"{key!r} must be a whole number, but is {_shown(value)}")
+            raise self.error(f"{key!r} must be a whole number, but is {_shorten(value)}")
         return value
 
 
@@ -115,7 +115,7 @@ def _clean(text: str) -> str:
     return SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def _shown(value: object) -> str:
+def _shorten(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 100 else f"{text[:100]}..."
 
@@ -174,7 +174,7 @@ def _array(path: Path) -> Iterator[Record]:
             value, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError) as error:
             raise InputError(f"{place}: not JSON: {error}") from error
-        yield _numbered(value, place)
+        yield _number_record(value, place)
         at = _past_blanks(text, end)
         if text.startswith(",", at):
             at = _past_blanks(text, at + 1)
@@ -185,8 +185,8 @@ def _array(path: Path) -> Iterator[Record]:
 
 
 def _past_blanks(text: str, at: int) -> int:
-    found = _BLANK.match(text, at)
-    return found.end() if found else at
+    match = _BLANK.match(text, at)
+    return match.end() if match else at
 
 
 def _rows(path: Path) -> Iterator[Record]:
@@ -200,13 +200,13 @@ def _rows(path: Path) -> Iterator[Record]:
             for batch in pq.ParquetFile(stream).iter_batches(batch_size=256):
                 for row in batch.to_pylist():
                     number += 1
-                    yield _numbered(row, f"{path}, row {number}")
+                    yield _number_record(row, f"{path}, row {number}")
         except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: a time
             reason = " ".join(str(error).split())[:120]
             raise InputError(f"{path}: a broken Parquet file: {reason}") from error
 
 
-def _numbered(value: object, place: str) -> Record:
+def _number_record(value: object, place: str) -> Record:
     """Return a record that is found by its number, so its id is told with the place."""
     record = _record(value, place)
     id_ = record.values.get("_id", record.values.get("id"))

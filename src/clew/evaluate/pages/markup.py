@@ -114,7 +114,7 @@ def _plain(text: str, special: re.Pattern[str] = _SPECIAL) -> str:
 def _line(text: str) -> str:
     """Return Markdown that reads as `text` does, on a line of its own."""
     return _AT_START.sub(
-        lambda found: f"{found[0]}\\" if found[0].isdigit() else f"\\{found[0]}", _plain(text)
+        lambda match: f"{match[0]}\\" if match[0].isdigit() else f"\\{match[0]}", _plain(text)
     )
 
 

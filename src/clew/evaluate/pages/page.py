@@ -26,7 +26,7 @@ def write(report: Report, path: str | Path) -> None:
     """
     check_page(path)
     file = Path(path)
-    pictures, remark = _drawn(report)
+    pictures, remark = _draw_pictures(report)
     try:
         if file.suffix == ".html":
             _write(file, to_html(report, pictures, remark=remark))
@@ -58,7 +58,7 @@ def to_html(report: Report, pictures: Sequence[Picture] = (), *, remark: str = "
     return markup.to_html(_title(report), sections(report, pictures, remark))
 
 
-def _drawn(report: Report) -> tuple[list[Picture], str]:
+def _draw_pictures(report: Report) -> tuple[list[Picture], str]:
     """Return the figures, or none and what to install for them."""
     try:
         from clew.evaluate.figures.report_figures import pictures

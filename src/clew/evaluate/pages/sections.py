@@ -38,31 +38,33 @@ def sections(report: Report, pictures: Sequence[Picture] = (), remark: str = "")
     metrics = cells.compared_metrics(report)
     summaries = report.summaries
     found = [
-        _measured(report, remark),
+        _describe_measurement(report, remark),
         _means(report, "Ranking", cells.ranking_metrics(report), of["ranking"]),
         _means(report, "Contexts and answers", cells.ANSWER_METRICS, of["answers"]),
         Section(
             title="Against the first setting",
-            tables=_filled(*(cells.tests(metric, summaries) for metric in metrics)),
+            tables=_drop_empty_tables(*(cells.tests(metric, summaries) for metric in metrics)),
         ),
         Section(
             title="By type of question",
-            tables=_filled(*(cells.by_type(metric, summaries) for metric in metrics)),
+            tables=_drop_empty_tables(*(cells.by_type(metric, summaries) for metric in metrics)),
         ),
         Section(
             title="By number of hops",
-            tables=_filled(*(cells.by_hops(metric, summaries) for metric in metrics)),
+            tables=_drop_empty_tables(*(cells.by_hops(metric, summaries) for metric in metrics)),
         ),
         Section(title="Over parameters", pictures=of["grids"]),
         _cost(report, of["cost"]),
         _index(report),
-        Section(title="Notes", items=(*cells.left_out(report.dataset), *cells.notes(report))),
+        Section(
+            title="Notes", items=(*cells.describe_left_out(report.dataset), *cells.notes(report))
+        ),
         Section(title="How to read it", items=tuple(_reading(report))),
     ]
     return [section for section in found if not section.is_empty]
 
 
-def _measured(report: Report, remark: str) -> Section:
+def _describe_measurement(report: Report, remark: str) -> Section:
     dataset = report.dataset
     questions = format_count(dataset.n_questions, "question")
     documents = format_count(dataset.n_documents, "document")
@@ -100,7 +102,7 @@ def _means(
     return Section(
         title=title,
         sentences=(said,) if said else (),
-        tables=_filled(cells.means(report, "setting", metrics)),
+        tables=_drop_empty_tables(cells.means(report, "setting", metrics)),
         pictures=pictures,
     )
 
@@ -108,7 +110,7 @@ def _means(
 def _cost(report: Report, pictures: tuple[Picture, ...]) -> Section:
     summaries = report.summaries
     spent = (cells.search_cost, cells.answer_cost, cells.judge_cost)
-    tables = _filled(*(cost(summaries) for cost in spent))
+    tables = _drop_empty_tables(*(cost(summaries) for cost in spent))
     said = "Seconds are those of the median and the 95th percentile, the rest are means."
     return Section(
         title="Cost of a question",
@@ -122,7 +124,9 @@ def _index(report: Report) -> Section:
     table = cells.index_cost(report.summaries)
     said = "What indexing cost is not known." if not table else ""
     return Section(
-        title="Cost of indexing", sentences=(said,) if said else (), tables=_filled(table)
+        title="Cost of indexing",
+        sentences=(said,) if said else (),
+        tables=_drop_empty_tables(table),
     )
 
 
@@ -141,5 +145,5 @@ def _reading(report: Report) -> Iterator[str]:
     yield "Seconds depend on the machine: compare them within one report only."
 
 
-def _filled(*tables: Rows) -> tuple[Rows, ...]:
+def _drop_empty_tables(*tables: Rows) -> tuple[Rows, ...]:
     return tuple(table for table in tables if table)

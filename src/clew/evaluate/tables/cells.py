@@ -79,7 +79,7 @@ def means(report: Report, title: str, metrics: Sequence[str]) -> Rows:
         found = [s.estimates.get(metric) for s in summaries]
         columns.append([metric, *(_NONE if e is None else f"{e.mean:.3f}" for e in found)])
         if metric in compared:
-            columns.append([_INTERVAL, *map(_estimated, found)])
+            columns.append([_INTERVAL, *map(_format_interval, found)])
     return [list(row) for row in zip(*columns, strict=True)]
 
 
@@ -115,7 +115,7 @@ def tests(metric: str, summaries: Sequence[Summary]) -> Rows:
                 f"{test.difference:+.3f}",
                 _interval(test.low, test.high),
                 f"{test.p_value:.4f}",
-                _told_apart(test.difference, test.p_value),
+                _format_verdict(test.difference, test.p_value),
             ]
             for label, test in found
         ),
@@ -170,7 +170,7 @@ def index_cost(summaries: Sequence[Summary]) -> Rows:
     return [["index", *header], *rows]
 
 
-def left_out(dataset: About) -> Iterator[str]:
+def describe_left_out(dataset: About) -> Iterator[str]:
     """Say what of the dataset the means do not hold."""
     for reason, n in dataset.left_out.items():
         yield f"questions of the file that are left out, {reason}: {n}"
@@ -192,7 +192,7 @@ def notes(report: Report) -> Iterator[str]:
             yield f"{summary.label}: {note} ({format_count(n, 'question')})"
         if len(summary.notes) > _MOST_NOTES:
             yield f"{summary.label}: other notes, in the JSON: {len(summary.notes) - _MOST_NOTES}"
-        yield from _recorded(summary)
+        yield from _describe_recorded_calls(summary)
     unknown = [s.label for s in report.summaries if s.search is None and not s.n_failed]
     if unknown:
         yield f"no cost is known of: {', '.join(unknown)}"
@@ -216,7 +216,7 @@ def _failures(summary: Summary, n_questions: int) -> Iterator[str]:
         yield f"{summary.label}: replies of the judge that could not be read, {metric}: {n}"
 
 
-def _recorded(summary: Summary) -> Iterator[str]:
+def _describe_recorded_calls(summary: Summary) -> Iterator[str]:
     stages = {"search": summary.search, "answer": summary.answer, "judge": summary.judge}
     found = {name: spent.recorded_calls for name, spent in stages.items() if spent}
     said = " and ".join(f"{n} of {name}" for name, n in found.items() if n)
@@ -254,10 +254,10 @@ def _spending(stage: str, settings: Sequence[tuple[str, Spending | None]]) -> Ro
         return []
     columns = ["p50 s", "p95 s", "model p50 s", "model p95 s", "LLM calls", "tokens", "USD"]
     header = [f"{stage}, a question", *columns]
-    return [header, *([label, *_spent(spent)] for label, spent in settings)]
+    return [header, *([label, *_format_spending(spent)] for label, spent in settings)]
 
 
-def _spent(spent: Spending | None) -> list[str]:
+def _format_spending(spent: Spending | None) -> list[str]:
     if spent is None:
         return [_NONE] * 7
     seconds = (spent.p50_s, spent.p95_s, spent.model_p50_s, spent.model_p95_s)
@@ -265,13 +265,13 @@ def _spent(spent: Spending | None) -> list[str]:
     return [*(f"{s:.3f}" for s in seconds), f"{spent.llm_calls:.1f}", f"{spent.tokens:.0f}", cost]
 
 
-def _told_apart(difference: float, p_value: float) -> str:
+def _format_verdict(difference: float, p_value: float) -> str:
     if p_value >= _LEVEL:
         return "no"
     return "yes, higher" if difference > 0 else "yes, lower"
 
 
-def _estimated(estimate: Estimate | None) -> str:
+def _format_interval(estimate: Estimate | None) -> str:
     return _NONE if estimate is None else _interval(estimate.low, estimate.high)
 
 

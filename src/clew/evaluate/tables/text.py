@@ -20,20 +20,20 @@ def render(report: Report) -> str:
     documents = format_count(dataset.n_documents, "document")
     blocks = [
         [f"{dataset.name}: {questions}, {documents}"],
-        _aligned(cells.means(report, "ranking", cells.ranking_metrics(report))),
-        _aligned(cells.means(report, "answers", cells.answer_metrics(report))),
-        *(_aligned(cells.tests(m, summaries)) for m in cells.compared_metrics(report)),
-        _aligned(cells.by_type(headline, summaries)),
-        _aligned(cells.by_hops(headline, summaries)),
-        _aligned(cells.search_cost(summaries)),
-        _aligned(cells.answer_cost(summaries)),
-        _aligned(cells.judge_cost(summaries)),
+        _align_rows(cells.means(report, "ranking", cells.ranking_metrics(report))),
+        _align_rows(cells.means(report, "answers", cells.answer_metrics(report))),
+        *(_align_rows(cells.tests(m, summaries)) for m in cells.compared_metrics(report)),
+        _align_rows(cells.by_type(headline, summaries)),
+        _align_rows(cells.by_hops(headline, summaries)),
+        _align_rows(cells.search_cost(summaries)),
+        _align_rows(cells.answer_cost(summaries)),
+        _align_rows(cells.judge_cost(summaries)),
         [f"index {name}: {value}" for name, value in report.index_cost.items()],
-        [*cells.left_out(dataset), *cells.notes(report)],
+        [*cells.describe_left_out(dataset), *cells.notes(report)],
     ]
     lines = "\n\n".join("\n".join(map(cells.printable, block)) for block in blocks if block)
     return f"{lines}\n"
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+def _align_rows(rows: Sequence[Sequence[str]]) -> list[str]:
     return align([list(map(cells.printable, row)) for row in rows])

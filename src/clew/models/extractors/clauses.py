@@ -45,7 +45,7 @@ def verbal(verb: Token) -> Iterator[Clause]:
         return
     for relation, object_ in _arguments(verb, _verb_words(verb)):
         for named in subjects(verb):
-            subject = _said(verb, named) if named == object_ else named
+            subject = _resolve_subject(verb, named) if named == object_ else named
             owner = _owner(subject)
             if owner is None and relation in BE and is_common(subject) and object_.pos_ == "PROPN":
                 yield object_, relation, subject  # "The captain was Worsley"
@@ -57,7 +57,7 @@ def verbal(verb: Token) -> Iterator[Clause]:
                 yield owner, f"{_noun_words(subject)} {relation}", object_
 
 
-def _said(verb: Token, subject: Token) -> Token:
+def _resolve_subject(verb: Token, subject: Token) -> Token:
     """Return the common noun that "is" makes a subject a name for: "Its capital is Oslo"."""
     return next((child for child in verb.children if child.dep_ in SUBJECT), subject)
 
@@ -74,7 +74,7 @@ def apposition(token: Token) -> Iterator[Clause]:
             yield head, "in", token  # "Kolbotn, Norway"
         return
     thing, noun = (token, head) if is_name(token) else (next(iter(referents(head)), head), token)
-    for one in _coordinated(noun):
+    for one in _list_conjuncts(noun):
         if _owner(one) is None and one is not thing:
             yield thing, "is", one
         for relation, object_ in _prepositional(one, _noun_words(one)):
@@ -148,10 +148,10 @@ def referents(noun: Token) -> list[Token]:
         return subjects(first.head) or [noun]
     if first.dep_ == "appos" and not is_name(first):
         return referents(first.head)
-    return [_called(one) for one in _coordinated(noun)]
+    return [_find_name(one) for one in _list_conjuncts(noun)]
 
 
-def _called(noun: Token) -> Token:
+def _find_name(noun: Token) -> Token:
     """Return the name that a sentence gives a common noun, as in "his brother, Leon"."""
     if is_name(noun):
         return noun
@@ -161,12 +161,12 @@ def _called(noun: Token) -> Token:
     return next((child for child in named if is_name(child)), noun)
 
 
-def _coordinated(noun: Token) -> list[Token]:
+def _list_conjuncts(noun: Token) -> list[Token]:
     """Return a noun and the nouns joined to it on its right."""
     found = [noun]
     for child in noun.children:
         if child.dep_ == "conj" or (is_name(noun) and _is_listed(child)):
-            found += _coordinated(child)
+            found += _list_conjuncts(child)
     return found
 
 
@@ -207,8 +207,8 @@ def _objects(noun: Token, words: str, stem: str) -> Iterator[tuple[str, Token]]:
     `stem` is `words` without the preposition that led to the object: what follows a name is
     mostly said of the verb, as in "met Nansen in Oslo" and "sailed to Hobart in March".
     """
-    for one in referents(noun) if noun.tag_ in _RELATIVE else _coordinated(noun):
-        called = _called(one)
+    for one in referents(noun) if noun.tag_ in _RELATIVE else _list_conjuncts(noun):
+        called = _find_name(one)
         if is_name(called):
             yield words, called
             for relation, object_ in _prepositional(called, stem):
@@ -224,7 +224,7 @@ def _prepositional(token: Token, words: str) -> Iterator[tuple[str, Token]]:
     """Yield what a word's prepositions lead to, each with the words up to there."""
     for child in token.children:
         if child.dep_ in {"prep", "agent"}:
-            for preposition in _coordinated(child):  # "by Scott and by Amundsen"
+            for preposition in _list_conjuncts(child):  # "by Scott and by Amundsen"
                 relation = f"{words} {preposition.text.lower()}"
                 for object_ in preposition.children:
                     if object_.dep_ == "pobj":

@@ -41,7 +41,7 @@ class DependencyTriples:
 
     @property
     def name(self) -> str:
-        meta = self._loaded.meta
+        meta = self._pipeline.meta
         return f"dependency-1:{meta['lang']}_{meta['name']}-{meta['version']}"
 
     def extract(self, texts: Sequence[str]) -> list[Extraction]:
@@ -49,7 +49,7 @@ class DependencyTriples:
         read = [
             (Reading(collapse(text), End(split_title(text)[0])), _sentences(text)) for text in texts
         ]
-        docs = self._parsed(
+        docs = self._parse(
             (reading.topic.name, PARENTHESIS.sub("", sentence))
             for reading, sentences in read
             for sentence in sentences
@@ -59,19 +59,22 @@ class DependencyTriples:
             for reading, sentences in read
         ]
 
-    def _parsed(self, sentences: Iterable[tuple[str, str]]) -> Iterator[Doc]:
+    def _parse(self, sentences: Iterable[tuple[str, str]]) -> Iterator[Doc]:
         """Yield the parse of each (title, sentence), every name in it one token."""
-        nlp = self._loaded
-        docs = (_merged(nlp.make_doc(text), _quoted(text, title)) for title, text in sentences)
+        nlp = self._pipeline
+        docs = (
+            _merge_spans(nlp.make_doc(text), _find_quotations(text, title))
+            for title, text in sentences
+        )
         for doc in nlp.pipe(docs):
             for token in doc:
                 if " " in token.text:  # merged before a tagger saw it
                     token.pos_ = "PROPN"
-            _merged(doc, [span for entity in doc.ents if (span := _name_span(entity))])
-            yield _merged(doc, [span for token in doc if (span := _of_span(token))])
+            _merge_spans(doc, [span for entity in doc.ents if (span := _name_span(entity))])
+            yield _merge_spans(doc, [span for token in doc if (span := _of_span(token))])
 
     @cached_property
-    def _loaded(self) -> Language:
+    def _pipeline(self) -> Language:
         return load_pipeline(self.pipeline, exclude=_NOT_NEEDED, needed=_NEEDED)
 
 
@@ -80,7 +83,7 @@ def _sentences(text: str) -> list[str]:
     return [text[a:b] for a, b in sentence_spans(text, start)]
 
 
-def _quoted(text: str, title: str) -> list[tuple[int, int]]:
+def _find_quotations(text: str, title: str) -> list[tuple[int, int]]:
     """Return where quotations and the title stand: names that a parser may take for clauses.
 
     A title of three capitalised words or less is left to the pipeline, which then sees its type.
@@ -92,7 +95,7 @@ def _quoted(text: str, title: str) -> list[tuple[int, int]]:
     return [*quoted_spans(text), *(match.span() for match in titles)]
 
 
-def _merged(doc: Doc, spans: Iterable[tuple[int, int]]) -> Doc:
+def _merge_spans(doc: Doc, spans: Iterable[tuple[int, int]]) -> Doc:
     """Make one proper noun of each character range; of two that overlap, of the first or longer."""
     taken = 0
     with doc.retokenize() as retokenizer:

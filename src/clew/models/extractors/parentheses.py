@@ -44,26 +44,26 @@ def _range(name: End, first: str, last: str) -> Iterator[Statement]:
         [last[a:b] for a, b in date_spans(last)],
     )
     begin, end = ("".join(dates[:1]) for dates in found)
-    if name.label == "PERSON" or (_on(begin) == _on(end) == "on"):
-        yield name, f"born {_on(begin)}", End(begin, "DATE")
-        yield name, f"died {_on(end)}", End(end, "DATE")
+    if name.label == "PERSON" or (_choose_preposition(begin) == _choose_preposition(end) == "on"):
+        yield name, f"born {_choose_preposition(begin)}", End(begin, "DATE")
+        yield name, f"died {_choose_preposition(end)}", End(end, "DATE")
     else:
         yield name, "from", End(begin, "DATE")
         yield name, "to", End(end, "DATE")
 
 
-def _event(name: End, relation: str, found: re.Match[str] | None) -> Iterator[Statement]:
+def _event(name: End, relation: str, match: re.Match[str] | None) -> Iterator[Statement]:
     """Yield when and where, from what follows "born" or "died" in parentheses."""
-    if found is None:
+    if match is None:
         return
-    for a, b in [*date_spans(found[1])][:1]:
-        date = found[1][a:b]
-        yield name, f"{relation} {_on(date)}", End(date, "DATE")
-    if place := _PLACE.search(found[1]):
+    for a, b in [*date_spans(match[1])][:1]:
+        date = match[1][a:b]
+        yield name, f"{relation} {_choose_preposition(date)}", End(date, "DATE")
+    if place := _PLACE.search(match[1]):
         yield name, f"{relation} in", End(place[1], "GPE")
 
 
-def _on(date: str) -> str:
+def _choose_preposition(date: str) -> str:
     return "on" if re.search(r"\d+\D+\d+", date) else "in"
 
 

@@ -213,7 +213,7 @@ def _describe_progress(progress: Progress) -> dict[str, Any]:
     done, total = progress.chunks
     return {
         "stage": progress.stage,
-        "bytes": round(progress.done),
+        "bytes": round(progress.done_bytes),
         "bytes_total": progress.total,
         "source": progress.source,
         "documents": progress.documents,
