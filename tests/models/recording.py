@@ -61,7 +61,7 @@ from pathlib import Path
 import apsw
 from clew.runtime import sqlite
 try:
-    with sqlite.locked(Path(sys.argv[1]), wait=0.0):
+    with sqlite.lock_database(Path(sys.argv[1]), wait=0.0):
         print("had alone")
 except apsw.BusyError:
     print("busy")
