@@ -208,9 +208,9 @@ def load_llm(
 
     Its replies are kept in `ledger`, it buys within `budget`, and `prices` say what models cost.
     """
-    from clew.models.conversation import record_replies
+    from clew.models.conversation import recorded
 
-    return record_replies(_chat(spec, prices or {}), ledger, budget, prices)
+    return recorded(_chat(spec, prices or {}), ledger, budget, prices)
 
 
 def _chat(spec: str, prices: Mapping[str, Price]) -> Chat:

@@ -8,7 +8,7 @@ import pytest
 from clew.api import open_index
 from clew.errors import EndpointError, InputError
 from clew.models.budget import Budget
-from clew.models.conversation import record_replies
+from clew.models.conversation import recorded
 from clew.testing import ScriptedChat, models
 from clew.types import Document
 
@@ -174,7 +174,7 @@ def test_another_llm_answers(folder):
         assert index.answer(evidence).text == "own"
         found = index.answer(evidence, llm=other)
         assert (found.text, found.usage.llm_calls) == ("other", 1)
-        with_budget = index.answer(evidence, llm=record_replies(other), budget=Budget(0))
+        with_budget = index.answer(evidence, llm=recorded(other), budget=Budget(0))
     assert with_budget.kind == "quoted"
 
 
@@ -184,7 +184,7 @@ def test_an_llm_is_loaded_once_and_recorded(folder, monkeypatch):
 
     def load(spec, **_):
         loaded.append(ScriptedChat(lambda *_: "ANSWER: Larvik"))
-        return record_replies(loaded[-1])
+        return recorded(loaded[-1])
 
     monkeypatch.setattr("clew.loading.load_llm", load)
     for _ in range(2):
@@ -199,7 +199,7 @@ def test_an_llm_is_loaded_once_and_recorded(folder, monkeypatch):
 def test_a_budget_says_what_it_refused(folder):
     """Whoever bounds several steps can tell that one of them was not paid."""
     budget = Budget(5)
-    llm = record_replies(ScriptedChat(lambda *_: "x"), budget=budget)
+    llm = recorded(ScriptedChat(lambda *_: "x"), budget=budget)
     with open_index(folder, models=models(llm=llm)) as index:
         index.add([document("a")])
         assert budget.refused == ""

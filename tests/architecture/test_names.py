@@ -34,6 +34,7 @@ ALLOWED = {
     "steps/rankings.py:of": "`clew.steps.Ranking` is public",
     "steps/relevance.py:of": "`clew.steps.Coverage` is public",
     "one_of": "`clew.field(...).one_of` is public",
+    "recorded": "`clew.models.recorded` is public",
     "touched": "of the public protocol `clew.store.View`",
     "unreported": "of the public protocol `clew.models.LLM`",
     "unnamed": "of the public protocol `clew.store.Store`",

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from clew.models.conversation import record_replies
+from clew.models.conversation import recorded
 from clew.testing import ScriptedChat
 
 THREE = ("--methods", "bm25,dense", "--grid", "clue.depth=1", "--ks", "1,2")
@@ -20,7 +20,7 @@ def llms(monkeypatch):
             return {"verdict": "correct"} if prompt.schema else "ANSWER: Larvik"
 
         chats[spec] = ScriptedChat(reply)
-        return record_replies(chats[spec])
+        return recorded(chats[spec])
 
     monkeypatch.setattr("clew.loading.load_llm", load)
     return chats

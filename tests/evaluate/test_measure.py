@@ -13,7 +13,7 @@ from clew.api import Index, open_index
 from clew.errors import InputError, UnknownMethod
 from clew.evaluate import Dataset, Scoring, Setting, grid
 from clew.evaluate.measure import Protocol, check_protocol, index_cost, measure
-from clew.models.conversation import record_replies
+from clew.models.conversation import recorded
 from clew.testing import ScriptedChat, models
 from clew.types import DirectAnswer, Evidence, Usage
 
@@ -134,7 +134,7 @@ def test_one_reader_answers_for_all(
         return replace(evidence, answer=mine)
 
     monkeypatch.setattr(index, "search", answered)
-    monkeypatch.setattr(index, "load_llm", lambda _spec, **_: record_replies(reader))
+    monkeypatch.setattr(index, "load_llm", lambda _spec, **_: recorded(reader))
     part = replace(dataset, questions=dataset.questions[:1])
     protocol = Protocol(settings=SETTINGS[:1], answers=True)
     assert measure(index, part, protocol).rows[0].answer == "of the method"

@@ -18,7 +18,7 @@ from clew.generation import compact, open_snapshot, wasted_share
 from clew.index import choose, extract, plan
 from clew.index.choose import Wanted
 from clew.models.budget import Budget
-from clew.models.conversation import record_replies
+from clew.models.conversation import recorded
 from clew.models.extractors.cooccurrence import Cooccurrence
 from clew.models.ledger import Ledger
 from clew.text.analyze import term_spans
@@ -515,7 +515,7 @@ def check_paid(data):
             given = [replace(d, text=f"Now {state}. {d.text}") for d in documents(n=16)]
             add(store, [d for d in given if d.id in ids])
             chat = ReadsChat()
-            run(store, wanted, llm=record_replies(chat, ledger), ledger=ledger)
+            run(store, wanted, llm=recorded(chat, ledger), ledger=ledger)
             within = len(of_llm(store)) <= math.ceil(0.25 * len(_ids(store)))
             assert within or not chat.texts
 
@@ -523,13 +523,13 @@ def check_paid(data):
 def test_a_core_counts_what_comes_back(store, tmp_path):
     """What was read comes back for nothing, as a part of the core and not beside it."""
     ledger = Ledger(tmp_path / "calls.sqlite")
-    run(store, HALF, llm=record_replies(ReadsChat(), ledger), ledger=ledger)
+    run(store, HALF, llm=recorded(ReadsChat(), ledger), ledger=ledger)
     paid = {_ids(store)[row] for row in of_llm(store)}
     store.remove(list(store.hashes()))
     compact(store)
     chat = ReadsChat()
     add(store, [*documents(n=24), *later(9)])
-    run(store, HALF, llm=record_replies(chat, ledger), ledger=ledger)
+    run(store, HALF, llm=recorded(chat, ledger), ledger=ledger)
     read = {_ids(store)[row] for row in of_llm(store)}
     assert paid < read
     assert len(chat.texts) == len(read - paid) == 4
@@ -587,12 +587,12 @@ def test_a_core_that_was_wanted_before_another_wish_is_forgotten(store):
 def test_a_core_keeps_what_the_ledger_has(store, tmp_path):
     """A text that was read elsewhere costs nothing, so it is taken beside the core."""
     ledger = Ledger(tmp_path / "calls.sqlite")
-    run(store, replace(HALF, core=0.25), llm=record_replies(ReadsChat(), ledger), ledger=ledger)
+    run(store, replace(HALF, core=0.25), llm=recorded(ReadsChat(), ledger), ledger=ledger)
     known = {i for i, source in zip(_ids(store), made_by(store, GRAPH), strict=True) if source}
     with scratch() as folder, create(folder / "other") as other:
         add(other, documents(n=24))
         chat, sample = ReadsChat(), replace(HALF, core=0.25, core_by="random")
-        run(other, sample, llm=record_replies(chat, ledger), ledger=ledger)
+        run(other, sample, llm=recorded(chat, ledger), ledger=ledger)
         ids = _ids(other)
         core = {ids[row] for row in core_rows(other, 0.25, by="random")}
         assert {ids[row] for row in of_llm(other)} == core | known
@@ -762,14 +762,14 @@ def test_what_is_paid_for_stays_in_a_changed_document(store, tmp_path):
     """A chunk whose text is as it was keeps its units, whatever the new choice would be."""
     ledger = Ledger(tmp_path / "calls.sqlite")
     wanted = Wanted(units=0.3)
-    run(store, wanted, llm=record_replies(ReadsChat(), ledger), ledger=ledger)
+    run(store, wanted, llm=recorded(ReadsChat(), ledger), ledger=ledger)
     paid = set(np.array(_ids(store))[made_by(store, UNITS) == LLM_MADE])
     held = dict(store.hashes())
     store.remove(list(held))
     compact(store)
     chat = ReadsChat()
     add(store, documents(n=24))
-    run(store, wanted, llm=record_replies(chat, ledger), ledger=ledger)
+    run(store, wanted, llm=recorded(chat, ledger), ledger=ledger)
     assert not chat.n_asked
     assert set(np.array(_ids(store))[made_by(store, UNITS) == LLM_MADE]) >= paid
 
@@ -790,10 +790,10 @@ def test_a_valid_reply_without_use_is_asked_for_again(store, tmp_path):
     """An empty list is no units; `again` asks for them once more, and nothing else does."""
     ledger = Ledger(tmp_path / "calls.sqlite")
     empty = ReadsChat(empty=True)
-    done = run(store, Wanted(units=1.0), llm=record_replies(empty, ledger), ledger=ledger)
+    done = run(store, Wanted(units=1.0), llm=recorded(empty, ledger), ledger=ledger)
     assert done.llm[UNITS] == 0
     chat = ReadsChat()
-    llm = record_replies(chat, ledger)
+    llm = recorded(chat, ledger)
     assert run(store, Wanted(units=1.0), llm=llm, ledger=ledger).n_chunks == 0
     assert not chat.n_asked
     run(store, Wanted(units=1.0), llm=llm, ledger=ledger, again=True)
@@ -818,7 +818,7 @@ def test_equal_texts_are_read_once(tmp_path):
         with scratch() as folder, create(folder / "index") as store:
             add(store, corpus)
             ledger, chat = Ledger(folder / "calls.sqlite"), ReadsChat()
-            llm = record_replies(chat, ledger)
+            llm = recorded(chat, ledger)
             planned = plan.plan_extraction(
                 plan.build_corpus(corpus, Chunking()), llm, choose.ReplyMemory(None, "reads")
             )
@@ -844,12 +844,12 @@ def test_what_came_before_a_stop_is_known_by_its_text(store, tmp_path):
     budget = Budget(tokens=2_500)
     chat = ReadsChat()
     wanted = Wanted(units=1.0, triples="llm")
-    done = run(store, wanted, llm=record_replies(chat, ledger, budget), ledger=ledger)
+    done = run(store, wanted, llm=recorded(chat, ledger, budget), ledger=ledger)
     assert done.stopped
     read = set(chat.texts)
     add(store, [replace(d, id=f"a{d.id}", text=f"Before. {d.text}") for d in documents(n=9)])
     chat.texts.clear()
-    run(store, wanted, llm=record_replies(chat, ledger, Budget()), ledger=ledger)
+    run(store, wanted, llm=recorded(chat, ledger, Budget()), ledger=ledger)
     assert read
     assert not read & set(chat.texts)
 

@@ -11,7 +11,7 @@ from clew.generation import compact
 from clew.index import extract
 from clew.index.choose import Wanted, get_prompt_version
 from clew.models import Prompt, Turn
-from clew.models.conversation import record_replies
+from clew.models.conversation import recorded
 from clew.models.ledger import Ledger, Request
 from clew.models.openai import OpenAIChat
 from clew.store.embedded import EmbeddedStore
@@ -50,9 +50,7 @@ def run(url, folder):
     ledger = Ledger(Path(folder) / "calls.sqlite")
     with EmbeddedStore.create(Path(folder), RECIPE) as store:
         add(store, documents(n=N_DOCUMENTS))
-        return extract.extract_wanted(
-            store, models(record_replies(chat, ledger)), WANTED, ledger=ledger
-        )
+        return extract.extract_wanted(store, models(recorded(chat, ledger)), WANTED, ledger=ledger)
 
 
 def request_of(body):

@@ -7,7 +7,7 @@ import pytest
 from clew.generation import open_snapshot
 from clew.index import extract, plan
 from clew.index.choose import ReplyMemory, Wanted, get_prompt_version
-from clew.models.conversation import record_replies
+from clew.models.conversation import recorded
 from clew.models.ledger import Ledger
 from clew.models.local import LocalChat
 from clew.models.metered import Meter, add_meter
@@ -37,7 +37,7 @@ def test_the_real_bill_is_the_planned_one(tmp_path, llm):
     """Prompt tokens are billed as planned, and units and triples come of the texts."""
     documents = [Document(id=name, title=name.title(), text=text) for name, text in TEXTS.items()]
     ledger, meter = Ledger(tmp_path / "calls.sqlite"), Meter()
-    conversation = record_replies(llm, ledger)
+    conversation = recorded(llm, ledger)
     corpus = plan.build_corpus(documents, Chunking())
     planned = plan.plan_extraction(corpus, conversation, ReplyMemory(None, llm.name)).estimates[-1]
     with create(tmp_path / "index") as store:

@@ -16,7 +16,7 @@ from clew.layers.statistical import STATISTICAL, statistical_entities
 from clew.methods.agrag import Agrag
 from clew.models import Reply
 from clew.models.budget import Budget
-from clew.models.conversation import record_replies
+from clew.models.conversation import recorded
 from clew.models.ledger import Ledger
 from clew.testing import ScriptedLLM, models, small_documents
 from clew.text.normalize import entity_key
@@ -139,25 +139,25 @@ def test_a_stop_costs_nothing_twice():
         add(store, many)
         ledger = Ledger(folder / "calls.sqlite")
         chat = ReadsChat()
-        some = record_replies(chat, ledger, Budget(tokens=1_500))
+        some = recorded(chat, ledger, Budget(tokens=1_500))
         assert run(store, some, ledger=ledger).stopped
         n_asked = chat.n_asked
-        everything = run(store, record_replies(chat, ledger), ledger=ledger)
+        everything = run(store, recorded(chat, ledger), ledger=ledger)
         assert not everything.stopped
         assert not everything.waiting[GRAPH]
         asked = [text for _, text in chat.texts]
         assert 0 < n_asked < chat.n_asked
         assert len(asked) == len(set(asked))
         n_asked, found = chat.n_asked, triples_of(store)
-        assert run(store, record_replies(chat, ledger), ledger=ledger).n_chunks == 0
+        assert run(store, recorded(chat, ledger), ledger=ledger).n_chunks == 0
         with create(folder / "other") as other:
             add(other, many)
-            run(other, record_replies(chat, ledger), ledger=ledger)
+            run(other, recorded(chat, ledger), ledger=ledger)
             assert triples_of(other) == found
         assert chat.n_asked == n_asked
         with create(folder / "third") as third:
             add(third, many)
-            run(third, record_replies(chat, ledger), replace(WANTED, entity_words=1), ledger=ledger)
+            run(third, recorded(chat, ledger), replace(WANTED, entity_words=1), ledger=ledger)
         assert chat.n_asked > n_asked  # other terms are another question
 
 
@@ -165,13 +165,13 @@ def test_what_was_listed_is_kept(store):
     """A text whose terms change with the texts beside it keeps what it was asked about."""
     with scratch() as folder:
         ledger = Ledger(folder / "calls.sqlite")
-        run(store, record_replies(ReadsChat(), ledger), ledger=ledger)
+        run(store, recorded(ReadsChat(), ledger), ledger=ledger)
         before = triples_of(store)
         beside = [document(f"more {i}", "Pack ice and a hull at the quay.") for i in range(9)]
         with create(folder / "other") as other:
             add(other, [*NOTES, *beside])
             chat = ReadsChat()
-            run(other, record_replies(chat, ledger), ledger=ledger)
+            run(other, recorded(chat, ledger), ledger=ledger)
             assert set(before) <= set(triples_of(other))
             assert {text for _, text in chat.texts} <= {beside[0].text}
 
@@ -237,7 +237,7 @@ def test_nothing_extracted_is_nothing_settled(store):
     """Before an LLM has read a chunk another kind may be asked for."""
     with scratch() as folder:
         ledger = Ledger(folder / "calls.sqlite")
-        stopped = record_replies(ReadsChat(), ledger, Budget(tokens=10))
+        stopped = recorded(ReadsChat(), ledger, Budget(tokens=10))
         assert run(store, stopped).stopped
         assert "entity_words" in store.recipe
     run(store, Reads(), Wanted(triples="llm"))

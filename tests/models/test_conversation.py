@@ -8,7 +8,7 @@ import pytest
 from clew.errors import BadReply, BudgetSpent, EndpointError, InputError, StoreError
 from clew.models import Prompt, PromptRefused, Reply, Turn, is_recorded
 from clew.models.budget import Bill, Budget
-from clew.models.conversation import Conversation, record_replies
+from clew.models.conversation import Conversation, recorded
 from clew.models.ledger import Ledger, Request
 from clew.testing import ChatContract, ScriptedChat, ScriptedLLM
 
@@ -364,8 +364,8 @@ def test_a_foreign_llm_is_recorded_prompt_by_prompt(ledger):
     hot = Reply(text="", error="too hot", prompt_tokens=3, calls=2)
     llm = ScriptedLLM("ice", {"name": "Byrd"}, hot)
     asked = [Prompt(user="What?"), ASKED, Prompt(user="Why?", schema=SCHEMA)]
-    first = record_replies(llm, ledger).complete(asked)
-    again = record_replies(ScriptedLLM(), ledger).complete(asked)
+    first = recorded(llm, ledger).complete(asked)
+    again = recorded(ScriptedLLM(), ledger).complete(asked)
     for replies in (first, again):
         assert [r.text for r in replies] == ["ice", '{"name": "Byrd"}', ""]
         assert [r.data for r in replies] == [None, {"name": "Byrd"}, None]
@@ -377,34 +377,32 @@ def test_a_foreign_llm_is_recorded_prompt_by_prompt(ledger):
 def test_data_that_are_not_in_the_words_are_recorded_too(ledger):
     """An LLM may build its data itself."""
     llm = ScriptedLLM(Reply(text="see data", data=GOOD))
-    first = record_replies(llm, ledger).complete([ASKED])
-    assert first[0].data == record_replies(ScriptedLLM(), ledger).complete([ASKED])[0].data == GOOD
+    first = recorded(llm, ledger).complete([ASKED])
+    assert first[0].data == recorded(ScriptedLLM(), ledger).complete([ASKED])[0].data == GOOD
 
 
 def test_a_foreign_llm_keeps_the_budget(ledger):
     """Its worst case has two calls, for it may repair by itself."""
     llm = ScriptedLLM(*[{"name": "Byrd"}] * 3)
     budget = Budget(tokens=10_000)
-    record_replies(llm, ledger, budget).complete([ASKED])
+    recorded(llm, ledger, budget).complete([ASKED])
     assert budget.spent_tokens == 2 + 2
     with pytest.raises(BudgetSpent):
-        record_replies(llm, ledger, Budget(tokens=1_200)).complete(
-            [Prompt(user="?", schema=SCHEMA)]
-        )
+        recorded(llm, ledger, Budget(tokens=1_200)).complete([Prompt(user="?", schema=SCHEMA)])
 
 
 def test_an_unpriced_foreign_reply_is_priced():
     """By its tokens, where it says no cost itself."""
     llm = ScriptedLLM(Reply(text="x", prompt_tokens=10, completion_tokens=5))
-    [reply] = record_replies(llm, prices={"scripted": (1.0, 2.0)}).complete(prompts(1))
+    [reply] = recorded(llm, prices={"scripted": (1.0, 2.0)}).complete(prompts(1))
     assert reply.cost_usd == pytest.approx(20e-6)
 
 
 def test_recording_twice_is_recording_once(ledger):
     """A conversation is given what it lacks, and asked no second time."""
     chat = ScriptedChat(lambda *_: "x")
-    inner = record_replies(chat, ledger)
-    outer = record_replies(inner, budget=Budget(tokens=1_000))
+    inner = recorded(chat, ledger)
+    outer = recorded(inner, budget=Budget(tokens=1_000))
     assert (outer.chat, outer.ledger, outer.name) == (chat, ledger, "scripted")
 
 

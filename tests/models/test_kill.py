@@ -8,7 +8,7 @@ import time
 import pytest
 
 from clew.models import Prompt
-from clew.models.conversation import record_replies
+from clew.models.conversation import recorded
 from clew.models.ledger import Ledger
 from clew.models.openai import OpenAIChat
 from tests.models.faulty import SCHEMA, Billing, request_of
@@ -41,7 +41,7 @@ def chat_at(url):
 
 def run(url, path):
     """Ask all prompts, in a child that may be killed."""
-    assert len(record_replies(chat_at(url), Ledger(path)).complete(prompts())) == N_PROMPTS
+    assert len(recorded(chat_at(url), Ledger(path)).complete(prompts())) == N_PROMPTS
 
 
 class Watched(Billing):
@@ -71,7 +71,7 @@ def check(server, ledger, seed):
     server.respond = Billing(seed, 0.0).respond
     expected = chat_at(server.url).complete(prompts())
     n_requests = len(server.requests)
-    replies = record_replies(chat_at(server.url), ledger).complete(prompts())
+    replies = recorded(chat_at(server.url), ledger).complete(prompts())
     assert [(r.text, r.data, r.error) for r in replies] == [
         (r.text, r.data, r.error) for r in expected
     ]

@@ -8,7 +8,7 @@ import pytest
 
 from clew.errors import EndpointError
 from clew.models import Models, Prompt, Reply, TokenVectors, gives_tokens, is_late, is_recorded
-from clew.models.conversation import record_replies
+from clew.models.conversation import recorded
 from clew.models.ledger import Ledger
 from clew.models.metered import MODEL_STAGES, Meter, add_meter
 from clew.testing import ScriptedChat
@@ -191,7 +191,7 @@ def test_a_recorded_llm_stays_one(tmp_path):
     answers = iter(["ice", EndpointError("gone")])
     chat = ScriptedChat(lambda *_: next(answers))
     meter, told = Meter(), {}
-    llm = add_meter(bundle(llm=record_replies(chat, Ledger(tmp_path / "ledger"))), meter).llm
+    llm = add_meter(bundle(llm=recorded(chat, Ledger(tmp_path / "ledger"))), meter).llm
     assert is_recorded(llm)
     assert not is_recorded(add_meter(bundle(llm=Scripted()), meter).llm)
     with pytest.raises(EndpointError):
@@ -205,7 +205,7 @@ def test_what_an_error_leaves_untold_is_counted():
     """The first turn of a conversation whose repair never came was paid for."""
     chat = ScriptedChat(lambda _, turns: EndpointError("gone") if turns else "Nobile")
     meter = Meter()
-    llm = add_meter(bundle(llm=record_replies(chat)), meter).llm
+    llm = add_meter(bundle(llm=recorded(chat)), meter).llm
     with pytest.raises(EndpointError):
         llm.complete([Prompt(user="Who?", schema={"type": "object"})])
     assert (meter.usage().llm_calls, meter.usage().total_tokens) == (1, 2)

@@ -25,7 +25,7 @@ from clew.errors import InputError
 from clew.filters import Filter
 from clew.index import Settings
 from clew.models.budget import Budget
-from clew.models.conversation import record_replies
+from clew.models.conversation import recorded
 from clew.models.metered import Meter, add_meter
 from clew.models.waiting import asking
 from clew.runtime.awaitable import awaitable
@@ -129,7 +129,7 @@ class Index(Adding, Upkeep, Askable):
         """
         models = limit_models(self.models, budget)
         if llm is not None:
-            models = replace(models, llm=record_replies(llm, budget=budget))
+            models = replace(models, llm=recorded(llm, budget=budget))
         return answer_from(
             evidence,
             self.snapshot(evidence.where),

@@ -23,7 +23,7 @@ from clew.generation import GENERATION_ARRAYS, open_snapshot
 from clew.index import Settings
 from clew.models import is_checked
 from clew.models.budget import Budget
-from clew.models.conversation import Conversation, record_replies
+from clew.models.conversation import Conversation, recorded
 from clew.models.ledger import Cost, Ledger
 from clew.models.metered import Meter, add_meter
 from clew.runtime.closing import Closing
@@ -260,7 +260,7 @@ class OpenIndex(Closing):
             llm = self.models.llm if spec == self._specs.llm else self._llms.get(spec)
             if llm is None:
                 llm = self._llms[spec] = loading.load_llm(spec)
-        return record_replies(llm, self._ledger, budget, self._prices)
+        return recorded(llm, self._ledger, budget, self._prices)
 
     def _embedder(self) -> Embedder:
         return self.models.embedder
@@ -275,7 +275,7 @@ class OpenIndex(Closing):
             llm = self._given.llm
         else:
             llm = loading.load_llm(self._specs.llm) if self._specs.llm else None
-        return None if llm is None else record_replies(llm, self._ledger, budget, self._prices)
+        return None if llm is None else recorded(llm, self._ledger, budget, self._prices)
 
     # -- the store ----------------------------------------------------------------------------
 
@@ -391,7 +391,7 @@ def recorded_models(
     )
     if models.llm is not None:
         ledger = Ledger(opening.paid_place(folder, paid.CALLS))
-        models = replace(models, llm=record_replies(models.llm, ledger, prices=prices))
+        models = replace(models, llm=recorded(models.llm, ledger, prices=prices))
     if recipe:
         index.check_recipe(recipe, {"analyzer": ANALYZER, "embedder": models.embedder.name})
     return models

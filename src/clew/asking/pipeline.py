@@ -24,7 +24,7 @@ from clew.asking.context import build_context
 from clew.asking.method import CONTEXT_TOKENS, build_method, choose_context_tokens
 from clew.errors import InputError
 from clew.filters import to_filter
-from clew.models.conversation import record_replies
+from clew.models.conversation import recorded
 from clew.models.metered import Meter, add_meter
 from clew.models.remembered import add_memory
 
@@ -170,4 +170,4 @@ def limit_models(models: Models, budget: Budget | None) -> Models:
     """Return models, their LLM bounded by `budget`."""
     if models.llm is None or budget is None:
         return models
-    return replace(models, llm=record_replies(models.llm, budget=budget))
+    return replace(models, llm=recorded(models.llm, budget=budget))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.models.conversation import Conversation as Conversation
-    from clew.models.conversation import record_replies as record_replies
+    from clew.models.conversation import recorded as recorded
     from clew.models.extractors.cooccurrence import Cooccurrence as Cooccurrence
     from clew.models.extractors.dependency import DependencyTriples as DependencyTriples
     from clew.models.ledger import Ledger as Ledger

@@ -314,7 +314,7 @@ def _tell_nobody(_i: int, _reply: Reply) -> None:
     pass
 
 
-def record_replies(
+def recorded(
     llm: LLM | Chat,
     ledger: Ledger | None = None,
     budget: Budget | None = None,
