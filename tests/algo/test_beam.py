@@ -10,7 +10,6 @@ from scipy.sparse import csr_array
 
 from clew.algo.beam import Beam, UnitGraph, grow_unit_sets
 
-# -- the worked example ----------------------------------------------------------------------------
 # Where scores are equal the paper orders sets by their texts and Clew by their rows, so k1 is the
 # first row here: both orders then fall the same way.
 
@@ -115,9 +114,6 @@ def test_units_remember_how_they_were_found():
         "nottingham forest",
         "fa cup",
     ]
-
-
-# -- any small graph -------------------------------------------------------------------------------
 
 
 @st.composite
@@ -238,15 +234,3 @@ def test_nothing_to_start_from():
         raise AssertionError
 
     assert grow_unit_sets(example_graph(), [], QUERY_VECTOR, score, Beam()) == []
-
-
-def test_a_unit_without_entities_can_be_a_seed():
-    """A seed unit enters by itself, and a search that cannot go on from it stops."""
-    link = csr_array(np.zeros((1, 1)))
-    graph = UnitGraph.from_link(link, np.array([[1.0, 0.0]]))
-    query = np.array([1.0, 0.0])
-    [only] = grow_unit_sets(
-        graph, [], query, lambda sets: np.ones(len(sets)), Beam(), seed_units=[0]
-    )
-    assert (only.units, only.via, only.frontier, only.score) == ((0,), (-1,), (), 1.0)
-    assert only.residual.tolist() == [0, 0]

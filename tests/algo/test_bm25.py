@@ -107,25 +107,4 @@ def test_scores_by_hand():
     idf = math.log(1 + (4 - 1 + 0.5) / (1 + 0.5))
     expected = idf * 3 * 2.2 / (3 + 1.2 * (0.25 + 0.75 * 3 / 2))
     assert scores_of(CHUNKS, [3]).tolist() == [0, 0, pytest.approx(expected), 0]
-
-
-def test_a_term_asked_twice_counts_once():
-    """Repeating a word in a query does not make it heavier."""
-    once, twice = (scores_of(CHUNKS, terms) for terms in ([0, 1], [0, 1, 0]))
-    np.testing.assert_array_equal(once, twice)
-
-
-def test_no_known_term_scores_nothing():
-    """A query of unknown words finds nothing, without an error."""
-    assert scores_of(CHUNKS, []).tolist() == [0, 0, 0, 0]
-
-
-def test_an_empty_chunk_scores_nothing():
-    """A chunk without terms is never found and spoils no mean."""
-    assert scores_of(CHUNKS, [0, 1, 2, 3])[3] == 0
-    assert scores_of(np.zeros((2, 3)), [0, 1, 2]).tolist() == [0, 0]
-
-
-def test_an_empty_index_has_no_scores():
-    """Before the first chunk there are no lengths to take a mean of."""
     assert scores_of(csr_array((0, 3)), [0, 1, 2]).tolist() == []

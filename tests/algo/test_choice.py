@@ -27,25 +27,6 @@ def words(weights, n):
     return QueryTokens(np.array(weights, dtype=float), empty, np.zeros((n, 0), dtype=np.float32))
 
 
-def test_the_second_row_is_the_one_that_adds_most():
-    """What the first row met already counts no more, however well another one meets it."""
-    found = rows([[1.0, 0.0, 0.0], [0.9, 0.0, 0.1], [0.0, 0.6, 0.0]])
-    assert choose_rows(found, words([1, 1, 1], 3), GAIN_ONLY) == [0, 2, 1]
-
-
-def test_a_rare_word_weighs_more():
-    """Tokens count by their weights."""
-    found = rows([[1.0, 0.0], [0.0, 0.5]])
-    assert choose_rows(found, words([1, 1], 2), GAIN_ONLY) == [0, 1]
-    assert choose_rows(found, words([1, 3], 2), GAIN_ONLY) == [1, 0]
-
-
-def test_the_prior_decides_among_rows_that_add_nothing():
-    """Once the question is covered, what rows are worth by themselves orders them."""
-    found = rows([[1.0], [0.5], [0.5]], prior=[0.0, 0.1, 0.2])
-    assert choose_rows(found, words([1], 3), GAIN_ONLY) == [0, 2, 1]
-
-
 def test_a_row_that_a_chosen_one_names_comes_next():
     """The title of the second row stands in the first one; nothing else speaks for either."""
     naming = np.zeros((3, 3))
@@ -59,10 +40,13 @@ def test_a_row_that_a_chosen_one_names_comes_next():
     ]
 
 
-def test_a_row_that_the_query_names_comes_first():
-    """Being named counts from the beginning where the query does it."""
+def test_names_and_nothing():
+    """Being named counts from the beginning; no rows are no order, no tokens leave the priors."""
     found = rows([[0.5], [0.5]], named=[0.0, 1.0])
     assert choose_rows(found, words([1], 2), ChoiceWeights()) == [1, 0]
+    assert choose_rows(rows(np.zeros((0, 2))), words([1, 1], 0), ChoiceWeights()) == []
+    found = rows(np.zeros((2, 0)), prior=[0.0, 1.0])
+    assert choose_rows(found, words([], 2), ChoiceWeights()) == [1, 0]
 
 
 def test_what_is_left_of_the_query_draws_rows_that_mean_it():
@@ -81,13 +65,6 @@ def test_a_row_that_repeats_a_chosen_one_comes_last():
     repeats[1, 0] = repeats[2, 0] = True
     found = rows([[0.0]] * 4, prior=[1.0, 0.8, 0.9, 0.1], repeats=repeats)
     assert choose_rows(found, words([1], 4), GAIN_ONLY) == [0, 3, 2, 1]
-
-
-def test_nothing_to_choose_from():
-    """No rows are no order, and a query without tokens leaves the priors."""
-    assert choose_rows(rows(np.zeros((0, 2))), words([1, 1], 0), ChoiceWeights()) == []
-    found = rows(np.zeros((2, 0)), prior=[0.0, 1.0])
-    assert choose_rows(found, words([], 2), ChoiceWeights()) == [1, 0]
 
 
 @st.composite

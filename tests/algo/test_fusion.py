@@ -31,13 +31,9 @@ def test_min_max_keeps_the_order_inside_zero_and_one(scores):
 
 
 def test_mean_of_min_max_by_hand():
-    """AGRAG's Eq. 20: cosines 0.2, 0.6, 0.4 and BM25 of 0, 5, 10."""
+    """AGRAG's Eq. 20; where BM25 finds nothing the dense scores stand alone, and are not halved."""
     dense, lexical = np.array([0.2, 0.6, 0.4]), np.array([0.0, 5.0, 10.0])
     np.testing.assert_allclose(mean_of_min_max(dense, lexical), [0, 0.75, 0.75])
-
-
-def test_a_flat_ranking_is_left_out():
-    """Where BM25 finds nothing, the dense scores stand alone, and are not halved."""
     dense, nothing = np.array([0.2, 0.6, 0.4]), np.zeros(3)
     np.testing.assert_allclose(mean_of_min_max(dense, nothing), [0, 1, 0.5])
     np.testing.assert_allclose(mean_of_min_max(nothing, nothing), [0, 0, 0])
@@ -46,14 +42,10 @@ def test_a_flat_ranking_is_left_out():
 
 
 def test_reciprocal_ranks_by_hand():
-    """Row 1 is second and first: 1/62 + 1/61. Row 2 is in one ranking only."""
+    """A score of zero or less, or a place below `depth`, adds nothing."""
     rankings = [np.array([0.9, 0.5, 0.0]), np.array([0.0, 7.0, 3.0])]
     fused = reciprocal_rank_fusion(rankings)
     np.testing.assert_allclose(fused, [1 / 61, 1 / 62 + 1 / 61, 1 / 62])
-
-
-def test_reciprocal_ranks_count_only_what_was_found():
-    """A score of zero or less, or a place below `depth`, adds nothing."""
     scores = np.array([3.0, 2.0, 1.0, 0.0, -1.0])
     fused = reciprocal_rank_fusion([scores], constant=0, depth=2)
     np.testing.assert_allclose(fused, [1, 1 / 2, 0, 0, 0])

@@ -99,25 +99,6 @@ def test_the_worked_example():
     assert core_chunks(graph, 1 / 3).tolist() == [0, 3]
 
 
-def test_shared_terms_and_nearness_choose_apart():
-    """Without vectors that tell, the first rows are near; without terms, only angles decide."""
-    by_terms = choose_neighbours(terms_of(KEYWORDS), np.ones((6, 1)), 2).to_graph()
-    assert edges(by_terms) == [(0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (1, 2), (1, 3), (1, 4)]
-    by_angles = choose_neighbours(terms_of([[]] * 6), at(ANGLES), 2).to_graph()
-    assert edges(by_angles) == [(0, 2), (1, 2), (1, 4), (3, 4), (3, 5)]
-
-
-def test_a_term_counts_once_however_often_it_stands():
-    """Chunk 1 holds one word of chunk 0 nine times, chunk 2 two words once."""
-    terms = csr_array(np.array([[9, 1], [9, 0], [1, 1]]))
-    graph = choose_neighbours(terms, at([0, 0, 90]), 2, excluded=np.array([[1, 2]])).to_graph()
-    assert edges(graph) == [(0, 1), (0, 2)]
-    near_only = choose_neighbours(
-        terms, at([0, 170, 180]), 2, excluded=np.array([[0, 1]])
-    ).to_graph()
-    assert edges(near_only) == [(0, 2), (1, 2)]
-
-
 @given(problems(), st.sampled_from([2, 4, 6]), st.sampled_from([None, True, False]))
 def test_the_graph_is_that_of_sorting_all_pairs(problem, k, exact):
     """Either way for few: ties, chunks without terms, too few others, pairs that are barred."""
@@ -278,25 +259,6 @@ def test_the_core_is_that_of_networkx(problem, share):
     scores = nx.pagerank(oracle, alpha=0.85, tol=1e-13, max_iter=1000)
     order = sorted(range(n), key=lambda i: (-round(n * scores[i], 6), i))
     assert core_chunks(graph, share).tolist() == sorted(order[: math.ceil(share * n)])
-
-
-def test_overlapping_chunks_are_no_neighbours():
-    """They share terms and meaning because they share text; the next best takes the place."""
-    terms, vectors = terms_of(KEYWORDS), at(ANGLES)
-    overlapping = np.array([[1, 0], [1, 2], [3, 4]])
-    graph = choose_neighbours(terms, vectors, 2, excluded=overlapping).to_graph()
-    assert edges(graph) == [(0, 2), (0, 3), (0, 4), (1, 3), (1, 4), (2, 4), (3, 5)]
-    everything = np.array([[a, b] for a in range(6) for b in range(a)])
-    assert choose_neighbours(terms, vectors, 2, excluded=everything).to_graph().nnz == 0
-
-
-@pytest.mark.parametrize(("n", "expected"), [(0, []), (1, []), (2, [(0, 1)])])
-def test_few_chunks(n, expected):
-    """Nobody to join, or one."""
-    graph = choose_neighbours(csr_array((n, 3)), np.ones((n, 2)), 4).to_graph()
-    assert graph.shape == (n, n)
-    assert edges(graph) == expected
-    assert core_chunks(graph, 1).tolist() == list(range(n))
 
 
 @pytest.mark.parametrize("k", [-2, 0, 1, 3])

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from clew.algo.layout import column_layout, force_layout
+from tests.trials import trials
 
 EDGES = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=20)
 
@@ -19,22 +20,10 @@ def graph(n, pairs):
     return found
 
 
-@settings(max_examples=5)
+@trials(5, 100)
 @given(pairs=EDGES)
 def test_places_are_those_of_every_run(pairs):
     """They are finite, within -1 to 1 and touch the bounds, and no two nodes are at one place."""
-    check_places(pairs)
-
-
-@pytest.mark.slow
-@settings(max_examples=100)
-@given(pairs=EDGES)
-def test_places_of_many_graphs_are_those_of_every_run(pairs):
-    """The same of more graphs."""
-    check_places(pairs)
-
-
-def check_places(pairs):
     places = force_layout(graph(9, pairs))
     assert np.abs(places).max() == 1
     assert len(np.unique(places, axis=0)) == 9
@@ -47,17 +36,13 @@ def test_what_needs_no_layout(n):
     assert np.array_equal(force_layout(csr_array((n, n))), np.zeros((n, 2)))
 
 
-def test_two_groups_stand_apart():
-    """Of two cliques that one edge joins, every node is nearer to its own than to the others."""
+def test_groups_and_neighbours_stand_together():
+    """Of two cliques every node is nearer to its own; an edge of a ring is short."""
     pairs = [(a + g, b + g) for g in (0, 20) for a in range(20) for b in range(a)]
     places = force_layout(graph(40, [*pairs, (0, 20)]))
     middles = np.array([places[:20].mean(axis=0), places[20:].mean(axis=0)])
     distances = np.linalg.norm(places[:, None] - middles[None], axis=2)
     assert np.array_equal(distances.argmin(axis=1), np.repeat([0, 1], 20))
-
-
-def test_neighbours_are_nearer_than_others():
-    """On a ring of 300 nodes the mean edge is a tenth as long as the mean distance."""
     n = 300
     ring = np.stack([np.arange(n), (np.arange(n) + 1) % n], axis=1)
     places = force_layout(graph(n, ring.tolist()))
@@ -76,6 +61,7 @@ def test_columns_follow_the_edges():
         [0.3333, 1],  # beside its own
         [1, 0],
     ]
+    assert column_layout(0, [], []).shape == (0, 2)
 
 
 @given(pairs=EDGES, start=st.integers(0, 8))
@@ -93,8 +79,3 @@ def test_a_column_holds_what_is_as_far(pairs, start):
     columns = np.unique(places[:, 0], return_inverse=True)[1]
     assert columns.tolist() == depths
     assert len(np.unique(places, axis=0)) == 9
-
-
-def test_columns_of_nothing():
-    """Without nodes there is no place."""
-    assert column_layout(0, [], []).shape == (0, 2)

@@ -63,14 +63,6 @@ def test_worked_example_of_the_texts():
     assert [each.seed for each in found] == [BOB, BOB, ACME, ACME]
 
 
-def test_parts_of_a_chunk_come_by_their_cosines():
-    """Both halves of a chunk have its relations; the one nearer to the query comes first."""
-    halves = link([(c, 2 * c + h) for c in range(6) for h in range(2)], (6, 12))
-    cosines = np.repeat(COSINES, 2) + np.tile([0.0, 0.1], 6)
-    found = find_texts([BOB], entity_chunks(), robots(), halves, cosines)
-    assert [each.row for each in found] == [5, 9, 4, 8]
-
-
 def one_by_one(seeds, entity_chunks, relations, parts, cosines):
     """List the parts as the rules say it, one chunk at a time."""
     found = []

@@ -44,13 +44,6 @@ def test_stored_tokens_score_as_they_did():
     assert rounded[1].tolist() == [0] * 6
 
 
-def test_a_negative_best_match_stays_negative():
-    """A text whose only token is the opposite is worse than an empty one."""
-    query = np.array([[1, 0]], dtype=np.float32)
-    matches = best_matches(query, [-query, query[:0]])
-    assert matches.tolist() == [[-1], [0]]
-
-
 def test_weighted_mean_by_hand():
     """Weights need not sum to one."""
     matches = np.array([[1.0, 0.5], [0.0, 1.0]])

@@ -13,22 +13,10 @@ WORDS = np.full(12, 4)
 
 
 def test_worked_example():
-    """Five keywords give six halves, 24 words, although some are given twice."""
+    """Five keywords give six halves, 24 words; a large first row can be cut."""
     found = pool_rows(range(5), POSTINGS.__getitem__, WORDS, 24)
     assert list(found) == [4, 9, 3, 8, 5, 6]
     assert found == {4: 0, 9: 0, 3: 1, 8: 2, 5: 3, 6: 4}
-
-
-def test_a_row_seen_before_ends_nothing():
-    """When the pool is full but for two words, a repeated row is passed over, a new one ends it."""
-    sizes = {0: [1, 2], 1: [2, 1, 3], 2: [4]}
-    n_tokens = np.array([0, 4, 4, 2, 4])
-    assert list(pool_rows(range(3), sizes.__getitem__, n_tokens, 10)) == [1, 2, 3]
-    assert list(pool_rows(range(3), sizes.__getitem__, n_tokens, 9)) == [1, 2]
-
-
-def test_the_first_is_taken_whatever_its_size():
-    """A pool is not empty because its first row is large: that row can be cut."""
     assert list(pool_rows([0], POSTINGS.__getitem__, WORDS, 3)) == [4]
 
 

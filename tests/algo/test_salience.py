@@ -64,17 +64,6 @@ def test_a_chunk_by_hand(score, expected):
     assert found == pytest.approx(expected, abs=5e-7)
 
 
-def test_what_stands_twice_rates_higher():
-    """Once and twice in a chunk, as the equation and as a share of the highest."""
-    counts, lengths, terms = counted(CHUNKS)
-    seals, rest = terms.index("seals"), terms.index("rest")
-    by_equation = entity_rates(counts, lengths, score="eq2").toarray()
-    assert by_equation[2, [seals, rest]] == pytest.approx([0.142857, 0.071429], abs=5e-7)
-    normalised = entity_rates(counts, lengths).toarray()
-    assert normalised[2, [seals, rest]].tolist() == [1, 0.5]
-    assert normalised[0, terms.index("ice")] == pytest.approx(0.830075, abs=5e-7)
-
-
 def test_a_term_at_the_threshold_is_not_salient():
     """At one half the common word stays where it stands twice, and halves of the best go."""
     counts, lengths, terms = counted(CHUNKS)
@@ -107,20 +96,14 @@ def test_what_is_above_is_kept(counts, threshold):
     np.testing.assert_array_equal(salient(rates, threshold).toarray(), expected)
 
 
-def test_a_lone_chunk_has_no_rare_terms():
-    """What all chunks have rates nothing, also when there is one chunk only."""
+def test_few_chunks_have_no_rare_terms():
+    """What all chunks have rates nothing, also when there is one chunk only, or none."""
     counts = csr_array(np.array([[2, 1]]))
     assert entity_rates(counts, np.array([3])).toarray().tolist() == [[0, 0]]
     assert salient(entity_rates(counts, np.array([3])), 0.0).nnz == 0
-
-
-def test_no_chunks_have_no_rates():
-    """Before the first chunk there is nothing to rate."""
     assert entity_rates(csr_array((0, 3)), np.empty(0, dtype=np.int64)).shape == (0, 3)
     assert salient(csr_array((0, 3)), 0.5).shape == (0, 3)
 
-
-# -- n-grams -------------------------------------------------------------------------------------
 
 WORD = st.tuples(st.integers(0, 3), st.booleans())  # its number, and if it goes on
 WORDS = st.lists(st.lists(WORD, max_size=9), max_size=5)

@@ -115,8 +115,8 @@ def test_only_some_rows():
     assert plain(found) == approximately(wanted)
 
 
-def test_fewer_rows_than_asked_for():
-    """There are as many as there are; none of no rows, and none where none counts."""
+def test_few_rows_and_equal_ones():
+    """There are as many as there are; where all are equal the first rows are candidates."""
     vectors, query = clustered(3), clustered(1)
     assert len(search_exactly(vectors, query, 10)[0][0]) == 3
     assert len(search_sketches(Sketches(sketch(vectors)), vectors, query, 10)[0][0]) == 3
@@ -127,10 +127,6 @@ def test_fewer_rows_than_asked_for():
         ([], [])
     ]
     assert search_exactly(vectors, vectors[:0], 10) == []
-
-
-def test_equal_vectors():
-    """All are equal, so the first rows are candidates."""
     vectors = np.tile(clustered(1), (5_000, 1))
     [(rows, _)] = search_sketches(Sketches(sketch(vectors)), vectors, vectors[:1], 4, candidates=20)
     assert rows.tolist() == [0, 1, 2, 3]

@@ -257,40 +257,6 @@ def test_a_part_that_is_searched_out_ends_the_search():
     assert tree.settled < 10
 
 
-def test_a_part_that_is_searched_out_waits_for_a_passage():
-    """A terminal apart is joined to the first passage of the others, which is searched for."""
-    edges = [(0, 300, 0.25), *((i, i + 1, 0.5) for i in range(10, 20)), (20, 301, 0.5)]
-    tree = steiner_tree(Asked(edges), [0, 18], passages_from=300)
-    assert tree.edges == ((0, 300), (18, 19), (19, 20), (20, 301))
-    assert tree.cost == 1.75
-    assert tree.joined
-
-
-def test_joint_leaves_each_part_its_passage():
-    """The joint is gone and the passages that it was reached through are there."""
-    edges = [(0, 10, 0.25), (0, 11, 0.5), (1, 12, 0.5), (2, 3, 0.5)]
-    tree = steiner_tree(Asked(edges), [0, 1], passages_from=10)
-    assert tree.nodes == (0, 1, 10, 12)
-    assert tree.edges == ((0, 10), (1, 12))
-    assert (tree.cost, tree.joined) == (0.75, True)
-
-
-def test_joint_is_no_short_cut_for_what_edges_connect():
-    """A long way over edges is cheaper than the joint, so no passage stays as an end."""
-    edges = [(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0), (0, 10, 0.25), (3, 11, 0.25)]
-    tree = steiner_tree(Asked(edges), [0, 3], passages_from=10)
-    assert tree.nodes == (0, 1, 2, 3)
-    assert not tree.joined
-
-
-def test_terminals_without_passages_stay_apart():
-    """What neither edges nor passages connect is a node by itself."""
-    edges = [(0, 1, 0.5), (2, 10, 0.5), (3, 4, 0.5)]
-    tree = steiner_tree(Asked(edges), [0, 2, 3], passages_from=10)
-    assert (tree.nodes, tree.edges) == ((0, 2, 3), ())
-    assert not tree.joined
-
-
 def test_limit_keeps_apart_what_was_not_connected_before():
     """The limit is told; what is connected by then stays so."""
     path = [(i, i + 1, 0.5) for i in range(40)]
@@ -307,20 +273,10 @@ def test_one_terminal_is_the_tree(terminals):
     assert tree == Tree(tuple(set(terminals)), (), 0.0, 0, joined=False, stopped=False)
 
 
-def test_the_cheapest_of_parallel_edges_counts():
-    """A pair joined by several edges is as near as the cheapest of them."""
-    edges = [(0, 1, 0.75), (0, 1, 0.25), (0, 1, 0.5)]
-    assert steiner_tree(Asked(edges), [0, 1]).cost == 0.25
-
-
-def test_the_dearest_edges_of_a_hub_are_reached_in_the_end():
-    """All blocks of a hub's edges are taken where the only way leads over the last."""
+def test_blocks_of_a_hub():
+    """All are taken where the only way leads over the last; they count in what is certain."""
     edges = [*((0, i, i / 1000) for i in range(1, 400)), (399, 400, 2.0)]
     assert steiner_tree(Asked(edges), [0, 400]).edges == ((0, 399), (399, 400))
-
-
-def test_the_next_block_of_a_hub_comes_in_time():
-    """A hub's next edges count in what is certain: the way over one is a little shorter here."""
     x, y, far = 500, 501, 502
     millionths = [(0, far, 205), (0, x, 101), (x, y, 1), (y, far, 102)]
     millionths += [(0, leaf, 100) for leaf in range(1, 129)]

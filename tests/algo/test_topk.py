@@ -39,16 +39,3 @@ def test_equal_scores_keep_row_order(dtype):
     scores = np.array([0.3, 0.5, 0.5000001, 0.5], dtype=dtype)
     assert top_k(scores, 2).tolist() == [1, 2]
     assert top_k(scores, 9).tolist() == [1, 2, 3, 0]
-
-
-@pytest.mark.parametrize("k", [0, -1])
-def test_none_are_wanted(k):
-    """No row is asked for, no row is given."""
-    assert top_k(np.array([1.0]), k).tolist() == []
-
-
-def test_there_are_none():
-    """An empty index has no best row, and the empty answer still indexes arrays."""
-    scores = np.zeros(0)
-    assert scores[top_k(scores, 3)].tolist() == []
-    assert scores[positive_top_k(scores, 3)].tolist() == []

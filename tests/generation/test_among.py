@@ -3,8 +3,7 @@
 from functools import lru_cache
 
 import numpy as np
-import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from clew import index, testing
@@ -17,6 +16,7 @@ from clew.types import Document
 from tests import snapshots
 from tests.index.build import MODELS, scratch
 from tests.index.test_update import TEXTS, recipe, version
+from tests.trials import trials
 
 ALL = sorted(TEXTS)
 SUBSETS = st.sets(st.sampled_from(ALL), min_size=1)
@@ -43,24 +43,12 @@ def alone(names, late, depth):
 CHOICES = {"chosen": SUBSETS, "gone": SUBSETS, "late": st.booleans(), "depth": st.integers(0, 1)}
 
 
-@settings(max_examples=18)
+@trials(18, 300)
 @given(**CHOICES)
 @example(chosen={"amber"}, gone={"bo"}, late=True, depth=1)
 @example(chosen={"empty"}, gone={"han"}, late=False, depth=0)
 def test_some_documents_are_an_index_of_their_own(chosen, gone, late, depth):
     """No name, number, order or text of what is left out can be seen."""
-    check_choice(chosen, gone, late, depth)
-
-
-@pytest.mark.slow
-@settings(max_examples=300)
-@given(**CHOICES)
-def test_many_choices_are_indexes_of_their_own(chosen, gone, late, depth):
-    """The same of more choices."""
-    check_choice(chosen, gone, late, depth)
-
-
-def check_choice(chosen, gone, late, depth):
     with scratch() as folder, EmbeddedStore.create(folder, recipe(late, depth)) as store:
         build(store, frozenset(ALL))
         if len(gone) < len(ALL):

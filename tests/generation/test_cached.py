@@ -156,17 +156,13 @@ def test_an_update_gets_the_earlier_rows(store):
 
 
 def test_without_a_store_it_is_computed(store):
-    """A snapshot that no store gave computes the same, and keeps it as long as it is open."""
+    """It is kept as long as the snapshot is open; a name that no file can have is refused."""
     add(store, DOCUMENTS)
     with closing(generation.open_snapshot(store)) as snapshot:
         alone = replace(snapshot, recall=None)
         found = alone.get(steps.KEYWORDS)
         assert alone.get(steps.KEYWORDS) is found
         assert found["lengths"].tobytes() == snapshot.get(steps.KEYWORDS)["lengths"].tobytes()
-
-
-def test_a_name_that_no_file_can_have_is_refused(store):
-    """It is a mistake in a declaration, found when it is first asked for."""
     add(store, DOCUMENTS[:1])
     with pytest.raises(ValueError, match="small letters"):
         arrays_of(store, CachedArrays("a name/of: anything", lambda _: {"one": np.ones(1)}))

@@ -30,6 +30,7 @@ from clew.types import ENTITY_TYPES, Described, Document, Extraction, Triple
 from tests import snapshots
 from tests.index.build import MODELS, create, scratch
 from tests.index.graphs import write
+from tests.trials import trials
 
 
 class Made(list):
@@ -249,18 +250,10 @@ OF_TEXTS = {
 }
 
 
-@settings(max_examples=8)
+@trials(8, 200)
 @given(**OF_TEXTS)
 def test_edits_equal_what_is_put_together(base, changes, late):
     """Whatever came and went, rows, columns and links are those of an assembly."""
-    check_edits([base], changes, late=late, depth=1)
-
-
-@pytest.mark.slow
-@settings(max_examples=200)
-@given(**OF_TEXTS)
-def test_many_edits_equal_what_is_put_together(base, changes, late):
-    """The same, with more patience."""
     check_edits([base], changes, late=late, depth=1)
 
 
@@ -272,18 +265,10 @@ WITH_EXTRACTIONS = {
 }
 
 
-@settings(max_examples=8)
+@trials(8, 500)
 @given(**WITH_EXTRACTIONS)
 def test_edits_of_extractions(base, more, changes, late):
     """And whatever was extracted from chunks before and since, or stated by a graph."""
-    check_edits([base, *more], changes, late=late, depth=0)
-
-
-@pytest.mark.slow
-@settings(max_examples=500)
-@given(**WITH_EXTRACTIONS)
-def test_many_edits(base, more, changes, late):
-    """The same, with more patience."""
     check_edits([base, *more], changes, late=late, depth=0)
 
 

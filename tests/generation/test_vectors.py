@@ -78,8 +78,8 @@ def test_products(vectors, monkeypatch):
     assert (none @ np.eye(D, 2)).shape == (0, 2)
 
 
-def test_arrays_of_several_bits():
-    """Those of an earlier version may have more bits than those that are written now."""
+def test_bits_and_damage():
+    """Those of an earlier version may have more bits; a row that nobody asks for may be damaged."""
     vectors = stored([encode(whole()[:6], 8), encode(whole()[6:], 4)], bits=4)
     alone = stored([encode(whole(), 8)]), stored([encode(whole(), 4)])
     later = (ROWS >= 6)[:, None]
@@ -88,10 +88,6 @@ def test_arrays_of_several_bits():
     np.testing.assert_array_equal(vectors[1:3], read[1:3])
     query = np.arange(D, dtype=np.float32)
     np.testing.assert_allclose(vectors @ query, read @ query, rtol=1e-5)
-
-
-def test_only_what_is_asked_for_is_read():
-    """A row that nobody asks for may be damaged."""
     damaged = encode(whole(), 8)
     damaged[5:] = 255
     vectors = stored([damaged], np.arange(10))

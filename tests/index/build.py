@@ -1,7 +1,7 @@
 """Small indexes for tests: in memory where the machine allows, so that syncing costs nothing."""
 
 import tempfile
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from clew import index, testing
@@ -49,12 +49,9 @@ def indexed(*documents, models=MODELS, settings=None):
 
 def contents(store):
     """Return all that the newest generation holds, as `snapshots.contents` gives it."""
-    snapshot = open_snapshot(store)
-    try:
+    with closing(open_snapshot(store)) as snapshot:
         snapshots.check_consistent(snapshot)
         return snapshots.contents(snapshot)
-    finally:
-        snapshot.close()
 
 
 def files(folder, *below):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from clew import index, testing
 from clew.errors import InputError, MissingLayer, RecipeMismatch
-from clew.generation import compact, wasted_share
+from clew.generation import wasted_share
 from clew.index import building, origins
 from clew.models.metered import Meter
 from clew.readers.roots import Roots
@@ -125,19 +125,26 @@ def test_wordless(text):
         assert snapshot.layer("document").ids([0]) == ["b"]
 
 
-def test_only_the_body_counts():
-    """Text before the body is neither chunked nor makes a document worded."""
+def test_odd_ids_and_bodies():
+    """Text before the body counts for nothing; ids may hold anything."""
     kept = document("a", "Front matter. Bo Dahl sailed.", body_start=14)
     bare = document("b", "Front matter.", body_start=13)
     with indexed(kept, bare) as (snapshot, report):
         assert [s.source for s in report.skipped] == ["b.txt"]
         assert snapshot.layer("chunk").texts([0]) == ["Bo Dahl sailed."]
+    names = ["a:1-2", "'; DROP TABLE document; --", "nul\0x", "冰/../é", " ", "a"]
+    with indexed(*(document(name, f"Text {name} of Bo Dahl.") for name in names)) as (snapshot, _):
+        assert snapshot.layer("document").ids(range(6)) == sorted(names)
+        snapshots.check_consistent(snapshot)
 
 
-def test_same_id_twice(folder):
-    """Two documents of one id in one run are an error that names it."""
+def test_what_is_refused(folder):
+    """Two documents of one id in one run, and another halving than the index was made with."""
     with create(folder) as store, pytest.raises(InputError, match="'a': ids must differ"):
         add(store, [document("a", "One."), document("a", "Two.")])
+    wanted = index.Settings(chunking=Chunking(subchunk_depth=1)).build_recipe(MODELS)
+    with pytest.raises(RecipeMismatch, match="the subchunk_depth 0, not 1"):
+        index.check_recipe(RECIPE, wanted)
 
 
 def test_lone_surrogates():
@@ -160,14 +167,6 @@ def test_lone_surrogates():
         snapshots.check_consistent(snapshot)
 
 
-def test_strange_ids():
-    """Ids may hold anything: separators, quotes, NUL, other scripts."""
-    names = ["a:1-2", "'; DROP TABLE document; --", "nul\0x", "冰/../é", " ", "a"]
-    with indexed(*(document(name, f"Text {name} of Bo Dahl.") for name in names)) as (snapshot, _):
-        assert snapshot.layer("document").ids(range(6)) == sorted(names)
-        snapshots.check_consistent(snapshot)
-
-
 def test_removal_erases(folder):
     """After a compaction, neither text nor title nor names of a removed document are on disk."""
     secret = document("a", "Qvortrup hid the xylobalsamum in 1913.", title="Zwingmann")
@@ -184,15 +183,6 @@ def test_removal_erases(folder):
         # nothing else uses this index.
         held = b"".join(files(folder).values()).lower()
         assert not any(word in held for word in words)
-
-
-def test_replacing_erases(folder):
-    """After a compaction, the old text of a changed document is not on disk."""
-    with create(folder) as store:
-        add(store, [document("a", "Qvortrup hid it.")])
-        add(store, [document("a", "Somebody hid it.")])
-        compact(store)
-    assert b"qvortrup" not in b"".join(files(folder).values()).lower()
 
 
 def test_equal_sentences_are_one_unit():
@@ -213,8 +203,8 @@ def test_equal_sentences_are_one_unit():
         assert snapshot.link("chunk", "unit").data.tolist() == [1.0] * 6
 
 
-def test_dates_are_traversed_but_not_linked():
-    """A date joins the units that have it, and no query is linked to it."""
+def test_dates_are_linked_where_they_are_titles():
+    """A date joins the units that have it, and no query is linked to it, unless it is a title."""
     documents = [
         document("a", "The ship left Norrvik. It was May 1912."),
         document("b", "In May 1912 the ice broke."),
@@ -225,10 +215,6 @@ def test_dates_are_traversed_but_not_linked():
         assert len(linked(snapshot, "entity", "unit")["may 1912"]) == 2
         [row] = snapshot.layer("entity").rows(["may 1912"])
         assert not snapshot.layer("entity").vectors[row].any()
-
-
-def test_date_that_is_also_a_title():
-    """What is a date in one place and a title in another can be linked to."""
     documents = [
         document("a", "The ice broke in 1912."),
         document("b", "A film about ice.", title="1912"),
@@ -258,8 +244,8 @@ def test_terms_of_scripts_without_capitals_link(texts, key):
         assert min(shares) >= 2  # a term of one chunk leads nowhere
 
 
-def test_common_words_are_no_names():
-    """A word that only begins sentences in capitals is no entity where it is common elsewhere."""
+def test_names_and_common_words():
+    """A word that only begins sentences is none; an entity is shown as it was first written."""
     documents = [
         document("a", "Boats wait in the bay. Norrvik waits too."),
         document("b", "The boats left. Many boats were old. They came from Norrvik."),
@@ -270,10 +256,6 @@ def test_common_words_are_no_names():
         terms = snapshot.layer("term")
         common = terms.columns["common"][terms.rows(["boats", "norrvik"])]
         assert common.tolist() == [True, False]
-
-
-def test_first_spelling_is_the_name():
-    """An entity is shown as it was first written; a title alone is written as it is."""
     documents = [
         document("a", "He met ADA QUIST. Later Ada Quist left."),
         document("b", "A film.", title="The Long Fjord (1982 film)"),
@@ -397,13 +379,6 @@ def test_recipe_names_what_decides_rows():
     assert index.Settings().build_recipe(plain)["vectors"] == index.SEPARATE
     cut = Chunking(size=40, overlap=4, subchunk_depth=2)
     assert building.read_chunking(index.Settings(chunking=cut).build_recipe(MODELS)) == cut
-
-
-def test_other_halvings_are_refused():
-    """How often chunks are halved is settled when an index is made."""
-    wanted = index.Settings(chunking=Chunking(subchunk_depth=1)).build_recipe(MODELS)
-    with pytest.raises(RecipeMismatch, match="the subchunk_depth 0, not 1"):
-        index.check_recipe(RECIPE, wanted)
 
 
 def test_records_that_are_skipped_are_looked_up_by_their_file(monkeypatch, tmp_path):

@@ -1,5 +1,6 @@
 """A knowledge graph becomes documents of its own, beside texts or alone."""
 
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from clew import index, methods, steps, testing
 from clew.algo import coding
 from clew.api import open_index
 from clew.asking.method import build_method
-from clew.errors import IndexLocked, InputError, RecipeMismatch, UnreadableSource
+from clew.errors import InputError, RecipeMismatch, UnreadableSource
 from clew.generation import compact, open_snapshot
 from clew.index import choose, graph
 from clew.index.choose import Wanted
@@ -47,10 +48,9 @@ def held(store):
 
 
 def columns(store, layer):
-    snapshot = open_snapshot(store)
-    found = {name: np.array(column) for name, column in snapshot.layer(layer).columns.items()}
-    snapshot.close()
-    return found
+    with closing(open_snapshot(store)) as snapshot:
+        found = snapshot.layer(layer).columns
+        return {name: np.array(column) for name, column in found.items()}
 
 
 # -- documents ------------------------------------------------------------------------------------
@@ -311,23 +311,6 @@ def test_two_files_whose_names_have_the_mark_of_ids(store, folder):
     assert list(held(store)[0]) == ["a.jsonl#b.jsonl#fram", "a.jsonl#colin archer"]
 
 
-def test_a_text_is_not_replaced(store, folder):
-    """One that has the id of a subject stays; nothing of the file is taken."""
-    add(store, [Document(id="a.jsonl#larvik", text="A note on Larvik.")])
-    before = contents(store)
-    path = write(folder / "a.jsonl", *SHIPS)
-    with pytest.raises(InputError, match="'a.jsonl#larvik' is a text .* another name"):
-        take(store, path)
-    assert contents(store) == before
-
-
-def test_one_process_writes(store, folder):
-    """While another one does, an import fails before it looks at what the index has."""
-    take(store, write(folder / "a.jsonl", *SHIPS))
-    with EmbeddedStore.open(folder / "index") as other, pytest.raises(IndexLocked):
-        take(other, folder / "a.jsonl")
-
-
 def test_an_update_equals_a_fresh_build(folder):
     """Whatever came before, the rows are those of the file as it is now."""
     with create(folder / "updated") as updated, create(folder / "fresh") as fresh:
@@ -387,11 +370,17 @@ def test_vectors_are_in_their_order(store, folder, monkeypatch):
     snapshot.close()
 
 
-def test_other_models_are_refused(store, folder):
-    """An index that another embedder made takes no graph by this one."""
+def test_what_takes_no_graph(store, folder):
+    """An index that another embedder made; a text that has the id of a subject stays."""
     read = graph.read_statements(write(folder / "ships.jsonl", *SHIPS))
     with pytest.raises(RecipeMismatch):
         graph.import_graph(store, read, testing.models(testing.HashEmbedder(8)))
+    add(store, [Document(id="a.jsonl#larvik", text="A note on Larvik.")])
+    before = contents(store)
+    path = write(folder / "a.jsonl", *SHIPS)
+    with pytest.raises(InputError, match="'a.jsonl#larvik' is a text .* another name"):
+        take(store, path)
+    assert contents(store) == before
 
 
 # -- beside texts ---------------------------------------------------------------------------------
@@ -516,23 +505,6 @@ def test_aliases_of_imported_entities(folder):
         opened.unmerge("$")
         assert snapshots.contents(opened.snapshot()) == before
         assert opened.show("$")["triples"] == ["$ buys Fram"]
-
-
-def test_a_subject_can_be_removed(folder):
-    """Its document is gone with its triples, until the file is imported again."""
-    path = write(folder / "a.jsonl", *SHIPS)
-    with open_index(folder / "index", models=MODELS) as opened:
-        opened.import_graph(path)
-        before = snapshots.contents(opened.snapshot())
-        opened.remove("a.jsonl#fram")
-        opened.compact()
-        layer = opened.snapshot().layer("triple")
-        assert layer.texts(range(len(layer))) == [
-            "Colin Archer born in Larvik",
-            "Larvik lies in Norway",
-        ]
-        assert opened.import_graph(path).n_added == 1
-        assert snapshots.contents(opened.snapshot()) == before
 
 
 def test_a_new_index_needs_a_file_that_exists(folder):

@@ -12,6 +12,7 @@ from clew.index import graph
 from clew.store.embedded import EmbeddedStore
 from tests.index.build import create, scratch
 from tests.index.graphs import take, write
+from tests.store.deadly import deadly
 from tests.store.test_kill import left_by, run
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -86,19 +87,7 @@ def test_killed_before_a_sync_or_deletion(states, state):
 
     def dying_before(number):
         def work(folder, state):
-            left = number
-
-            def dying(real):
-                def call(*args, **kwargs):
-                    nonlocal left
-                    left -= 1
-                    if not left:
-                        os.kill(os.getpid(), signal.SIGKILL)
-                    return real(*args, **kwargs)
-
-                return call
-
-            os.fsync, os.unlink = dying(os.fsync), dying(os.unlink)
+            os.fsync, os.unlink = deadly(number, os.fsync, os.unlink)
             build(folder, state)
 
         return work

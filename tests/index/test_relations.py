@@ -1,6 +1,7 @@
 """Triples among statistical entities, by an LLM: which, what is kept, and what it costs."""
 
 import json
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -47,11 +48,9 @@ def run(store, llm, wanted=WANTED, **given):
 
 
 def triples_of(store):
-    snapshot = open_snapshot(store)
-    layer = snapshot.layer("triple")
-    texts = layer.texts(range(len(layer)))
-    snapshot.close()
-    return texts
+    with closing(open_snapshot(store)) as snapshot:
+        layer = snapshot.layer("triple")
+        return layer.texts(range(len(layer)))
 
 
 def keys_of(terms):

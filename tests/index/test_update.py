@@ -3,8 +3,7 @@
 from dataclasses import replace
 from functools import lru_cache
 
-import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from clew import index, testing
@@ -13,6 +12,7 @@ from clew.store.embedded import EmbeddedStore
 from clew.text.chunking import Chunking
 from clew.types import Document
 from tests.index.build import MODELS, arrays_of, contents, scratch
+from tests.trials import trials
 
 # Two versions of each. Names that are dates elsewhere, words that are names only at the start of a
 # sentence, sentences that several share, scripts without capitals, and texts without a word.
@@ -83,7 +83,7 @@ RUNS = {
 }
 
 
-@settings(max_examples=20)
+@trials(20, 300)
 @given(**RUNS)
 @example(
     actions=[("add", {"amber": 0, "1912": 1}), ("remove", ["amber"]), ("compact", None)],
@@ -110,18 +110,6 @@ RUNS = {
 )
 def test_update_equals_fresh_build(actions, late, depth):
     """Whatever was added, changed, removed and compacted, the rest is as if built at once."""
-    check_run(actions, late, depth)
-
-
-@pytest.mark.slow
-@settings(max_examples=300)
-@given(**RUNS)
-def test_many_updates_equal_fresh_builds(actions, late, depth):
-    """The same of more runs."""
-    check_run(actions, late, depth)
-
-
-def check_run(actions, late, depth):
     with scratch() as folder:
         store = EmbeddedStore.create(folder, recipe(late, depth))
         wanted = {}
@@ -157,19 +145,3 @@ def check_run(actions, late, depth):
         open_snapshot(store).close()
         assert contents(store) == built
         store.close()
-
-
-def test_order_of_documents_leaves_no_trace():
-    """Documents in any order, in one batch or in many, give the same rows."""
-    documents = testing.small_documents()
-    with scratch() as folder:
-        found = []
-        for name, order in (("a", documents), ("b", documents[::-1])):
-            with EmbeddedStore.create(folder / name, recipe(late=True)) as store:
-                if name == "a":
-                    index.add_documents(store, order, MODELS)
-                else:
-                    for document in order:
-                        index.add_documents(store, [document], MODELS)
-                found.append(contents(store))
-        assert found[0] == found[1]

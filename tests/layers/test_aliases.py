@@ -162,20 +162,12 @@ def test_initials(short, full):
     assert reason(short, full) == "initials"
 
 
-def test_initials_of_names_with_a_number():
-    """They would have to hold it."""
+def test_initials_that_are_none():
+    """Those of names with a number, and those that two names have."""
     assert reason("eoo", "expedition of 1911") is None
     assert reason("ww", "world war ii") is None
     assert reason("wwi", "world war ii") is None
-
-
-def test_initials_in_two_ways_of_writing():
-    """Dots leave spaces in a key."""
     assert reason("u s a", "usa") == "initials"
-
-
-def test_initials_that_two_names_have():
-    """They tell neither, unless the two are merged anyway."""
     full = "norwegian polar institute"
     assert reason("npi", full, "north pole island") is None
     assert reason("npi", full, f"the {full}") == "initials"

@@ -64,9 +64,9 @@ def test_counts():
 
 
 def test_postings():
-    """Each place of a term in a chunk's own text is a row, in the order of the text."""
-    columns, found = terms.count_columns(cut())
+    """Each place of a term in a chunk's own text is a row, by the characters of its document."""
     names = ("chunk", "term", "start")
+    columns, found = terms.count_columns(cut())
     rows = zip(*(columns[f"posting.{n}"].tolist() for n in names), strict=True)
     assert [(chunk, found[term], start) for chunk, term, start in rows] == [
         (0, "ice", 0),
@@ -77,31 +77,29 @@ def test_postings():
         (1, "stayed", 4),
         (2, "ice", 0),
     ]
-
-
-def test_postings_count_characters_of_the_document():
-    """Behind other chunks, too, and where a title stands before each of them."""
     pieces = cut(size=5)
     columns, found = terms.count_columns(pieces)
     assert len(pieces.windows) > 3
-    places = zip(
-        *(columns[f"posting.{n}"].tolist() for n in ("chunk", "term", "start")), strict=True
-    )
-    for chunk, term, start in places:
+    rows = zip(*(columns[f"posting.{n}"].tolist() for n in names), strict=True)
+    for chunk, term, start in rows:
         text = DOCUMENTS[pieces.owners[chunk]].text
         assert text[start:].lower().startswith(found[term])
     assert len(columns["posting.term"]) == 7
 
 
-def test_nothing_is_counted_of_nothing():
-    """No documents give columns without rows, and no terms."""
+def test_nothing_has_no_rows():
+    """No documents give columns without rows; without subchunk_depth there are none of parts."""
     columns, found = terms.count_columns(chunks.cut_chunks([], Chunking()))
     assert found == []
     assert [len(column) for column in columns.values()] == [0] * 7
+    assert chunks.subchunk_columns(cut()) == {}
+    assert cut().part_texts() == []
+    nothing = chunks.subchunk_columns(chunks.cut_chunks([], Chunking(subchunk_depth=2)))
+    assert [len(column) for column in nothing.values()] == [0] * 4
 
 
 def test_subchunk_columns():
-    """The parts of a chunk tile it, and have the tokens of their own text."""
+    """The parts of a chunk tile it, and are read behind its title, unless they begin with it."""
     columns = chunks.subchunk_columns(cut(size=16, subchunk_depth=1))
     assert columns["subchunk.chunk"].tolist() == [0, 0, 1, 2]
     assert columns["subchunk.start"].tolist() == [0, 16, 0, 0]
@@ -109,21 +107,9 @@ def test_subchunk_columns():
     texts = ["Ice came. Ice\nst", "ayed. It went.", "Ice stayed.", "Ice came."]
     assert cut(size=16, subchunk_depth=1).part_texts() == texts
     assert columns["subchunk.n_tokens"].tolist() == [tokens.count(text) for text in texts]
-
-
-def test_titled_parts():
-    """A part that is embedded by itself is read behind the title, unless it begins with it."""
     assert cut(size=16, subchunk_depth=1).titled_parts() == [
         "Ice age\nIce came. Ice\nst",
         "Ice age\nayed. It went.",
         "Ice stayed.",
         "Ice came.",
     ]
-
-
-def test_whole_chunks_have_no_parts():
-    """Without subchunk_depth there are no columns of parts; with them, none without chunks."""
-    assert chunks.subchunk_columns(cut()) == {}
-    assert cut().part_texts() == []
-    nothing = chunks.subchunk_columns(chunks.cut_chunks([], Chunking(subchunk_depth=2)))
-    assert [len(column) for column in nothing.values()] == [0] * 4

@@ -74,8 +74,8 @@ def test_neighbours_do_not_matter(texts):
         assert told(together, i) == told(cut([text]), 0)
 
 
-def test_terms_of_doubtful_names():
-    """Only a lone capitalised word at the start of a sentence may be a common word."""
+def test_doubtful_and_nameable_names():
+    """Only a lone capitalised word may be a common one."""
     columns, keys, found = mentions(cut(["Boats left Norrvik. Bo Dahl left."]))
     doubtful = {
         keys[entity]: found[term]
@@ -83,10 +83,6 @@ def test_terms_of_doubtful_names():
         if term >= 0
     }
     assert doubtful == {"boats": "boats"}
-
-
-def test_nameable():
-    """Entities that are only dates cannot be linked to; titles and names can."""
     columns, keys, _ = mentions(cut(["Ola came in 1912. He met Bo Dahl."]))
     named = [keys[i] for i in entities.find_nameable(columns, len(keys))]
     assert "1912" in keys

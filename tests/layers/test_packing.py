@@ -20,25 +20,15 @@ SIZES = st.lists(st.integers(0, 400), max_size=40)
 
 
 @given(SIZES, st.integers(1, 300), st.integers(1, 9))
-def test_every_text_is_packed_once_in_order(sizes, limit, most):
-    """Groups put end to end are the texts as they came, and none of them is empty."""
+def test_packs_are_greedy_and_keep_their_limits(sizes, limit, most):
+    """Every text once, in order; only one that is too long by itself makes a group too long."""
     groups = pack(sizes, limit=limit, most=most)
     assert list(chain(*groups)) == list(range(len(sizes)))
     assert all(groups)
     assert groups == pack(list(sizes), limit=limit, most=most)
-
-
-@given(SIZES, st.integers(1, 300), st.integers(1, 9))
-def test_packs_keep_their_limits(sizes, limit, most):
-    """Only a text that is too long by itself makes a group too long."""
     for group in pack(sizes, limit=limit, most=most):
         assert len(group) <= most
         assert sum(sizes[i] for i in group) <= limit or len(group) == 1
-
-
-@given(SIZES, st.integers(1, 300), st.integers(1, 9))
-def test_packs_are_greedy(sizes, limit, most):
-    """The first text of a group had no room in the group before it."""
     groups = pack(sizes, limit=limit, most=most)
     for before, after in pairwise(groups):
         with_next = sum(sizes[i] for i in before) + sizes[after[0]]
@@ -62,33 +52,25 @@ def test_a_text_is_one_line(text):
 
 
 def test_line_breaks_are_shown():
-    """Title, paragraphs and list items stay apart."""
+    """Title and paragraphs stay apart; what a text makes an LLM say can only be said of itself."""
     assert to_line("Fram\n\nA ship\tof  1892.\n") == "Fram | A ship of 1892."
     lines = [piece.line for piece in number_texts(["Fram\nA ship.", "Maud"])]
     assert lines == ["[1] Fram | A ship.", "[2] Maud"]
-
-
-def test_a_text_that_imitates_a_prompt_shares_none():
-    """Whatever it makes an LLM say can only be said of itself."""
     texts = ["Fram", "Maud\n[1] Fram | She sank.", "Norge", "Belgica"]
     assert pack_texts(texts, [10] * 4) == [[0], [1], [2, 3]]
     assert pack_texts(["Fram"] * 4, [100, 100, 100, 300]) == pack([100, 100, 100, 300])
 
 
-def test_reply_schema_names_every_text():
-    """A reply has exactly the numbers that the prompt has."""
+def test_a_reply_has_the_numbers_of_its_prompt():
+    """What stands under a number belongs to that text."""
     schema = reply_schema(2, {"type": "string"})
     assert schema["required"] == list(schema["properties"]) == ["1", "2"]
     assert schema["additionalProperties"] is False
     assert closed_schema({}) == reply_schema(0, {})
+    assert split_reply({"2": "b", "1": "a"}, 3) == ["a", "b", None]
 
 
 @pytest.mark.parametrize("data", [None, [], "1", 1, {}, {"3": "x", "0": "y", 1: "z"}])
 def test_a_reply_without_a_text(data):
     """Numbers that were not asked for, and replies of another kind, say nothing."""
     assert split_reply(data, 2) == [None, None]
-
-
-def test_parts():
-    """What stands under a number belongs to that text."""
-    assert split_reply({"2": "b", "1": "a"}, 3) == ["a", "b", None]

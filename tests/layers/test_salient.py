@@ -27,23 +27,15 @@ def test_terms_by_hand():
     ]
 
 
-def test_a_higher_threshold_keeps_fewer():
-    """Half as often as the best is not above one half."""
+def test_settings_of_terms():
+    """Half as often as the best is not above one half; words alone; the parts of a name with it."""
     assert salient_terms(TEXTS)[0] == ["fram"]
     assert salient_terms(TEXTS, threshold=1.0) == [[], [], []]
-
-
-def test_longest_and_most_limit_the_terms():
-    """Words alone, and no more of them than wanted."""
     assert salient_terms(TEXTS, longest=1, most=2, threshold=0.3) == [
         ["fram", "drifted"],
         ["closed", "held"],
         ["penguins", "shore"],
     ]
-
-
-def test_nested_terms_stay_if_wanted():
-    """The parts of a name come with it."""
     assert salient_terms(TEXTS, nested=True, threshold=0.3)[2] == [
         "penguins",
         "shore",
@@ -52,14 +44,10 @@ def test_nested_terms_stay_if_wanted():
     ]
 
 
-def test_the_equation_as_printed_keeps_nothing():
-    """Its rates fall with the length of a text, far below one half."""
+def test_other_scores():
+    """The printed rates fall with the length of a text; the most salient term is the same."""
     assert salient_terms(TEXTS, score="eq2") == [[], [], []]
     assert salient_terms(TEXTS, score="eq2", threshold=0.06)[0] == ["fram"]
-
-
-def test_tfidf_prefers_the_same_words():
-    """Another score, another scale: the most salient term is the same here."""
     assert [found[0] for found in salient_terms(TEXTS, score="tfidf", threshold=0.1)] == [
         "fram",
         "pack ice",
@@ -105,13 +93,18 @@ def test_ngrams_of_a_text(text, expected):
     assert salient_rates([text], threshold=-1, nested=True)[1] == expected
 
 
-def test_longest_is_a_number_of_words():
-    """One word gives words, four give n-grams of four; less than a word is refused."""
+def test_lengths_of_terms_and_texts():
+    """One word gives words, four give n-grams of four; marks and stop words count in a text."""
     text = "old wooden sealing ship"
     assert salient_rates([text], threshold=-1, longest=1)[1] == text.split()
     assert salient_rates([text], threshold=-1, longest=4)[1] == [text]
     with pytest.raises(InputError, match="the longest cannot have 0"):
         salient_rates([text], longest=0)
+    rates = [
+        salient_rates([text, "Snow fell"], score="eq2", threshold=0, longest=1)[0].data[0]
+        for text in ("Fram drifted", "The Fram, it drifted.")
+    ]
+    assert rates[0] == pytest.approx(3 * rates[1])
 
 
 @pytest.mark.parametrize(
@@ -142,21 +135,16 @@ def test_rates_of_terms_are_those_of_lists(texts):
     assert (rates.data > 0.2).all()
 
 
-def test_the_equation_takes_lengths_in_tokens():
-    """Marks and stop words count: "Fram" is one of two tokens, then one of six."""
-    rates = [
-        salient_rates([text, "Snow fell"], score="eq2", threshold=0, longest=1)[0].data[0]
-        for text in ("Fram drifted", "The Fram, it drifted.")
-    ]
-    assert rates[0] == pytest.approx(3 * rates[1])
-
-
 def test_terms_as_the_text_spells_them():
-    """Names have their capitals, and of what cuts through a name the name is left."""
+    """Names have their capitals; of what cuts through a name the name is left, also in a prompt."""
     text = "Colin Archer built the Fram's\nhull. The hull was round."
     terms = ["colin archer built", "hull", "colin archer", "fram", "fram hull", "ice anchor"]
     expected = ["Colin Archer", "hull", "Colin Archer", "Fram", "fram hull", "ice anchor"]
     assert spell_terms(terms, text) == expected
+    [first, _] = find_hints(["Colin Archer built a hull.", "Snow fell on the quay all day."])
+    assert "Colin Archer" in first
+    assert not any("Archer built" in hint for hint in first)
+    assert len(set(first)) == len(first)
 
 
 @pytest.mark.parametrize(
@@ -174,11 +162,3 @@ def test_terms_as_the_text_spells_them():
 def test_spellings(term, text, expected):
     """Case and line breaks do not matter; a part of a word is no occurrence."""
     assert spell_terms([term], text) == [expected]
-
-
-def test_hints_are_terms_as_written():
-    """A prompt is given salient terms in the spelling of its text, each once."""
-    [first, _] = find_hints(["Colin Archer built a hull.", "Snow fell on the quay all day."])
-    assert "Colin Archer" in first
-    assert not any("Archer built" in hint for hint in first)
-    assert len(set(first)) == len(first)

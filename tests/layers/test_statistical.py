@@ -1,6 +1,6 @@
 """Statistical entities: which terms they are, which are near, and which facts a chunk says."""
 
-from contextlib import closing, contextmanager
+from contextlib import closing
 from itertools import pairwise
 
 import numpy as np
@@ -49,16 +49,9 @@ def of(store, **settings_):
         return statistical_entities(snapshot, EMBEDDER, **settings_)
 
 
-@contextmanager
-def opened(store):
-    snapshot = open_snapshot(store)
-    yield snapshot
-    snapshot.close()
-
-
 def facts(store):
     """Return the triples of all chunks by their words, and whether each is grounded there."""
-    with opened(store) as snapshot:
+    with closing(open_snapshot(store)) as snapshot:
         link = snapshot.link("triple", "chunk")
         triples = np.repeat(np.arange(link.shape[0]), np.diff(link.indptr)).tolist()
         texts = snapshot.layer("triple").texts(triples)
@@ -70,10 +63,14 @@ def facts(store):
 
 
 def test_terms_that_the_index_has_no_entity_of(store):
-    """They are named as they are first spelled, in the order of the texts."""
+    """They are named as they are first spelled; a name's vector is that of its key."""
     add(store, [SHIP, ICE, QUAY])
     assert of(store).names == ["ice", "ice anchor", "quay"]
     assert of(store, threshold=0.4).names[:4] == ["built", "hull", "round", "ice"]
+    add(store, [SHIP, ICE, QUAY])
+    found = of(store)
+    expected = EMBEDDER.embed([name_key(name) for name in found.names], kind="document")
+    assert found.vectors.tobytes() == expected.tobytes()
 
 
 def test_a_term_may_be_an_entity(store):
@@ -83,7 +80,7 @@ def test_a_term_may_be_an_entity(store):
     extract(store, ("ice anchor", "sank", "Ship"), chunk=1)
     found = of(store)
     assert [name for name in before.names if name not in found.names] == ["ice anchor"]
-    with opened(store) as snapshot:
+    with closing(open_snapshot(store)) as snapshot:
         [row, ship] = snapshot.layer("entity").rows(["ice anchor", "ship"])
     np.testing.assert_allclose(found.entities[[row]].toarray(), [[0, 2 / 3, 0]], atol=1e-6)
     assert not found.entities[[ship]].nnz  # it rates below one half
@@ -102,7 +99,7 @@ def test_rates_are_those_of_the_texts(texts, threshold):
     with scratch() as folder, create(folder / "index") as store:
         add(store, [document(str(i), text) for i, text in enumerate(texts)])
         found = of(store, threshold=threshold)
-        with opened(store) as snapshot:
+        with closing(open_snapshot(store)) as snapshot:
             keys = snapshot.layer("entity").ids(range(len(snapshot.layer("entity"))))
     rates, terms = salient_rates(texts, threshold=threshold)
     expected = []
@@ -120,23 +117,15 @@ def test_rates_are_those_of_the_texts(texts, threshold):
         assert rated == pytest.approx(best)
 
 
-def test_vectors_are_of_keys(store):
-    """A name's vector is that of its key, as entities have theirs."""
-    add(store, [SHIP, ICE, QUAY])
-    found = of(store)
-    expected = EMBEDDER.embed([name_key(name) for name in found.names], kind="document")
-    assert found.vectors.tobytes() == expected.tobytes()
-
-
 def test_a_name_that_stands_for_another_rates_for_it(store):
     """Where both are salient in a chunk, the higher rate counts."""
     add(store, [SHIP, ICE, QUAY])
     extract(store, ("ice anchor", "sank", "quay"), ("hull", "was", "round"), chunk=1)
-    with opened(store) as snapshot:
+    with closing(open_snapshot(store)) as snapshot:
         rows = snapshot.layer("entity").rows(["ice anchor", "hull"])
     before = of(store).entities[rows].toarray()
     store.set_aliases({"hull": "ice anchor"})
-    with opened(store) as snapshot:
+    with closing(open_snapshot(store)) as snapshot:
         [row, same] = snapshot.layer("entity").rows(["ice anchor", "hull"])
     assert row == same
     assert of(store).entities[[row]].toarray().tolist() == [before.max(axis=0).tolist()]
@@ -174,7 +163,7 @@ def test_settings_decide_which_terms(store):
 def test_it_is_computed_once(store):
     """A second question about one snapshot finds it computed."""
     add(store, [SHIP, ICE, QUAY])
-    with opened(store) as snapshot:
+    with closing(open_snapshot(store)) as snapshot:
         first = statistical_entities(snapshot, EMBEDDER)
         assert statistical_entities(snapshot, EMBEDDER) is first
         assert statistical_entities(snapshot, EMBEDDER, threshold=0.2) is not first
@@ -191,7 +180,7 @@ def test_synonyms_are_near_names(store):
         entities=["Colin Archers hull"],
     )  # fmt: skip
     found = of(store, synonym=0.3)
-    with opened(store) as snapshot:
+    with closing(open_snapshot(store)) as snapshot:
         layer = snapshot.layer("entity")
         n = len(layer)
         keys = [*layer.ids(range(n)), *map(name_key, found.names)]
@@ -211,7 +200,7 @@ def test_synonyms_are_near_names(store):
 def test_a_date_without_a_vector_has_no_synonyms(store):
     """Its row is zero, since no question leads to it."""
     add(store, [document("1", "Ice of the 18th century. The 18th century had ice."), QUAY])
-    with opened(store) as snapshot:
+    with closing(open_snapshot(store)) as snapshot:
         layer = snapshot.layer("entity")
         [row] = layer.rows(["18th century"])
         assert not layer.vectors[row].any()
@@ -294,7 +283,7 @@ def test_an_imported_graph_says_what_it_says(store, tmp_path):
     extract(store, ("Nansen", "sailed", "Fram"), chunk=0)
     both = of(store)
     assert both.grounded.sum() == len(SHIPS)
-    with opened(store) as snapshot:
+    with closing(open_snapshot(store)) as snapshot:
         salient = (both.entities.sum(axis=0) + both.terms.sum(axis=0)) > 0
         imported = snapshot.layer("chunk").columns["graph"] == 6
     assert (salient != imported).all()

@@ -2,24 +2,8 @@
 
 import pytest
 
-from clew.layers.units import expected_tokens, read_units, units_prompt
-from clew.text import tokens
-from tests.layers.texts import BRINE, FRAM, NANSEN, of_tokens, open_objects
-
-
-def cost(prompt):
-    return tokens.count(prompt.system) + tokens.count(prompt.user)
-
-
-def test_the_prompt_is_small():
-    """A whole chunk and the instruction stay below 600 tokens."""
-    assert cost(units_prompt([of_tokens(256)])) < 600
-
-
-def test_texts_that_share_a_prompt_cost_less():
-    """The instruction is paid for once."""
-    together = cost(units_prompt([NANSEN, FRAM, BRINE]))
-    assert together < 0.5 * sum(cost(units_prompt([text])) for text in (NANSEN, FRAM, BRINE))
+from clew.layers.units import read_units, units_prompt
+from tests.layers.texts import FRAM, NANSEN
 
 
 def test_the_prompt_quotes_its_texts():
@@ -38,21 +22,6 @@ def test_the_prompt_quotes_its_texts():
     assert guarded.user.splitlines().count("Passages") == 1
 
 
-def test_the_schema_holds_in_strict_mode():
-    """Every object is closed and complete, and no keyword is one that endpoints refuse."""
-    schema = units_prompt([NANSEN, FRAM]).schema
-    assert list(schema["properties"]) == ["1", "2"]
-    assert open_objects(schema) == []
-
-
-def test_the_reply_has_room():
-    """Twice what is expected is allowed, and what is expected grows with the texts."""
-    assert 0 == expected_tokens([]) < expected_tokens([BRINE]) < expected_tokens([BRINE, NANSEN])
-    for texts in ([BRINE], [NANSEN, FRAM], [of_tokens(256)]):
-        assert units_prompt(texts).max_tokens >= 2 * expected_tokens(texts)
-        assert units_prompt(texts).max_tokens < 2000
-
-
 def test_units_come_back_in_order():
     """Each text has the units under its number, collapsed, each once."""
     data = {
@@ -66,14 +35,10 @@ def test_units_come_back_in_order():
 
 
 def test_units_of_another_text_are_dropped():
-    """Half of the terms of a unit are in the title or text that it is said to be of."""
+    """Half of the terms of a unit are in the text that it is said to be of, in any script."""
     bad = ["Colin Archer lived in Larvik.", "It is so.", "Nansen shot Edward Mallory."]
     data = {"1": [*bad, "Nansen skied."], "2": ["Brine."]}
     assert read_units(data, [NANSEN, FRAM]) == [("Nansen skied.",), ()]
-
-
-def test_units_in_scripts_without_spaces():
-    """Terms of any script tell what a unit is of."""
     text = "白瀬矗\n白瀬矗は南極を探検した。"
     assert read_units({"1": ["白瀬矗は探検家である。", "犬が吠えた。"]}, [text]) == [
         ("白瀬矗は探検家である。",)

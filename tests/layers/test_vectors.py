@@ -162,8 +162,13 @@ def test_separate_parts(halved):
     )
 
 
-def test_nothing():
-    """No documents give no rows of the right width."""
+def test_names_and_nothing():
+    """A name's vector is its key's; no documents give no rows of the right width."""
+    columns = vectors.name_columns([4, 2], vectors.embed_names(["bo dahl", "ada quist"], EMBEDDER))
+    assert columns["name.entity"].tolist() == [4, 2]
+    np.testing.assert_array_equal(
+        columns["name.vectors"], EMBEDDER.embed(["bo dahl", "ada quist"], kind="document")
+    )
     nothing = chunks.cut_chunks([], Chunking(subchunk_depth=1))
     for columns in (
         vectors.late_columns(nothing, EMBEDDER),
@@ -175,15 +180,6 @@ def test_nothing():
             assert len(column) == 0
             if name.endswith("vectors"):
                 assert column.shape == (0, 32)
-
-
-def test_names():
-    """A name's vector is its key's, and belongs to the entity it is given for."""
-    columns = vectors.name_columns([4, 2], vectors.embed_names(["bo dahl", "ada quist"], EMBEDDER))
-    assert columns["name.entity"].tolist() == [4, 2]
-    np.testing.assert_array_equal(
-        columns["name.vectors"], EMBEDDER.embed(["bo dahl", "ada quist"], kind="document")
-    )
 
 
 def test_rows_are_coded_some_hundred_at_once():

@@ -93,9 +93,11 @@ def test_bm25_is_the_formula(given, index, question):
     assert values == sorted(values, reverse=True)
 
 
-def test_bm25_without_a_known_word_finds_nothing(given, index):
-    """Unknown words and stop words give no hits rather than any."""
+def test_without_a_known_word(given, index):
+    """Unknown words give no hits rather than any, and a flat lexical ranking has no say."""
     assert Bm25().retrieve("what is the zzz of it", index, given).hits == ()
+    found = Hybrid(chunks=99).retrieve("zzz", index, given)
+    assert scores(found) == pytest.approx(scaled(cosines(given, "zzz", index)), abs=1e-5)
 
 
 @pytest.mark.parametrize("question", QUESTIONS[:3])
@@ -105,12 +107,6 @@ def test_hybrid_is_the_mean_of_both_scaled(given, index, question):
     expected = {name: (dense[name] + lexical[name]) / 2 for name in dense}
     found = Hybrid(chunks=99).retrieve(question, index, given)
     assert scores(found) == pytest.approx(expected, abs=1e-5)
-
-
-def test_hybrid_without_a_known_word_is_dense(given, index):
-    """A flat lexical ranking has no say."""
-    found = Hybrid(chunks=99).retrieve("zzz", index, given)
-    assert scores(found) == pytest.approx(scaled(cosines(given, "zzz", index)), abs=1e-5)
 
 
 @pytest.mark.parametrize("question", QUESTIONS[:3])
@@ -160,13 +156,6 @@ def test_methods_without_retrieval_need_no_index(method, name):
     assert method.layers == frozenset()
 
 
-def test_every_method_loads_by_its_name():
-    """A module of the package is a method; its evidence carries the same name."""
-    with built(small_documents()) as snapshot:
-        for name in names():
-            assert load(name)().retrieve(QUESTION, snapshot, models()).method == name
-
-
 def test_an_unknown_method_is_answered_with_the_known():
     """The message lists what there is."""
     with pytest.raises(
@@ -179,6 +168,7 @@ def test_scores_are_plain_numbers(given, index):
     """A hit's score is a float of Python, which JSON can hold."""
     for name in names():
         found = load(name)().retrieve(QUESTION, index, given)
+        assert found.method == name
         assert found.hits or found.notes, name
         for hit in found.hits:
             assert type(hit.score) is float

@@ -1,6 +1,6 @@
 """KET-RAG on a small index: both channels, hard budgets, the variants, and what the threads say."""
 
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -46,20 +46,46 @@ def robots():
 
 
 @contextmanager
-def searched(documents, *, triples=True, size=256, subchunk_depth=0):
+def stored(documents, **chunking):
+    """Give the store of a new index, and what opens the snapshots that are closed with it."""
+    recipe = Settings(chunking=Chunking(**{"overlap": 0} | chunking)).build_recipe(models())
+    with (
+        scratch() as folder,
+        EmbeddedStore.create(folder / "index", recipe) as store,
+        ExitStack() as opened,
+    ):
+        add_documents(store, documents, models())
+        yield store, lambda: opened.enter_context(closing(open_snapshot(store)))
+
+
+def pair_names(store):
+    rules = Cooccurrence(models().tagger)
+    extract_wanted(store, models(), Wanted(triples="cooccurrence"), rules=rules)
+
+
+@contextmanager
+def searched(documents, *, triples=True, **chunking):
     """Give the snapshot of a new index, with triples by co-occurrence unless told otherwise."""
-    given_models = models()
-    with scratch() as folder:
-        chunking = Chunking(size=size, overlap=0, subchunk_depth=subchunk_depth)
-        recipe = Settings(chunking=chunking).build_recipe(given_models)
-        with EmbeddedStore.create(folder / "index", recipe) as store:
-            add_documents(store, documents, given_models)
-            if triples:
-                rules = Cooccurrence(given_models.tagger)
-                extract_wanted(store, given_models, Wanted(triples="cooccurrence"), rules=rules)
-            snapshot = open_snapshot(store)
-            yield snapshot
-            snapshot.close()
+    with stored(documents, **chunking) as (store, look):
+        if triples:
+            pair_names(store)
+        yield look()
+
+
+@contextmanager
+def extracted(documents, extraction_of):
+    """Give the snapshot of a new index of what an LLM made of each stored chunk."""
+    with stored(documents) as (store, look):
+        numbers = look().layer("chunk").columns["number"].tolist()
+        made = [ChunkExtraction(n, "llm", extraction_of(row)) for row, n in enumerate(numbers)]
+        store.commit(build_graph_batch(made, models(), store.unnamed), ())
+        yield look()
+
+
+def in_lyon(description, strength=1):
+    """Return the triple that Acme Robotics builds in Lyon."""
+    ends = {"subject": "Acme Robotics", "relation": "builds in", "object": "Lyon"}
+    return Triple(**ends, description=description, strength=strength)
 
 
 @pytest.fixture(scope="module")
@@ -170,18 +196,19 @@ def robots_without_triples():
         yield snapshot
 
 
-def test_where_the_triples_come_from(index):
-    """Triples by rules are said to be such."""
-    assert any("without an LLM" in note and "co-occurrence" in note for note in ask(index).notes)
-
-
-def test_a_text_that_does_not_fit_is_cut(index):
-    """A small budget gives the beginning of the best text instead of nothing."""
+def test_a_small_budget_cuts_a_text(index):
+    """It gives the beginning of the best text, without its title, instead of nothing."""
     [hit] = ask(index, methods.load("text_rag")(tokens=12)).hits
     assert ROBOTS[hit.document_id].startswith(hit.text)
     assert 0 < len(hit.text) < len(ROBOTS[hit.document_id])
     assert hit.end == hit.start + len(hit.text)
     assert blocks.count_passage_tokens(hit.title, hit.text) <= 12
+    title = "A report on all the ships that left the port of Larvik for the ice"
+    with searched([Document(id="a", text="The Fram was strong.", title=title)]) as snapshot:
+        for name in ("text_rag", "keyword_rag", "ket"):
+            [hit] = ask(snapshot, methods.load(name)(tokens=14), "the Fram").hits
+            assert hit.text.startswith("The Fram")
+            assert hit.title == ""
 
 
 # -- budgets, as properties -----------------------------------------------------------------------
@@ -241,12 +268,6 @@ def test_sub_chunks_are_what_is_printed(halved):
     assert any(hit.chunk_id != f"{hit.document_id}:{hit.start}-{hit.end}" for hit in found.hits)
     assert {path.steps[-1].layer for path in found.paths} <= {"chunk", "subchunk"}
     assert "subchunk" in {path.steps[-1].layer for path in found.paths}
-
-
-def test_a_core_of_nothing_is_no_graph(index):
-    """A share of 0 is no chunk, not the default."""
-    assert ask(index, Ket(core_share=0.0)).tables == ()
-    assert ask(index, Ket(core_share=1.0)).tables != ()
 
 
 def test_a_small_core_has_fewer_entities(index):
@@ -345,15 +366,6 @@ def test_a_word_of_the_question_leads_to_its_text(index):
     assert {seed.id: seed.reason for seed in told.seeds}["ice"] == "a word of the question"
 
 
-def test_a_text_that_shares_no_word_is_reached_by_another(index):
-    """Penguins are in one text; what shares a word with that one gets some weight too."""
-    found = spread_of(index, "penguins")
-    documents = index.layer("document").ids(range(len(ROBOTS)))
-    weights = dict(zip(documents, found.texts.tolist(), strict=True))
-    assert max(weights, key=weights.__getitem__) == "sea"
-    assert weights["acme"] > 0  # both grow or swim "quickly"
-
-
 def test_the_pool_ends_where_a_text_does_not_fit(index):
     """By influence, as many tokens as are asked for; the first text whatever its size."""
     query = steps.read_query(models(), QUESTION)
@@ -364,12 +376,6 @@ def test_the_pool_ends_where_a_text_does_not_fit(index):
         rows = list(text_walk.find_by_walk(index, found, texts, pool).rows)
         assert rows == best[: len(rows)]
         assert len(rows) == 1 or sum(int(texts.n_tokens[row]) for row in rows) <= pool
-
-
-def test_common_keywords_may_be_left_out(index):
-    """With a share no word is rare enough for, no keyword leads anywhere."""
-    assert ask(index, methods.load("keyword_rag")(common=0.0)).hits == ()
-    assert ask(index, methods.load("keyword_rag")(common=1.0)).hits != ()
 
 
 @pytest.mark.parametrize("name", sorted(VARIANTS))
@@ -388,45 +394,18 @@ def test_a_variant_is_a_setting(index, name):
 LONG = " ".join(f"It built machine number {n} for a harbour." for n in range(60))
 
 
-def described(given_models, folder):
-    """Return the snapshot of an index whose two chunks describe Acme at length, and differently."""
-    store = EmbeddedStore.create(folder / "index", Settings().build_recipe(given_models))
-    add_documents(store, robots()[:2], given_models)
-    snapshot = open_snapshot(store)
-    extracted = [
-        ChunkExtraction(
-            int(chunk),
-            "llm",
-            Extraction(
-                entities=(
-                    Described(name="Acme Robotics", description=f"{LONG} Source {chunk}."),
-                    Described(name="Lyon", description="A city on the Rhône."),
-                ),
-                triples=(
-                    Triple(
-                        subject="Acme Robotics",
-                        relation="builds in",
-                        object="Lyon",
-                        description="Acme has its factory in Lyon.",
-                        strength=7,
-                    ),
-                ),
-            ),
-        )
-        for chunk in snapshot.layer("chunk").columns["number"]
-    ]
-    snapshot.close()
-    store.commit(build_graph_batch(extracted, given_models, store.unnamed), ())
-    found = open_snapshot(store)
-    store.close()
-    return found
+def describe_acme(row):
+    """Return an extraction that describes Acme at length, and differently in each chunk."""
+    acme = Described(name="Acme Robotics", description=f"{LONG} Source {row}.")
+    lyon = Described(name="Lyon", description="A city on the Rhône.")
+    said = in_lyon("Acme has its factory in Lyon.", strength=7)
+    return Extraction(entities=(acme, lyon), triples=(said,))
 
 
 @pytest.fixture
-def acme(tmp_path):
-    snapshot = described(models(), tmp_path)
-    yield snapshot
-    snapshot.close()
+def acme():
+    with extracted(robots()[:2], describe_acme) as snapshot:
+        yield snapshot
 
 
 def cells(found, table, column):
@@ -449,11 +428,16 @@ def test_descriptions_of_an_llm(acme):
     assert found.notes == ()
 
 
-def test_long_descriptions_are_cut_to_the_longest(acme):
-    """Without an LLM only the longest descriptions that fit into 500 tokens are kept."""
+def test_long_descriptions_are_cut(acme):
+    """To 500 tokens of the longest, and to a quarter of the tables' tokens, whatever the budget."""
     said = cells(ask(acme, SKELETON), "Entities", "description")["Acme Robotics"]
     assert 0 < tokens.count(said) <= 500
     assert said.startswith("It built machine number 0")
+    for n_tokens in (200, 400, 1_000, 2_000):
+        found = ask(acme, methods.load("skeleton_rag")(tokens=n_tokens))
+        assert cells(found, "Entities", "description")["Lyon"] == "A city on the Rhône."
+        said = cells(found, "Entities", "description")["Acme Robotics"]
+        assert 0 < tokens.count(said) <= n_tokens // 8
 
 
 def test_long_descriptions_are_shortened_by_the_llm(acme):
@@ -468,27 +452,23 @@ def test_long_descriptions_are_shortened_by_the_llm(acme):
     assert len(llm.prompts) == 1
 
 
-def test_an_llm_that_does_not_shorten(acme):
-    """Where the reply is of no use the longest descriptions stand, and a note says why."""
+def test_descriptions_that_nobody_shortens(acme):
+    """The longest stand where the reply is of no use, or there is no LLM, and a note says why."""
     llm = ScriptedLLM(Reply(text="", error="out of order"))
     found = ask(acme, replace(SKELETON, summarise=True), llm=llm)
     assert found.tables == ask(acme, SKELETON).tables
     assert any("out of order" in note for note in found.notes)
+    found = ask(acme, replace(SKELETON, summarise=True))
+    assert found.tables == ask(acme, SKELETON).tables
+    assert any("no LLM" in note for note in found.notes)
 
 
-def test_entities_are_found_by_what_is_said_of_them(acme):
-    """An entity's vector is that of its descriptions: a question in their words finds it first."""
+def test_what_finds_an_entity_or_a_text(acme, index):
+    """An entity's vector is that of its descriptions."""
     found = ask(acme, SKELETON, question="a city on the Rhône")
     assert next(s for s in found.seeds if s.layer == "entity").text == "Lyon"
-
-
-def test_a_long_description_leaves_room_for_others(acme):
-    """One entity's text takes at most a quarter of the tables' tokens, whatever the budget."""
-    for n_tokens in (200, 400, 1_000, 2_000):
-        found = ask(acme, methods.load("skeleton_rag")(tokens=n_tokens))
-        assert cells(found, "Entities", "description")["Lyon"] == "A city on the Rhône."
-        said = cells(found, "Entities", "description")["Acme Robotics"]
-        assert 0 < tokens.count(said) <= n_tokens // 8
+    assert ask(index, methods.load("keyword_rag")(common=0.0)).hits == ()
+    assert ask(index, methods.load("keyword_rag")(common=1.0)).hits != ()
 
 
 def test_a_thread_goes_by_the_triple_nearest_to_the_question(index):
@@ -511,26 +491,24 @@ def test_a_thread_goes_by_the_triple_nearest_to_the_question(index):
 # -- notes ----------------------------------------------------------------------------------------
 
 
-def test_why_there_is_no_graph(acme, index):
-    """An index without triples, and a core of nothing, are told apart; an LLM's needs no note."""
+def test_why_there_is_nothing(acme, index):
+    """An index without triples, a core of nothing."""
     with searched(robots(), triples=False) as snapshot:
         assert [note[:10] for note in ask(snapshot).notes] == ["no triples"]
     assert ask(index, Ket(core_share=0.0)).notes == ("a core of no chunk, so no graph",)
     assert ask(acme).notes == ()
+    found = ask(index, Ket(tokens=1))
+    assert (found.hits, found.tables) == ((), ())
+    assert any("no text fits" in note for note in found.notes)
 
 
 @pytest.fixture
-def four_of_six(tmp_path):
+def four_of_six():
     """Six chunks, of which the first four in the order of adding have triples."""
-    given_models = models()
-    with EmbeddedStore.create(tmp_path / "index", Settings().build_recipe(given_models)) as store:
-        add_documents(store, robots()[:4], given_models)
-        rules = Cooccurrence(given_models.tagger)
-        extract_wanted(store, given_models, Wanted(triples="cooccurrence"), rules=rules)
-        add_documents(store, robots()[4:], given_models)
-        snapshot = open_snapshot(store)
-        yield snapshot
-        snapshot.close()
+    with stored(robots()[:4]) as (store, look):
+        pair_names(store)
+        add_documents(store, robots()[4:], models())
+        yield look()
 
 
 def test_the_graph_of_some_chunks_is_said_to_be(four_of_six):
@@ -538,21 +516,8 @@ def test_the_graph_of_some_chunks_is_said_to_be(four_of_six):
     [first, second] = ask(four_of_six).notes
     assert first == "the graph is of the 4 of 6 chunks that have triples"
     assert "4 by co-occurrence" in second
+    assert "without an LLM" in second
     assert ask(four_of_six).tables == ask(four_of_six, methods.load("ket_rag_u")()).tables
-
-
-def test_no_llm_to_shorten(acme):
-    """Asking for short descriptions without an LLM is said to do nothing."""
-    found = ask(acme, replace(SKELETON, summarise=True))
-    assert found.tables == ask(acme, SKELETON).tables
-    assert any("no LLM" in note for note in found.notes)
-
-
-def test_nothing_fits(index):
-    """A budget that holds no text is said to be the reason for an empty answer."""
-    found = ask(index, Ket(tokens=1))
-    assert (found.hits, found.tables) == ((), ())
-    assert any("no text fits" in note for note in found.notes)
 
 
 def test_the_core_is_the_best_of_what_was_extracted(four_of_six):
@@ -567,64 +532,21 @@ def test_the_core_is_the_best_of_what_was_extracted(four_of_six):
         assert len(set(sampled.entity_chunks.indices)) <= size
 
 
-def test_a_core_says_nothing_of_other_chunks(tmp_path):
+def test_a_core_says_nothing_of_other_chunks():
     """A triple of a core chunk and of another one has only what the core chunk says of it."""
-    given_models = models()
-    with EmbeddedStore.create(tmp_path / "index", Settings().build_recipe(given_models)) as store:
-        add_documents(store, robots(), given_models)
-        snapshot = open_snapshot(store)
-        stored = snapshot.layer("chunk").columns["number"].tolist()
-        snapshot.close()
-        store.commit(
-            build_graph_batch(
-                [
-                    ChunkExtraction(
-                        chunk,
-                        "llm",
-                        Extraction(
-                            triples=(
-                                Triple(
-                                    subject="Acme Robotics",
-                                    relation="builds in",
-                                    object="Lyon",
-                                    description=f"So says chunk {row}.",
-                                ),
-                            )
-                        ),
-                    )
-                    for row, chunk in enumerate(stored)
-                ],
-                given_models,
-                store.unnamed,
-            ),
-            (),
-        )
-        snapshot = open_snapshot(store)
-    for share in (0.3, 0.5, 1.0):
-        core = read_skeleton(snapshot, share, "pagerank", 0, 2).relations.chunks.indices.tolist()
-        found = ask(snapshot, replace(SKELETON, core_share=share))
-        said = cells(found, "Relations", "description")["Acme Robotics"]
-        assert said == " ".join(f"So says chunk {row}." for row in core)
-    snapshot.close()
+    with extracted(
+        robots(), lambda row: Extraction(triples=(in_lyon(f"So says chunk {row}."),))
+    ) as snapshot:
+        for share in (0.3, 0.5, 1.0):
+            relations = read_skeleton(snapshot, share, "pagerank", 0, 2).relations
+            found = ask(snapshot, replace(SKELETON, core_share=share))
+            said = cells(found, "Relations", "description")["Acme Robotics"]
+            assert said == " ".join(f"So says chunk {row}." for row in relations.chunks.indices)
 
 
-def test_triples_of_a_useless_reply_are_no_llms(tmp_path):
+def test_triples_of_a_useless_reply_are_no_llms():
     """What stands in for an LLM's triples is said to be no LLM's."""
-    given_models = models()
-    with EmbeddedStore.create(tmp_path / "index", Settings().build_recipe(given_models)) as store:
-        add_documents(store, robots(), given_models)
+    with stored(robots()) as (store, look):
         llm = ScriptedLLM(*[Reply(text="", error="no reply") for _ in ROBOTS])
-        extract_wanted(store, replace(given_models, llm=llm), Wanted(triples="llm"))
-        snapshot = open_snapshot(store)
-    assert any("the LLM's reply was of no use" in note for note in ask(snapshot).notes)
-    snapshot.close()
-
-
-def test_a_long_title_does_not_empty_a_small_context():
-    """A text is cut, and loses its title, before nothing is found."""
-    title = "A report on all the ships that left the port of Larvik for the ice"
-    with searched([Document(id="a", text="The Fram was strong.", title=title)]) as snapshot:
-        for name in ("text_rag", "keyword_rag", "ket"):
-            [hit] = ask(snapshot, methods.load(name)(tokens=14), "the Fram").hits
-            assert hit.text.startswith("The Fram")
-            assert hit.title == ""
+        extract_wanted(store, models(llm=llm), Wanted(triples="llm"))
+        assert any("the LLM's reply was of no use" in note for note in ask(look()).notes)

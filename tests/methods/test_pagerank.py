@@ -90,19 +90,20 @@ def test_scores_are_those_of_networkx(method, question):
         expected = oracle(snapshot, method, question)
         assert scores(found) == pytest.approx(expected, abs=1e-6)
         assert len(found.hits) == len(small_documents())
+        for hit, path in zip(found.hits, found.paths, strict=True):
+            assert (path.steps[0].text, path.steps[-1].id) == (question, hit.chunk_id)
+            assert path.score == hit.score
+            layers = [step.layer for step in path.steps]
+            assert layers.count("query") == layers.count("chunk") == 1
 
 
 def test_a_chain_of_names_is_followed(chain):
-    """The question names a's subject; c, two names away, is above the unrelated d."""
+    """The question names a's subject."""
     found = ALONE.retrieve(QUESTION, chain, models())
     assert [hit.document_id for hit in found.hits] == ["a", "b", "c", "d"]
     assert scores(found)["c"] > scores(found)["d"] == 0
     full = scores(PageRank().retrieve(QUESTION, chain, models()))
     assert full["c"] > full["d"]
-
-
-def test_without_damping_nothing_spreads(chain):
-    """Damping 0 stays at the seeds, which are entities: no chunk is reached."""
     found = replace(ALONE, damping=0.0).retrieve(QUESTION, chain, models())
     assert set(scores(found).values()) == {0.0}
 
@@ -132,22 +133,6 @@ def test_a_thread_goes_from_a_seed_over_shared_names_to_the_chunk(chain):
     assert told(d) == [("query", QUESTION), ("chunk", CHAIN[3].text)]
 
 
-@pytest.mark.parametrize("unit_nodes", [False, True])
-def test_every_thread_starts_at_the_query_and_ends_at_its_hit(unit_nodes):
-    """Path i is the thread of hit i, and its units are sentences of the chunks between."""
-    with built(small_documents()) as snapshot:
-        for question in QUESTIONS[:3]:
-            method = PageRank(unit_nodes=unit_nodes)
-            found = method.retrieve(question, snapshot, models())
-            assert found.hits
-            for hit, path in zip(found.hits, found.paths, strict=True):
-                assert path.steps[0].text == question
-                assert path.steps[-1].id == hit.chunk_id
-                assert path.score == hit.score
-                kinds = [step.layer for step in path.steps]
-                assert kinds.count("query") == kinds.count("chunk") == 1
-
-
 def test_a_title_pulls_harder_than_a_mention(chain):
     """With a title weight the document about a thing is above one that only mentions it."""
     documents = [
@@ -161,25 +146,12 @@ def test_a_title_pulls_harder_than_a_mention(chain):
         assert [hit.document_id for hit in light.hits] == ["says", "about"]
 
 
-def test_the_llm_s_names_are_seeds_too(chain):
-    """A name that does not stand in the question is one, if the LLM says it and it is there."""
+def test_where_it_starts(chain):
+    """At a name that the LLM says and that is there, or at the nearest chunks, with a note."""
     llm = ScriptedLLM({"named_entities": ["Cy Venn", "Nobody Known"]})
     found = ALONE.retrieve("Who was the beekeeper?", chain, models(llm=llm))
     assert [step.id for step in found.seeds] == ["cy venn"]
     assert found.hits[0].document_id in {"b", "c"}
-
-
-def test_an_unusable_reply_is_noted(chain):
-    """The tagger's names are used, with a note."""
-    found = ALONE.retrieve(QUESTION, chain, models(llm=ScriptedLLM("no")))
-    assert [step.id for step in found.seeds] == ["ada lund"]
-    assert found.notes == (
-        "the LLM named no entities (the reply is not JSON): the tagger's instead",
-    )
-
-
-def test_nothing_to_start_from_falls_back_to_dense(chain):
-    """No name, no unit, no chunk as a seed: the nearest chunks, with a note."""
     found = ALONE.retrieve("bees?", chain, models())
     assert found.notes == ("nothing to start from: the chunks nearest to the query instead",)
     assert found.paths == ()

@@ -35,16 +35,21 @@ def ids(found):
 
 
 def test_it_goes_on_to_what_the_found_chunks_name(chain):
-    """The question names a only; b and c follow by their names, the unrelated d comes last."""
+    """The question names a only; b and c follow by their names. The order is that of a set."""
     first, *between, last = ids(ALONE.retrieve(QUESTION, *chain))
     assert (first, sorted(between), last) == ("a", ["b", "c"], "d")
+    found = ALONE.retrieve(QUESTION, *chain)
+    assert [hit.score for hit in found.hits] == pytest.approx([1, 1 / 2, 1 / 3, 1 / 4])
 
 
-def test_a_leg_more_reaches_further(chain):
-    """Without a leg the third name has less influence than with one."""
+def test_legs_and_candidates(chain):
+    """Without a leg the third name has less influence."""
     here = [replace(ALONE, legs=legs).retrieve(QUESTION, *chain) for legs in (0, 1)]
     scores = [{p.steps[-1].document_id: p.score for p in found.paths} for found in here]
     assert scores[0]["c"] < scores[1]["c"]
+    found = replace(ALONE, candidates=2).retrieve(QUESTION, *chain)
+    assert len(ids(found)) == len(set(ids(found))) == len(CHAIN)
+    assert ids(replace(ALONE, candidates=2, chunks=2).retrieve(QUESTION, *chain)) == ids(found)[:2]
 
 
 def test_a_thread_says_where_the_walk_went_on(chain):
@@ -57,19 +62,6 @@ def test_a_thread_says_where_the_walk_went_on(chain):
     for path, hit in zip(found.paths, found.hits, strict=True):
         assert path.steps[0].text == QUESTION
         assert path.steps[-1].id == hit.chunk_id
-
-
-def test_scores_are_one_over_the_place(chain):
-    """The order is that of a set, which no sum of influence has."""
-    found = ALONE.retrieve(QUESTION, *chain)
-    assert [hit.score for hit in found.hits] == pytest.approx([1, 1 / 2, 1 / 3, 1 / 4])
-
-
-def test_more_chunks_than_candidates_follow_by_influence(chain):
-    """The first ones are chosen as a set of two, and the others keep their order."""
-    found = replace(ALONE, candidates=2).retrieve(QUESTION, *chain)
-    assert len(ids(found)) == len(set(ids(found))) == len(CHAIN)
-    assert ids(replace(ALONE, candidates=2, chunks=2).retrieve(QUESTION, *chain)) == ids(found)[:2]
 
 
 def test_a_chunk_that_says_the_same_stands_behind():
@@ -133,17 +125,13 @@ def test_a_name_that_begins_many_others_leads_nowhere():
         assert not _between(graph)[row].any()
 
 
-def test_the_llm_s_names_are_seeds_too(chain):
-    """A name that the LLM says, and the index has, is where the walk begins."""
+def test_where_it_starts(chain):
+    """At a name that the LLM says and the index has, or at the nearest chunks, with a note."""
     snapshot, given = chain
     llm = ScriptedLLM({"named_entities": ["Cy Venn"]})
     found = ALONE.retrieve("Who kept animals?", snapshot, replace(given, llm=llm))
     assert [step.id for step in found.seeds] == ["cy venn"]
     assert found.hits[0].document_id == "c"
-
-
-def test_nothing_to_start_from_falls_back_to_dense(chain):
-    """No name, no unit, no chunk as a seed: the nearest chunks, with a note."""
     found = ALONE.retrieve("bees?", *chain)
     assert found.notes == ("nothing to start from: the chunks nearest to the query instead",)
     assert len(found.hits) == len(CHAIN)

@@ -24,6 +24,7 @@ pytest.importorskip("httpx2")
 pytest.importorskip("fastjsonschema")
 
 from clew.models.openai import OpenAIChat
+from tests.trials import trials
 
 TEN = Bill(10)
 
@@ -123,17 +124,13 @@ def test_a_bill_above_its_worst_case_ends_all_that_come():
     free.reserve(TEN)
 
 
-def test_dollars_are_compared_as_well():
-    """A price above the one that was known breaks a budget, a rounded sum does not."""
+def test_money_is_counted():
+    """A price above the one that was known breaks a budget; a sum is known where all prices are."""
     budget = Budget(usd=5.0)
     budget.settle(budget.reserve(Bill(10, 0.3)), Bill(10, 0.1 + 0.2))
     budget.settle(budget.reserve(Bill(10, 0.3)), Bill(10, 0.4))
     with pytest.raises(BudgetSpent, match=r"\$0.4000"):
         budget.reserve(TEN)
-
-
-def test_without_bounds_it_counts():
-    """The same object tells what was spent, in dollars only where all prices are known."""
     budget = Budget()
     budget.settle(budget.reserve(TEN), bill(1_000, 500, (2.0, 8.0)))
     assert (budget.spent_tokens, budget.spent_usd) == (1_500, pytest.approx(0.006))
@@ -149,7 +146,7 @@ def test_a_bound_below_zero_is_refused(bounds):
 
 
 def test_a_lost_attempt_is_paid_for_before_the_next():
-    """A second attempt needs room of its own; without it the exchange ends."""
+    """A second attempt needs room of its own; where none follows nothing is set aside."""
     budget = Budget(tokens=25)
     with Purchase(budget, TEN) as purchase:
         purchase.set_aside_again(True)
@@ -157,10 +154,6 @@ def test_a_lost_attempt_is_paid_for_before_the_next():
             purchase.set_aside_again(True)
     assert budget.spent_tokens == budget.lost_tokens == 20
     budget.release(budget.reserve(Bill(5)))  # nothing is left set aside
-
-
-def test_the_last_lost_attempt_sets_nothing_aside():
-    """Where no attempt follows, the error that comes gives nothing back."""
     budget = Budget(tokens=10)
     with Purchase(budget, TEN) as purchase:
         purchase.set_aside_again(False)
@@ -279,18 +272,10 @@ def keep_within(server, folder, run):
     ]
 
 
-@settings(max_examples=12, suppress_health_check=list(HealthCheck))
+@trials(12, 400, suppress_health_check=list(HealthCheck))
 @given(run=runs)
 def test_no_run_exceeds_its_budget_and_further_ones_finish(server, tmp_path_factory, run):
     """Whatever the budgets, sizes, threads and faults; what was paid is paid once."""
-    keep_within(server, tmp_path_factory.mktemp("budget"), run)
-
-
-@pytest.mark.slow
-@settings(max_examples=400, suppress_health_check=list(HealthCheck))
-@given(run=runs)
-def test_no_run_exceeds_its_budget_in_many_trials(server, tmp_path_factory, run):
-    """The same, with more patience."""
     keep_within(server, tmp_path_factory.mktemp("budget"), run)
 
 

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from clew.algo import coding
-from clew.errors import EndpointError, StoreError
+from clew.errors import StoreError
 from clew.models.cache import CachedEmbedder
 from clew.runtime import sqlite
 from clew.testing import HashEmbedder
-from tests.models.server import Answer, serving
 
 
 class Counting:
@@ -62,13 +61,17 @@ def test_vectors_of_documents_are_kept_as_an_index_has_them(path, d):
 
 
 def test_only_new_texts_are_sent_each_once(path):
-    """Duplicates inside a batch and texts of earlier runs cost nothing."""
+    """Repeats cost nothing; a query's vector is never a document's, nor one model's another's."""
     CachedEmbedder(Counting(), path).embed(["a", "b"], kind="document")
-    inner = Counting()
+    inner, other = Counting(), Counting("other", d=5)
     cached = CachedEmbedder(inner, path)
     cached.embed(["b", "c", "c", "a", "d"], kind="document")
     assert inner.asked == [["c", "d"]]
     assert (cached.hits, cached.misses) == (3, 2)
+    CachedEmbedder(inner, path).embed(["a"], kind="query")
+    assert CachedEmbedder(other, path).embed(["a"], kind="query").shape == (1, 5)
+    assert (len(inner.asked), len(other.asked)) == (2, 1)
+    assert CachedEmbedder(other, path).name == "other"
 
 
 def test_a_full_cache_needs_no_model(path):
@@ -80,16 +83,6 @@ def test_a_full_cache_needs_no_model(path):
     assert cached.embed(["a"], kind="query").shape == (1, 3)
     assert cached.embed([], kind="query").shape == (0, 3)
     assert inner.asked == []
-
-
-def test_kinds_and_names_are_kept_apart(path):
-    """A query's vector is never a document's, nor one model's another's."""
-    inner, other = Counting(), Counting("other", d=5)
-    CachedEmbedder(inner, path).embed(["a"], kind="query")
-    CachedEmbedder(inner, path).embed(["a"], kind="document")
-    assert CachedEmbedder(other, path).embed(["a"], kind="query").shape == (1, 5)
-    assert (len(inner.asked), len(other.asked)) == (2, 1)
-    assert CachedEmbedder(other, path).name == "other"
 
 
 def test_what_was_paid_before_a_crash_is_kept(path):
@@ -181,33 +174,3 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
     """A cache in no folder is a mistake with one sentence."""
     with pytest.raises(StoreError, match=r"gone.vectors.sqlite cannot be used.*check its folder"):
         CachedEmbedder(Counting(), tmp_path / "gone" / "vectors.sqlite").embed(["a"], kind="query")
-
-
-def test_what_was_received_is_kept_whatever_comes_next(tmp_path, monkeypatch):
-    """A request that fails, or a process that ends, costs only what had not arrived."""
-    from clew.models import openai
-
-    monkeypatch.setattr(openai, "_BATCH", 2)
-    texts = [f"text {i}" for i in range(10)]
-    asked = []
-
-    def respond(request):
-        asked.extend(request.json["input"])
-        if is_down and "text 6" in request.json["input"]:
-            return Answer({}, status=400)
-        rows = HashEmbedder(8).embed(request.json["input"], kind="document").tolist()
-        return Answer({"data": [{"index": i, "embedding": row} for i, row in enumerate(rows)]})
-
-    is_down = True
-    with serving() as server:
-        server.respond = respond
-        paid = openai.OpenAIEmbeddings(base_url=server.url, model="x", concurrency=1, attempts=1)
-        cached = CachedEmbedder(paid, tmp_path / "vectors.sqlite")
-        with pytest.raises(EndpointError):
-            cached.embed(texts, kind="document")
-        assert asked == texts[:8]
-        asked.clear()
-        is_down = False
-        rows = cached.embed(texts, kind="document")
-    assert asked == texts[6:]
-    np.testing.assert_allclose(rows, HashEmbedder(8).embed(texts, kind="document"), atol=4e-3)

@@ -17,14 +17,10 @@ class Lengths:
 
 
 def test_scores_are_cosines():
-    """Query and texts are embedded as what they are, and multiplied."""
+    """Query and texts are embedded as what they are, and multiplied; the name holds the model's."""
     scores = Cosine(Lengths()).score("abc", ["abcd", "abc", ""])
     np.testing.assert_allclose(scores, np.cos([0.0, 0.1, 0.4]), atol=1e-6)
     assert scores.dtype == np.float64
-
-
-def test_no_texts_and_the_name():
-    """An empty batch has no scores; the name holds the model's."""
     reranker = Cosine(Lengths())
     assert reranker.score("abc", []).shape == (0,)
     assert reranker.name == "cosine/lengths"

@@ -5,9 +5,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import apsw
@@ -38,22 +39,22 @@ def test_opening_a_file_again_keeps_its_locks(tmp_path):
     assert locked_elsewhere(ledger.path) == "had alone"
 
 
-def test_threads_record_while_others_mend(tmp_path):
-    """A file that is damaged again and again under its users loses what was in the damaged page."""
-    path = tmp_path / "calls.sqlite"
+def damaged_ledger(path):
+    """Record 300 replies, and damage a page in the middle of the file."""
     for number in range(300):
         Ledger(path).record(request(number), reply(number))
     with path.open("r+b") as file:
         file.seek(path.stat().st_size // 2)
         file.write(b"damaged")
-    threads = [
-        threading.Thread(target=record_for, args=(path, tmp_path / "acknowledged", seed, 2, 1.0))
-        for seed in range(3)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    return path
+
+
+def test_threads_record_while_others_mend(tmp_path):
+    """A file that is damaged again and again under its users loses what was in the damaged page."""
+    path = damaged_ledger(tmp_path / "calls.sqlite")
+    with ThreadPoolExecutor(3) as threads:
+        recorded = partial(record_for, path, tmp_path / "acknowledged", n_threads=2, seconds=1.0)
+        list(threads.map(lambda seed: recorded(seed=seed), range(3)))
     written = acknowledged_in(tmp_path)
     assert written
     assert lost(path, written) == []
@@ -64,12 +65,7 @@ def test_threads_record_while_others_mend(tmp_path):
 
 def test_a_mending_that_is_killed_is_gone_on_with(tmp_path, monkeypatch):
     """Half of the file was written over: the next use writes all of it."""
-    path = tmp_path / "calls.sqlite"
-    for number in range(300):
-        Ledger(path).record(request(number), reply(number))
-    with path.open("r+b") as file:
-        file.seek(path.stat().st_size // 2)
-        file.write(b"damaged")
+    path = damaged_ledger(tmp_path / "calls.sqlite")
     whole = sqlite.copy_in
 
     def killed(source, file):

@@ -35,19 +35,12 @@ def test_parts_become_one_file(parts, tmp_path):
     paths, sha256 = parts
     folder = tmp_path / "cache"
     folder.mkdir()
-    gguf.join(paths, folder / "whole.gguf", sha256)
-    assert (folder / "whole.gguf").read_bytes() == b"GGUF" + b"ice" * 1_000 + b"end"
-    assert [path.name for path in folder.iterdir()] == ["whole.gguf"]
-
-
-def test_parts_that_do_not_fit_leave_nothing(parts, tmp_path):
-    """A damaged part is found before anything is run."""
-    paths, _ = parts
-    folder = tmp_path / "cache"
-    folder.mkdir()
     with pytest.raises(SystemExit, match="the parts of .*whole.gguf do not fit together"):
         gguf.join(paths, folder / "whole.gguf", "0" * 64)
     assert list(folder.iterdir()) == []
+    gguf.join(paths, folder / "whole.gguf", sha256)
+    assert (folder / "whole.gguf").read_bytes() == b"GGUF" + b"ice" * 1_000 + b"end"
+    assert [path.name for path in folder.iterdir()] == ["whole.gguf"]
 
 
 def test_a_missing_runtime_is_named_with_its_extra(monkeypatch, tmp_path):
@@ -59,8 +52,8 @@ def test_a_missing_runtime_is_named_with_its_extra(monkeypatch, tmp_path):
         LocalChat(file=file).ask(Prompt(user="Who?"))
 
 
-def test_files_of_one_name_are_told_apart(tmp_path):
-    """Another quantisation under the same name is another model to a ledger."""
+def test_a_model_is_named_by_its_contents(tmp_path):
+    """Another quantisation is another model to a ledger."""
     first, second = tmp_path / "a" / "m.gguf", tmp_path / "b" / "m.gguf"
     for path, content in ((first, b"GGUF 1"), (second, b"GGUF 2")):
         path.parent.mkdir()
@@ -68,6 +61,8 @@ def test_files_of_one_name_are_told_apart(tmp_path):
     names = {LocalChat(file=path).name for path in (first, second)}
     assert len(names) == 2
     assert all(name.startswith("m-") for name in names)
+    chat = LocalChat(file=tmp_path / "m.gguf")
+    assert (chat.price, chat.concurrency) == ((0.0, 0.0), 1)
 
 
 def test_a_file_that_is_no_model_is_refused(tmp_path):
@@ -85,12 +80,6 @@ def test_threads_are_those_of_the_machine(n_threads, tmp_path):
     """More threads than cores make it slower."""
     with pytest.raises(InputError, match="but this machine has"):
         LocalChat(file=tmp_path / "m.gguf", n_threads=n_threads)
-
-
-def test_it_is_free(tmp_path):
-    """And one conversation at a time."""
-    chat = LocalChat(file=tmp_path / "m.gguf")
-    assert (chat.price, chat.concurrency) == ((0.0, 0.0), 1)
 
 
 # With the real model

@@ -43,22 +43,13 @@ def reranker():
 
 
 def test_it_keeps_the_protocols(reranker):
-    """It is a reranker that can score stored tokens, and its name holds its model's."""
+    """It can score stored tokens, its name holds its model's."""
     assert gives_tokens(reranker.embedder)
     assert is_late(reranker)
     assert reranker.name == "maxsim/words"
-
-
-def test_the_text_that_holds_the_words_is_best(reranker):
-    """A long text with the query's words beats a short one without them."""
-    texts = [
-        "penguins live in the south",
-        "of all the ships that ever went there it was gauss that drygalski had led in the ice",
-        "drygalski was a man",
-    ]
-    scores = reranker.score("drygalski led gauss", texts)
-    assert scores.argmax() == 1
-    assert scores[2] > scores[0]
+    texts = ["gauss sank", "drygalski", "ice"]
+    alone = [reranker.score("gauss", [text])[0] for text in texts]
+    np.testing.assert_allclose(reranker.score("gauss", texts), alone, atol=1e-6)
 
 
 def test_a_score_is_late_interaction_plus_half_a_cosine(reranker):
@@ -82,21 +73,10 @@ def test_stored_tokens_match_as_read_ones(reranker):
     np.testing.assert_allclose(blend(late, cosines), reranker.score(query, texts), atol=0.02)
 
 
-def test_scores_do_not_depend_on_the_other_texts(reranker):
-    """A text scores alone as it does among others."""
-    texts = ["gauss sank", "drygalski", "ice"]
-    alone = [reranker.score("gauss", [text])[0] for text in texts]
-    np.testing.assert_allclose(reranker.score("gauss", texts), alone, atol=1e-6)
-
-
-def test_no_texts_and_no_words(reranker):
-    """Empty batches, texts and queries have scores, and they are finite."""
+def test_no_texts_no_words_and_no_direction(reranker):
+    """Empty batches, texts and queries have finite scores."""
     assert reranker.score("gauss", []).shape == (0,)
     assert np.isfinite(reranker.score("", ["gauss", ""])).all()
     assert np.isfinite(reranker.score("gauss", [""])).all()
-
-
-def test_zero_vectors_stay_zero():
-    """A token without direction is like nothing."""
     rows = unit_rows(np.array([[0, 0], [3, 4]], dtype=np.float32))
     np.testing.assert_allclose(rows, [[0, 0], [0.6, 0.8]], atol=1e-6)

@@ -53,28 +53,25 @@ def read(model):
 
 
 def test_it_is_what_it_says(model, rows):
-    """384 dimensions, rows of length one, and the weights in the name."""
+    """384 dimensions, rows of length one, the weights in the name, which do what they are for."""
     assert model.dimension == DIMENSION == 384
     assert model.name == "all-MiniLM-L6-v2/int8-products-8199be6f"
     assert gives_tokens(model)
     assert (rows.shape, rows.dtype) == ((len(TEXTS), 384), np.float32)
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-6)
-
-
-def test_texts_of_like_meaning_are_near(rows):
-    """The weights do what they are for."""
     assert rows[0] @ rows[1] > 2 * abs(rows[0] @ rows[2])
     assert rows[0] @ rows[1] > 0.3
 
 
 def test_a_row_does_not_depend_on_its_batch(model, rows):
-    """A text alone, among others, in any order, as a query: the same bits."""
+    """A text alone, among others, in any order, with more threads, as a query: the same bits."""
     alone = np.stack([model.embed([text], kind="query")[0] for text in TEXTS])
     np.testing.assert_array_equal(alone, rows)
     backwards = model.embed(TEXTS[::-1], kind="document")[::-1]
     np.testing.assert_array_equal(backwards, rows)
     crowd = model.embed([*TEXTS[:3], *["filler of some length"] * 40], kind="document")
     np.testing.assert_array_equal(crowd[:3], rows[:3])
+    np.testing.assert_array_equal(MiniLM(threads=2).embed(TEXTS, kind="document"), rows)
 
 
 @pytest.fixture(scope="module")
@@ -148,13 +145,15 @@ def test_the_model_is_that_of_an_onnx_graph(in_float32, as_onnx):
         np.testing.assert_allclose(mine.pooled, exact.pooled, atol=1e-6)
 
 
-def test_the_files_are_those_of_the_notice():
-    """It names what was published and what was made of it; `make minilm` makes it again."""
+def test_the_files_of_a_model(tmp_path):
+    """The notice names what was published and what was made of it; a wrong path is named."""
     notice = (FILES / "NOTICE").read_text(encoding="utf-8")
     for name in ("model.bin", "tokenizer.json"):
         digest = hashlib.sha256((FILES / name).read_bytes()).hexdigest()
         assert f"SHA-256 {digest}" in notice
     assert "Apache License, Version 2.0" in notice
+    with pytest.raises(ModelError, match=rf"no tokenizer.json in {tmp_path}: name a folder"):
+        MiniLM(tmp_path).embed(["a"], kind="query")
 
 
 def test_float32_says_so_in_its_name_and_is_batch_free_too(in_float32):
@@ -165,14 +164,15 @@ def test_float32_says_so_in_its_name_and_is_batch_free_too(in_float32):
     np.testing.assert_array_equal(rows, alone)
 
 
-def test_threads_change_nothing(rows):
-    """Another number of threads gives the same bits."""
-    np.testing.assert_array_equal(MiniLM(threads=2).embed(TEXTS, kind="document"), rows)
-
-
-def test_tokens_are_pooled_to_the_text(rows, read):
-    """One pass gives both: the pooled vector is the embedding to the bit."""
+def test_tokens_are_pooled_to_the_text(rows, read, model):
+    """One pass gives both, to the bit."""
     np.testing.assert_array_equal(np.stack([tokens.pooled for tokens in read]), rows)
+    empty = read[TEXTS.index("")]
+    assert len(empty.ids) == 0
+    assert empty.vectors.shape == (0, 384)
+    assert np.linalg.norm(empty.pooled) == pytest.approx(1, abs=1e-6)
+    assert model.embed([], kind="query").shape == (0, 384)
+    assert model.embed_tokens([]) == []
 
 
 def test_tokens_have_places_in_the_text(read):
@@ -188,14 +188,6 @@ def test_tokens_have_places_in_the_text(read):
     assert pieces == ["The", "Fra", "m", "left", "Oslo", "in", "1910", "."]
 
 
-def test_no_words_still_give_a_vector(read):
-    """The empty text has no tokens, and a vector of length one all the same."""
-    empty = read[TEXTS.index("")]
-    assert len(empty.ids) == 0
-    assert empty.vectors.shape == (0, 384)
-    assert np.linalg.norm(empty.pooled) == pytest.approx(1, abs=1e-6)
-
-
 def test_a_long_text_is_read_to_its_end(model, read):
     """Beyond 510 word pieces a text goes on in windows, and its end counts."""
     long = read[-1]
@@ -205,12 +197,6 @@ def test_a_long_text_is_read_to_its_end(model, read):
     start = "ice and snow " * 200
     one, other = model.embed([start + "photosynthesis " * 100, start], kind="document")
     assert one @ other < 0.99
-
-
-def test_no_texts(model):
-    """An empty batch has the model's width."""
-    assert model.embed([], kind="query").shape == (0, 384)
-    assert model.embed_tokens([]) == []
 
 
 def test_nothing_is_fetched_or_loaded_before_the_first_text():
@@ -262,12 +248,6 @@ def test_wrong_numbers_are_refused():
         pytest.skip("an older kernel")
     assert result.returncode == 0, result.stderr
     assert not result.stdout or "may not run memory that it has written" in result.stdout
-
-
-def test_a_folder_without_a_tokenizer_is_named(tmp_path):
-    """A wrong path is no reason to look elsewhere."""
-    with pytest.raises(ModelError, match=rf"no tokenizer.json in {tmp_path}: name a folder"):
-        MiniLM(tmp_path).embed(["a"], kind="query")
 
 
 def test_a_folder_may_bring_its_own_tokenizer_and_weights(tmp_path, as_onnx, in_float32):

@@ -134,18 +134,18 @@ def test_a_usage_beyond_all_numbers_is_read(server, chat):
 
 
 @pytest.mark.parametrize(
-    ("usage", "prices"), [((1, 1), {}), ((1, 1), {"n": (1, 1)}), (None, {"m": (1, 1)})]
+    ("usage", "prices", "cost"),
+    [
+        ((1, 1), {}, None),
+        ((1, 1), {"n": (1, 1)}, None),
+        (None, {"m": (1, 1)}, None),
+        ((10, 5), {"m": (0.0, 0.0)}, 0.0),
+    ],
 )
-def test_an_unknown_cost_is_not_zero(server, chat, usage, prices):
-    """Without a price, or without a count of tokens, nobody claims a cost."""
+def test_an_unknown_cost_is_not_zero(server, chat, usage, prices, cost):
+    """Without a price, or a count of tokens, nobody claims a cost; a price of zero is a price."""
     server.script(said("yes", usage=usage))
-    assert chat(prices=prices).complete([Prompt(user="?")])[0].cost_usd is None
-
-
-def test_a_free_model_costs_nothing(server, chat):
-    """A price of zero is a price."""
-    server.script(said("yes"))
-    assert chat(prices={"m": (0.0, 0.0)}).complete([Prompt(user="?")])[0].cost_usd == 0.0
+    assert chat(prices=prices).complete([Prompt(user="?")])[0].cost_usd == cost
 
 
 @pytest.mark.parametrize(
@@ -190,28 +190,20 @@ def test_a_truncated_reply_is_invalid_even_if_it_parses(server, chat):
     server.script(said(GOOD, finish="length"))
     (reply,) = chat().complete([ASKED])
     assert (reply.data, reply.error) == (None, "the reply was truncated at the token limit")
-
-
-def test_a_truncated_answer_in_words_is_kept(server, chat):
-    """Without a schema, a long answer that was cut is still an answer."""
     server.script(said("Once upon a", finish="length"))
     (reply,) = chat().complete([Prompt(user="?")])
     assert (reply.text, reply.error, reply.calls) == ("Once upon a", "", 1)
 
 
-def test_an_empty_answer_is_an_error_with_the_refusal(server, chat):
-    """A model that refuses is quoted."""
-    server.script(said(None, refusal="I cannot help."))
-    (reply,) = chat().complete([Prompt(user="?")])
-    assert reply.error == "the reply is empty I cannot help."
-
-
-def test_a_message_in_parts_is_joined(server, chat):
-    """Some servers send the content as a list."""
+def test_shapes_of_a_message(server, chat):
+    """Some servers send the content as a list; a model that refuses is quoted."""
     server.script(
         said([{"type": "text", "text": "a"}, {"type": "x"}, {"type": "text", "text": "b"}])
     )
     assert chat().complete([Prompt(user="?")])[0].text == "ab"
+    server.script(said(None, refusal="I cannot help."))
+    (reply,) = chat().complete([Prompt(user="?")])
+    assert reply.error == "the reply is empty I cannot help."
 
 
 def test_an_endpoint_without_schemas_is_asked_in_words_from_then_on(server, chat):
@@ -252,11 +244,14 @@ def test_models_with_other_limits_and_no_temperature_are_served(server, chat):
     assert server.requests[-1].json["max_completion_tokens"] == 7
 
 
-def test_another_refusal_is_raised(server, chat):
-    """A 400 about something else is not mistaken for a missing feature."""
+def test_what_is_refused(server, chat):
+    """A 400 about something else is not mistaken; the mistake of a programmer costs nothing."""
     server.script(Answer({"error": "max_tokens is larger than the context"}, 400))
     with pytest.raises(EndpointError, match="larger than the context"):
         chat().complete([ASKED])
+    with pytest.raises(InputError, match="JSON schema of a prompt is not valid"):
+        chat().complete([Prompt(user="?", schema={"type": "nonsense"})])
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("body", [{}, [], {"choices": []}, {"choices": [{"message": None}]}])
@@ -265,13 +260,6 @@ def test_a_reply_of_another_api_is_named(server, chat, body):
     server.script(Answer(body))
     with pytest.raises(BadReply, match=r"127.0.0.1.*model m: the reply is no chat completion"):
         chat().complete([Prompt(user="?")])
-
-
-def test_a_broken_schema_is_found_before_anything_is_paid(server, chat):
-    """The mistake of a programmer costs nothing."""
-    with pytest.raises(InputError, match="JSON schema of a prompt is not valid"):
-        chat().complete([Prompt(user="?", schema={"type": "nonsense"})])
-    assert server.requests == []
 
 
 def test_one_refused_prompt_does_not_end_a_batch(server, chat):
@@ -308,12 +296,18 @@ def test_one_exchange_is_not_checked(server, chat):
     ]  # fmt: skip
 
 
-def test_an_openai_model_has_its_list_price(chat):
-    """Elsewhere nobody knows, and a price that is given counts first."""
+def test_names_and_prices(chat):
+    """Elsewhere nobody knows a price; a temperature is another model to a cache."""
     at_openai = OpenAIChat(base_url="https://api.openai.com/v1", model="gpt-4o-mini")
     assert at_openai.price == (0.15, 0.60)
     assert replace(at_openai, prices={"gpt-4o-mini": (0.0, 1.0)}).price == (0.0, 1.0)
     assert replace(chat(), model="gpt-4o-mini").price is None
+    assert chat().name == "m"
+    assert chat(temperature=0.7).name == "m at temperature 0.7"
+    assert chat(temperature=None).name == "m at its own temperature"
+    assert "hush" not in repr(chat(api_key="hush"))
+    chat = OpenAIChat(base_url="https://api.openai.com/v1", model="gpt-4o-mini", api_key_env="NONE")
+    assert chat.count_tokens(Prompt(user="How many?")) is None
 
 
 def llama(request):
@@ -337,12 +331,14 @@ class TestLlamaServer(ChatContract):
 
 
 def test_a_llama_server_counts_tokens(server, chat):
-    """It is recognised once; then its template and tokenizer say what will be billed."""
+    """It is recognised once."""
     server.respond = llama
     model = chat()
     assert [model.count_tokens(Prompt(user="x" * n)) for n in (1, 5)] == [3, 7]
     assert model.count_tokens(Prompt(user="x"), [Turn("abc", "no")]) > 3 + 5
     assert [r.path for r in server.requests].count("/props") == 1
+    server.respond = lambda r: llama(r) if r.path == "/props" else Answer({}, 404)
+    assert chat().count_tokens(Prompt(user="x")) is None
 
 
 @pytest.mark.parametrize(
@@ -356,61 +352,34 @@ def test_other_endpoints_cannot_count(server, chat, answer):
     assert [r.path for r in server.requests] == ["/props"]
 
 
-def test_an_old_llama_server_cannot_count(server, chat):
-    """It has no way to fill the template in; that is no fault."""
-    server.respond = lambda r: llama(r) if r.path == "/props" else Answer({}, 404)
-    assert chat().count_tokens(Prompt(user="x")) is None
-
-
-def test_the_name_tells_what_changes_replies(chat):
-    """A temperature other than zero is another model to a cache; the key is never shown."""
-    assert chat().name == "m"
-    assert chat(temperature=0.7).name == "m at temperature 0.7"
-    assert chat(temperature=None).name == "m at its own temperature"
-    assert "hush" not in repr(chat(api_key="hush"))
-
-
 # Embeddings
 
 
-def test_vectors_come_in_order_and_of_length_one(embedder):
-    """Shuffled indexes are sorted, in every batch, and every row is a unit vector."""
+def test_vectors_come_in_order_and_of_length_one(server, embedder):
+    """Shuffled indexes are sorted, in every batch of at most 128, and rows are unit vectors."""
     texts = ["x" * (i % 50 + 1) for i in range(300)]
     rows = embedder().embed(texts, kind="document")
     assert (rows.shape, rows.dtype) == ((300, 4), np.float32)
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-6)
     np.testing.assert_allclose(rows[:, 0] / rows[:, 1], [len(t) for t in texts], rtol=1e-5)
-
-
-def test_a_request_has_at_most_128_texts(server, embedder):
-    """Endpoints limit the inputs of a request."""
-    embedder().embed(["x"] * 300, kind="document")
     assert sorted(len(r.json["input"]) for r in server.requests) == [44, 128, 128]
 
 
-def test_prefixes_depend_on_the_kind_and_stand_in_the_name(server, embedder):
-    """Models that want prefixes get them, and their vectors are told apart."""
+def test_what_is_sent_of_a_text(server, embedder):
+    """OpenAI refuses an empty input; models that want prefixes get them, and are told apart."""
+    embedder().embed([""], kind="document")
+    assert server.requests[0].json["input"] == [" "]
     model = embedder(query_prefix="query: ", document_prefix="passage: ")
     model.embed(["a"], kind="query")
     model.embed(["a"], kind="document")
-    assert [r.json["input"] for r in server.requests] == [["query: a"], ["passage: a"]]
+    assert [r.json["input"] for r in server.requests[1:]] == [["query: a"], ["passage: a"]]
     assert model.name != embedder().name
 
 
-def test_an_empty_text_is_sent_as_a_space(server, embedder):
-    """OpenAI refuses a whole request for one empty input."""
-    embedder().embed([""], kind="document")
-    assert server.requests[0].json["input"] == [" "]
-
-
-def test_no_texts_give_no_rows(server, embedder):
-    """With a known dimension not even a request is needed."""
+def test_the_dimension_is_learned_from_a_reply(server, embedder):
+    """One small request tells it, unless it is known or vectors have come before."""
     assert embedder(expected_dimension=7).embed([], kind="query").shape == (0, 7)
     assert server.requests == []
-
-
-def test_the_dimension_is_learned_from_a_reply(server, embedder):
-    """One small request tells it, unless vectors have come before."""
     assert embedder().dimension == 4
     seen = embedder()
     seen.embed(["a"], kind="query")
@@ -419,15 +388,11 @@ def test_the_dimension_is_learned_from_a_reply(server, embedder):
     assert len(server.requests) == before
 
 
-def test_a_wrong_dimension_names_both(embedder):
-    """Another model behind the same URL is found out at once."""
+def test_a_wrong_dimension_names_both(embedder, server):
+    """Another model behind the same URL is found out, at once or during a run."""
     model = embedder(expected_dimension=384)
     with pytest.raises(EndpointError, match="model m: vectors of dimension 4 came where 384"):
         model.embed(["a"], kind="query")
-
-
-def test_a_dimension_that_changes_names_both(server, embedder):
-    """An endpoint that swaps its model during a run is found out."""
     model = embedder()
     model.embed(["a"], kind="query")
     server.respond = lambda r: vectors(r, d=6)
@@ -459,9 +424,3 @@ def test_vectors_that_cannot_be_used_are_refused(server, embedder, data):
     server.script(Answer({"data": data}))
     with pytest.raises(BadReply, match=re.escape(f"{server.url}/embeddings, model m: ")):
         model.embed(["a", "b"], kind="document")
-
-
-def test_openai_itself_is_not_asked_to_count():
-    """Planning for OpenAI needs no key and sends nothing."""
-    chat = OpenAIChat(base_url="https://api.openai.com/v1", model="gpt-4o-mini", api_key_env="NONE")
-    assert chat.count_tokens(Prompt(user="How many?")) is None

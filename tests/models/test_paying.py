@@ -112,13 +112,6 @@ def test_what_is_not_stated_is_counted(server, tmp_path):
     assert meter.embedding_tokens == 7
 
 
-def test_nobody_pays_where_nobody_said_so(server, tmp_path):
-    """An embedder by itself is as it was."""
-    server.respond = Vectors()
-    rows = models_at(server, tmp_path / "i").embedder.embed(["a", "b"], kind="query")
-    assert rows.shape == (2, 8)
-
-
 @pytest.mark.parametrize(
     ("model", "url", "price"),
     [

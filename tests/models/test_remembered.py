@@ -28,7 +28,7 @@ class CountedTokens(HashTokenEmbedder):
 
 
 def test_a_lone_text_is_embedded_once():
-    """By its kind; texts that come together are passed on."""
+    """By its kind, and its tokens too; texts that come together are passed on."""
     inner = Counted()
     embedder = add_memory(models(inner)).embedder
     for kind in ("query", "query", "document"):
@@ -39,10 +39,6 @@ def test_a_lone_text_is_embedded_once():
     assert inner.read == [("Fram", "Quest", "query")]
     assert (embedder.name, embedder.dimension) == (inner.name, inner.dimension)
     assert not gives_tokens(embedder)
-
-
-def test_the_tokens_of_a_lone_text_are_made_once():
-    """The same holds for token vectors."""
     inner = CountedTokens()
     embedder = add_memory(models(inner)).embedder
     assert gives_tokens(embedder)

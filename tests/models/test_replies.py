@@ -140,34 +140,22 @@ CLOSED = {
 ASKED = Prompt(user="Who led?", system="Be brief.", schema=CLOSED)
 
 
-def test_a_reply_that_fits_is_its_data():
-    """The first value that satisfies the schema counts."""
+def test_a_reply_keeps_to_the_schema():
+    """The first value that satisfies it counts; of several wrong properties none is named."""
     assert read(Turn('First [1], then {"name": "Nobile"}'), ASKED) == ({"name": "Nobile"}, "")
-
-
-def test_a_mended_reply_keeps_to_the_schema():
-    """What breaks it is asked for again, and so is what the endpoint says was cut off."""
     assert read(Turn("{'name': 'Nobile',}"), ASKED) == ({"name": "Nobile"}, "")
     assert read(Turn("{'ship': 'Italia',}"), ASKED)[0] is None
     assert read(Turn("{'name': 'Nobile',}", "the reply was truncated"), ASKED)[0] is None
-
-
-def test_a_fault_reads_the_same_in_every_process():
-    """Of several wrong properties none is named: a set has another order in every process."""
     _, fault = read(Turn('{"name": "Byrd", "ship": 1, "pole": 2, "year": 3}'), ASKED)
     assert fault == "data must have no properties but those of the schema"
 
 
 def test_a_conversation_is_the_prompt_then_each_reply_with_its_fault():
-    """The model sees what it said and what was wrong with it."""
+    """The model sees what was wrong with what it said; the schema may stand in words."""
     said = messages(ASKED, [Turn("Nobile", "there is no JSON in it")])
     assert [part["role"] for part in said] == ["system", "user", "assistant", "user"]
     assert said[2]["content"] == "Nobile"
     assert "there is no JSON in it" in said[3]["content"]
-
-
-def test_a_schema_can_stand_in_words():
-    """For endpoints that hold no reply to a schema."""
     plain, told = messages(ASKED), messages(ASKED, in_words=True)
     assert plain[0]["content"] == "Be brief."
     assert json.dumps(CLOSED) in told[0]["content"]

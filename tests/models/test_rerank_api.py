@@ -38,16 +38,12 @@ def test_scores_come_in_the_order_of_texts(server, reranker):
 
 
 def test_many_texts_are_sent_in_batches(server, reranker):
-    """A pool beyond a request's limit is scored all the same."""
+    """A pool beyond a request's limit is scored all the same; for nothing nothing is sent."""
+    assert reranker.score("q", []).shape == (0,)
+    assert server.requests == []
     texts = ["x" * i for i in range(250)]
     assert reranker.score("q", texts).tolist() == list(range(250))
     assert sorted(len(r.json["documents"]) for r in server.requests) == [50, 100, 100]
-
-
-def test_no_texts_give_no_scores(server, reranker):
-    """Nothing to rank, nothing sent."""
-    assert reranker.score("q", []).shape == (0,)
-    assert server.requests == []
 
 
 @pytest.mark.parametrize(

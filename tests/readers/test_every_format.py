@@ -1,6 +1,5 @@
 """Two small corpora in every format: equal words, equal answers, and no file that stops a run."""
 
-import random
 import re
 
 import pytest
@@ -9,7 +8,6 @@ import clew
 from clew import testing
 from clew.readers import read
 from clew.readers.formats import READERS
-from clew.types import Document, Skipped
 from tests.readers.writers import LIGHTHOUSES, LOOMS, QUESTIONS, RECORDS, WRITERS, files
 
 SUFFIXES, PLAIN = sorted(READERS), READERS[".txt"]
@@ -77,20 +75,3 @@ def test_a_question_that_needs_two_articles_finds_both(write, tmp_path, suffix, 
 def test_an_empty_file_is_said_to_be_empty(skipped, suffix):
     """Nothing else is said of it, whatever its format."""
     assert skipped(f"a{suffix}", b"") == [f"a{suffix}: is empty"]
-
-
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_damaged_file_gives_a_document_or_a_reason(tmp_path, suffix):
-    """However it was cut and whatever bits changed, nothing but one of the two comes of it."""
-    rng = random.Random(suffix)  # noqa: S311 -- a test's
-    name, content = next(iter(files(suffix, LIGHTHOUSES).items()))
-    paths = [tmp_path / f"{number}-{name}" for number in range(12)]
-    for number, path in enumerate(paths):
-        data = bytearray(content)
-        for _ in range(rng.randrange(1, 5)):
-            data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
-        path.write_bytes(data[: rng.randrange(len(data)) if number % 2 else None])
-    items = list(read(paths))  # in one run, as a process that reads is started for each
-    assert all(any(item.source.startswith(str(path)) for item in items) for path in paths)
-    for item in items:
-        assert isinstance(item, Document) or (isinstance(item, Skipped) and item.reason)

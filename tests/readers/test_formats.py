@@ -99,17 +99,13 @@ QUJD
 """
 
 
-def test_a_message_is_its_headers_and_its_words(document):
-    """HTML stands in where there is no plain text; attachments are left out."""
+def test_mail_and_mailboxes(document, write):
+    """HTML stands in where there is no plain text; an id is the message's, else its number."""
     found = document("a.eml", MESSAGE)
     assert found.title == "Café tonight"
     assert found.text.startswith("From: Ariadne <ariadne@example.org>\nTo: Theseus")
     assert found.text.endswith(f"\n\n{THREAD}")
     assert found.metadata["from"] == "Ariadne <ariadne@example.org>"
-
-
-def test_each_message_of_a_mailbox_is_a_document(write):
-    """Its id is that of the message, else the number in the mailbox."""
     second = f"From: Theseus\nSubject: Thanks\n\n{THREAD}\n"
     third = "Subject: none\n\n\n"
     separator = "From a Mon Mar  2 10:00:00 2026\n"
@@ -181,12 +177,6 @@ BASE64 = "QmFzZTY0IGlzIG5vIHRleHQgdGhhdCBhbnlib2R5IHdvdWxkIGxvb2sgZm9yIGhlcmUsIG
 def test_what_holds_no_words_is_skipped_with_a_reason(skipped, name, content, reason):
     """Empty, broken and degenerate files are told apart."""
     assert skipped(name, content) == [f"{name}: {reason}"]
-
-
-@pytest.mark.parametrize("suffix", "rst tex srt vtt xml eml mbox ipynb py json".split())
-def test_an_empty_file_is_said_to_be(skipped, suffix):
-    """In each format."""
-    assert skipped(f"a.{suffix}", "") == [f"a.{suffix}: is empty"]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from tests.readers.writers import LIGHTHOUSES, files, packed
 
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "60"))
 SEED = int(os.environ.get("FUZZ_SEED", "0"))
-KNOWN = [(suffix, seed) for suffix in ONE_EACH for seed in range(3)]
+KNOWN = [(suffix, seed) for suffix in ONE_EACH for seed in range(8)]
 TOKENS = (
     b"<", b">", b'"', b"'", b"\\", b"{", b"}", b"[", b"]", b"\0", b"\xff", b"\xed\xa0\x80", b"<p>",
     b"<div>", b"</", b"<!--", b"&#0;", b"&amp;", b"\r\n\r\n", b"From ", b"--b\n", b"\\u0000",

@@ -164,15 +164,8 @@ def test_plain_forms_of_a_triple(graph, line):
     assert ends(items) == [("Fram", "built by", "Colin Archer")]
 
 
-def test_the_error_names_the_keys_that_are_read(graph):
-    """Whoever has other keys learns which ones to take."""
-    _, [report] = graph("a.jsonl", b'{"label": "Fram"}')
-    for key in ("subject", "head", "s", "relation", "p", "object", "tail", "o", "triple", "entity"):
-        assert repr(key) in report
-
-
-def test_a_header_names_all_three(graph):
-    """A first triple that begins with a column's name is a triple; a header's are not read."""
+def test_what_a_first_line_may_be(graph):
+    """A header names all three; whoever has other keys learns which ones to take."""
     assert ends(graph("a.csv", "source,of,Nile\nFram,left,Vardø")[0])[0] == ("source", "of", "Nile")
     items, reports = graph("b.csv", "source,year,type,target,relation\nFram,1893,x,Vardø,left")
     assert ends(items) == [("Fram", "left", "Vardø")]
@@ -180,6 +173,9 @@ def test_a_header_names_all_three(graph):
         "b.csv, line 1: its column 'year' is not used",
         "b.csv, line 1: its column 'type' is not used",
     ]
+    _, [report] = graph("a.jsonl", b'{"label": "Fram"}')
+    for key in ("subject", "head", "s", "relation", "p", "object", "tail", "o", "triple", "entity"):
+        assert repr(key) in report
 
 
 LONG = "x" * 101
@@ -247,10 +243,12 @@ def test_a_strange_strength_is_reported(graph, strength):
 
 
 def test_a_bad_first_line(graph):
-    """It is no header, and is reported like any other."""
+    """It is no header, and is reported like any other; none is left out because there are many."""
     items, reports = graph("a.csv", b"head,relation,t\xffl\nFram,left,Oslo\n")
     assert ends(items) == [("Fram", "left", "Oslo")]
     assert reports == ["a.csv, line 1: is not valid UTF-8 text"]
+    items, reports = graph("a.tsv", "Fram\tleft\n" * 300 + "Fram\tleft\tOslo\n")
+    assert (len(items), len(reports)) == (1, 300)
 
 
 def test_a_file_that_went_away(write):
@@ -277,30 +275,16 @@ def test_a_very_long_line(graph, bad):
     assert [len(report) < 80 for report in reports] == [True, True]
 
 
-def test_control_characters_in_json(graph):
-    """An escaped one is a part of a name like any other mark; a line break is a space."""
+def test_characters_and_quotes(graph):
+    """Half a character is replaced; a quote of TSV need not be closed."""
     items, reports = graph("a.jsonl", r'["Fr\u0000am", "left\nfor", "Var\tdø"]')
     assert (ends(items), reports) == ([("Fr\0am", "left for", "Var dø")], [])
-
-
-def test_quotes_in_tsv(graph):
-    """There a quote need not be closed, and what is not wholly in quotes keeps them."""
+    items, reports = graph("a.jsonl", r'["F\ud83d", "\ude00", "V"]')
+    assert (ends(items), reports) == ([("F�", "�", "V")], [])
     content = '"Weird Al" Yankovic\tplays\t"UHF"\nthe "Fram\tis\t"\n'
     items, reports = graph("a.tsv", content)
     assert ends(items) == [('"Weird Al" Yankovic', "plays", "UHF"), ('the "Fram', "is", '"')]
     assert reports == []
-
-
-def test_half_a_pair_is_replaced(graph):
-    """JSON can hold half a character; what is read can be stored."""
-    items, reports = graph("a.jsonl", r'["F\ud83d", "\ude00", "V"]')
-    assert (ends(items), reports) == ([("F�", "�", "V")], [])
-
-
-def test_every_problem_is_reported(graph):
-    """None is left out because there are many."""
-    items, reports = graph("a.tsv", "Fram\tleft\n" * 300 + "Fram\tleft\tOslo\n")
-    assert (len(items), len(reports)) == (1, 300)
 
 
 def test_labels(graph):
@@ -347,15 +331,11 @@ def test_two_things_with_one_label_stay_two(graph):
     assert len({name_key(name) for name in names}) == len(names)
 
 
-def test_names_without_a_letter_in_rdf(graph):
-    """They are told apart as they are written."""
+def test_names_of_rdf_without_room_or_letter(graph):
+    """They are told apart as they are written; where nothing fits the later one is left out."""
     content = ':A rdfs:label "$" ; :n 1 . :B rdfs:label "€" ; :n 1 . :C rdfs:label "$" ; :n 1 .'
     items, _ = graph("a.ttl", PREFIXES + content)
     assert [triple.subject for triple in triples(items)] == ["$", "€", "$ (C)"]
-
-
-def test_two_things_with_one_long_label(graph):
-    """Where nothing fits behind the name the later one is left out, and that is said."""
     content = "".join(f':{thing} rdfs:label "{LONG[:99]}" ; :n 1 .\n' for thing in "ab")
     items, reports = graph("a.ttl", PREFIXES + content)
     assert ends(items) == [(LONG[:99], "n", "1")]
@@ -400,16 +380,12 @@ def test_types_and_descriptions(graph):
     assert reports == ["a.ttl: literals left out, since their language is not 'en': 1"]
 
 
-def test_literals_without_an_english_one(graph):
-    """Those of the first language are read, and those of none."""
+def test_literals_and_blank_nodes_are_counted(graph):
+    """What is in no language that is read, or has no name, is left out, and that is said."""
     content = PREFIXES + ':Fram :n "Schiff"@de-AT, "skip"@nb, "1892" .\n'
     items, reports = graph("a.ttl", content)
     assert [end for *_, end in ends(items)] == ["Schiff", "1892"]
     assert reports == ["a.ttl: literals left out, since their language is not 'de': 1"]
-
-
-def test_blank_nodes_are_counted(graph):
-    """They have no name; what is said with them is left out, and that is said."""
     content = (
         PREFIXES + ":Fram :built [ :in :Larvik ] ; :crew ( :Nansen ) .\n_:b rdfs:label 'x' .\n"
     )

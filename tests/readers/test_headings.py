@@ -2,13 +2,12 @@
 
 import io
 import json
-import zipfile
 
 import docx
 import pypdf
 import pytest
 
-from tests.readers.test_pages import pdf
+from tests.readers.writers import packed, pdf
 
 
 def headings(document):
@@ -49,10 +48,6 @@ def test_markdown(document):
     found = document("a.md", MARKDOWN)
     assert found.title == "Fram"
     assert headings(found) == [(2, "Building"), (3, "At Larvik"), (2, "Text Voyages"), (1, "Ends")]
-
-
-def test_markdown_of_several_parts(document):
-    """A heading of the first level that is not in the title is a section."""
     found = document("a.md", "---\ntitle: Ships\n---\n# Fram\nA ship.\n# Gjøa\nAnother.\n")
     assert headings(found) == [(1, "Fram"), (1, "Gjøa")]
 
@@ -65,6 +60,9 @@ PAGE = """<html><head><title>Fram: a ship</title></head><body>
 def test_html(document):
     """The first `<h1>` is the title's own where the title has its words."""
     assert headings(document("a.html", PAGE)) == [(2, "Ice"), (3, "Drift"), (1, "Sources")]
+    few = "".join(f"<li><a href='#{n}'>Link {n}</a></li>" for n in range(5))
+    page = f"<div class='references'><h1>Rum</h1><p>Text.</p></div><ul>{few}</ul>"
+    assert document("a.html", page).apparatus == ()
 
 
 LINKS = "".join(f"<li><a href='#{n}'>Chapter {n}</a></li>" for n in range(7))
@@ -85,13 +83,6 @@ def test_apparatus_of_a_page(document):
         ("bibliography", "Nansen 1897"),
         ("index", "gale"),
     ]
-
-
-def test_a_page_of_few_links_is_text(document):
-    """Five links are no contents, and a class on what holds the heading of the page is none."""
-    few = "".join(f"<li><a href='#{n}'>Link {n}</a></li>" for n in range(5))
-    page = f"<div class='references'><h1>Rum</h1><p>Text.</p></div><ul>{few}</ul>"
-    assert document("a.html", page).apparatus == ()
 
 
 LATEX = r"""\title{Fram}
@@ -146,26 +137,14 @@ def test_word(document):
     assert headings(found) == [(2, "Ice")]
 
 
-def test_notebook(document):
-    """Headings of Markdown cells, and no comments of code."""
+def test_notebooks_and_open_documents(document):
+    """Headings of Markdown cells, and outline levels; comments of code are none."""
     cells = [
         {"cell_type": "markdown", "source": ["# Fram\n", "A ship.\n", "## Ice\n"]},
         {"cell_type": "code", "source": "# no heading"},
         {"cell_type": "markdown", "source": "## Drift"},
     ]
     assert headings(document("a.ipynb", json.dumps({"cells": cells}))) == [(2, "Ice"), (2, "Drift")]
-
-
-def packed(parts):
-    sink = io.BytesIO()
-    with zipfile.ZipFile(sink, "w") as archive:
-        for name, content in parts.items():
-            archive.writestr(name, content)
-    return sink.getvalue()
-
-
-def test_open_document(document):
-    """Outline levels; a text has no pages."""
     content = (
         "<document-content xmlns:text='urn:text'><text:h text:outline-level='1'>Fram</text:h>"
         "<text:p>A ship.</text:p><text:h text:outline-level='2'>Ice</text:h><text:p>Cold.</text:p>"

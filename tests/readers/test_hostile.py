@@ -89,8 +89,8 @@ def test_pages_that_a_book_repeats_are_read_once(write):
     assert document.text == "The ship sank."
 
 
-def test_slides_that_a_presentation_repeats_are_read_once(document):
-    """A list that names one slide a thousand times makes no text of a thousand slides."""
+def test_what_is_repeated_is_read_once(document):
+    """A thousand names of one slide, or marks of one note, make no text of a thousand."""
     names = f"xmlns:r='{RELATIONS}'"
     slides = "".join(f"<sldId id='{i}' r:id='r1'/>" for i in range(1000))
     parts = {
@@ -99,10 +99,6 @@ def test_slides_that_a_presentation_repeats_are_read_once(document):
         "ppt/slides/slide1.xml": "<sld><p><r><t>The ship sank.</t></r></p></sld>",
     }
     assert document("a.pptx", packed(parts)).text == "The ship sank."
-
-
-def test_a_footnote_that_is_named_again_is_read_once(document):
-    """A thousand marks of one note make no text of a thousand notes."""
     mark = "<w:r><w:footnoteReference w:id='2'/></w:r>"
     note = f"<w:footnote w:id='2'>{paragraph('It was late.')}</w:footnote>"
     marked = f"<w:p>{run('The ship sank.')}{mark * 1000}</w:p>"
@@ -130,16 +126,12 @@ def wrapped(tags, text):
     return f"<{tags}>{text}{ends}"
 
 
-def test_elements_that_are_opened_again_in_every_block_are_told(write):
-    """A page of unclosed elements, which becomes the square of its size, is not parsed."""
+def test_what_is_repeated_inside_is_told(write):
+    """A page that becomes the square of its size is not parsed; a `<` in a value hides nothing."""
     page = "".join(f"<p><b id=a{i}>" for i in range(2_000)) + "The ship"
     [skipped] = read([write("a.html", page)])
     assert isinstance(skipped, Skipped)
     assert "repeats elements that are not closed more than" in skipped.reason
-
-
-def test_attributes_are_counted_behind_a_mark_in_quotes(write):
-    """A `<` in a value hides none of them."""
     page = '<p x="<" ' + " ".join(f"a{i}=1" for i in range(9_000)) + ">The ship"
     [skipped] = read([write("a.html", page)])
     assert "more than 1,000 attributes" in skipped.reason

@@ -114,10 +114,12 @@ def test_near_addresses(host):
     assert not web.is_public(host)
 
 
-def test_a_server_that_is_not_there():
-    """One sentence with the address."""
+def test_names_of_other_machines():
+    """One sentence with the address; a file of another machine is not looked for here."""
     with web.fetch_page(inputs.Page("http://127.0.0.1:9/a")) as found:
         assert str(found).startswith("http://127.0.0.1:9/a: cannot be reached: ")
+    with pytest.raises(InputError, match="names a file of another machine"):
+        inputs.locate_input("file://other/a.md")
 
 
 @pytest.mark.parametrize(
@@ -135,12 +137,6 @@ def test_a_server_that_is_not_there():
 def test_what_a_name_means(given, found):
     """Paths, file addresses, web addresses, and `-`."""
     assert inputs.locate_input(given) == found
-
-
-def test_a_file_of_another_machine():
-    """It is not looked for here."""
-    with pytest.raises(InputError, match="names a file of another machine"):
-        inputs.locate_input("file://other/a.md")
 
 
 @pytest.mark.parametrize(

@@ -69,14 +69,10 @@ def test_a_heading_further_down_gives_a_title_only(document, text, title):
     assert found.body_start == 0 or title == "no front matter"
 
 
-def test_a_title_alone_is_a_body(document):
-    """A file with nothing but a heading can still be found."""
+def test_what_stands_alone(document, skipped):
+    """A file with nothing but a heading can still be found; in front matter is nothing to find."""
     found = document("a.md", "---\nauthor: x\n---\n# Threads\n")
     assert found.text[found.body_start :] == "# Threads\n"
-
-
-def test_front_matter_alone_is_no_document(skipped):
-    """There is nothing to find in it."""
     assert skipped("a.md", "---\ntitle: x\n---\n\n") == ["a.md: is empty behind its front matter"]
 
 

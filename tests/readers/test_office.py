@@ -4,9 +4,8 @@ import pytest
 
 from clew.limits import ReadingLimits
 from clew.readers import read
-from tests.readers.writers import packed
+from tests.readers.writers import OFFICE, OOXML, RELATIONS, packed, relation
 
-OFFICE = "urn:oasis:names:tc:opendocument:xmlns"
 NAMES = f"xmlns:o='{OFFICE}:office:1.0' xmlns:t='{OFFICE}:text:1.0' xmlns:b='{OFFICE}:table:1.0'"
 
 
@@ -34,24 +33,15 @@ BOOK = {
     "in/b b.xhtml": "<html><head><title>x</title></head><body><p>first</p></body></html>",
     "in/nav.xhtml": "<html><body><p>contents</p></body></html>",
 }
-FORMATS = "http://schemas.openxmlformats.org"
-RELATIONS = f"{FORMATS}/officeDocument/2006/relationships"
-
-
-def relation(kind, target):
-    return (
-        f"<Relationships xmlns='{FORMATS}/package/2006/relationships'>"
-        f"<Relationship Id='r1' Type='{RELATIONS}/{kind}' Target='{target}'/></Relationships>"
-    )
 
 
 SHEET = {
-    "[Content_Types].xml": f"<Types xmlns='{FORMATS}/package/2006/content-types'/>",
+    "[Content_Types].xml": f"<Types xmlns='{OOXML}/package/2006/content-types'/>",
     "_rels/.rels": relation("officeDocument", "xl/workbook.xml"),
-    "xl/workbook.xml": f"<workbook xmlns='{FORMATS}/spreadsheetml/2006/main' xmlns:r='{RELATIONS}'>"
+    "xl/workbook.xml": f"<workbook xmlns='{OOXML}/spreadsheetml/2006/main' xmlns:r='{RELATIONS}'>"
     "<sheets><sheet name='Ships' sheetId='1' r:id='r1'/></sheets></workbook>",
     "xl/_rels/workbook.xml.rels": relation("worksheet", "worksheets/sheet1.xml"),
-    "xl/worksheets/sheet1.xml": f"<worksheet xmlns='{FORMATS}/spreadsheetml/2006/main'><sheetData>"
+    "xl/worksheets/sheet1.xml": f"<worksheet xmlns='{OOXML}/spreadsheetml/2006/main'><sheetData>"
     "<row r='1'><c r='A1' t='inlineStr'><is><t>Fram</t></is></c><c r='B1'><v>1892</v></c></row>"
     "<row r='3'><c r='A3'><v>1.5</v></c></row></sheetData></worksheet>",
 }

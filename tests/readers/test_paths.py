@@ -54,19 +54,6 @@ def test_a_named_file_is_called_by_its_name(write, tmp_path):
     assert (item.id, item.source) == ("a.txt", f"{tmp_path.as_posix()}/docs/a.txt")
 
 
-def test_hidden_files_are_passed_over_unless_they_are_named(write):
-    """Nothing is said about hidden files and folders, and a named one is read."""
-    write("docs/.a.txt", "text")
-    write("docs/.git/b.txt", "text")
-    assert list(read(["docs"])) == []
-    assert ids(["docs/.a.txt"]) == [".a.txt"]
-
-
-def test_suffixes_may_be_in_upper_case(document):
-    """`NOTES.TXT` is a text file too."""
-    assert document("NOTES.TXT", "text").id == "NOTES.TXT"
-
-
 @pytest.mark.parametrize(
     ("name", "reason", "unread"),
     [
@@ -81,10 +68,14 @@ def test_a_file_of_an_unknown_kind_is_skipped(write, name, reason, unread):
     assert list(read([path])) == [Skipped(source=path, reason=reason)]
 
 
-def test_a_path_that_is_not_there_is_an_error_at_once(write):
-    """The call itself fails, before anything is read."""
+def test_what_is_no_path(write):
+    """The call itself fails; nothing is said about hidden files, and a named one is read."""
     with pytest.raises(InputError, match=r"no file or folder 'nowhere\.txt'"):
         read([write("a.txt", "text"), "nowhere.txt"])
+    write("docs/.a.txt", "text")
+    write("docs/.git/b.txt", "text")
+    assert list(read(["docs"])) == []
+    assert ids(["docs/.a.txt"]) == [".a.txt"]
 
 
 @pytest.mark.parametrize("path", ["docs", Path("docs")])
@@ -100,20 +91,15 @@ def test_two_files_of_one_name_have_two_ids(write):
     assert [(each.id, each.text) for each in read(paths)] == [("a.txt", "one"), ("y/a.txt", "two")]
 
 
-def test_a_second_record_of_an_id_is_skipped(write):
-    """The reason names the first, and nothing is lost silently."""
-    paths = [write(f"{name}.jsonl", '{"id": "n", "text": "a note"}') for name in "xy"]
-    first, second = read(paths)
-    assert first.source == "x.jsonl:1"
-    assert str(second) == "y.jsonl, line 1: has the id 'n', which x.jsonl:1 has already"
-
-
-def test_a_loop_of_links_ends(write):
-    """A link to a folder above it is not followed."""
+def test_links_to_folders(write):
+    """One to a folder above it is not followed; a given one is, and its real name is in the ids."""
     write("docs/in/a.txt", "text")
     Path("docs/in/up").symlink_to(Path("docs").resolve())
     Path("docs/in/top").symlink_to("/")
     assert ids(["docs"]) == ["docs/in/a.txt"]
+    Path("link").symlink_to(Path("docs").resolve())
+    (item,) = read(["link"])
+    assert (item.id, item.source) == ("docs/in/a.txt", "link/in/a.txt")
 
 
 def test_linked_folders_are_read_once(write):
@@ -125,14 +111,6 @@ def test_linked_folders_are_read_once(write):
     Path("docs/more-again").symlink_to(Path("elsewhere").resolve())
     Path("elsewhere/loop").symlink_to(Path("elsewhere").resolve())
     assert ids(["docs"]) == ["docs/more/b.txt", "docs/z/a.txt"]
-
-
-def test_a_linked_folder_may_be_given(write):
-    """A folder that is given is read, whether it is a link or not; its real name is in the ids."""
-    write("docs/a.txt", "text")
-    Path("link").symlink_to(Path("docs").resolve())
-    (item,) = read(["link"])
-    assert (item.id, item.source) == ("docs/a.txt", "link/a.txt")
 
 
 def test_a_broken_link_is_skipped(write):

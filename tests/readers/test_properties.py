@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from clew.readers.front_matter import values
 from clew.readers.properties import moment, properties
-from tests.readers.test_office import BOOK, CONTENT, SHEET, SLIDES, packed
-from tests.readers.test_pages import pdf, word
+from tests.readers.test_office import BOOK, CONTENT, SHEET, SLIDES
+from tests.readers.test_pages import word
+from tests.readers.writers import packed, pdf
 
 DC = "xmlns:c='c' xmlns:dc='d' xmlns:t='t' xmlns:m='m'"
 CORE = (
@@ -184,12 +185,6 @@ def test_metadata(document, name, content, expected):
     assert document(name, content).metadata == expected
 
 
-def test_toml_front_matter_is_no_text(document):
-    """The body begins behind it, and its title is the document's."""
-    found = document("a.md", TOML)
-    assert (found.title, found.text[found.body_start :]) == ("Rope", "One.")
-
-
 @pytest.mark.parametrize(
     "matter",
     [
@@ -243,8 +238,8 @@ def test_any_text_may_stand_for_a_date(text):
     assert isinstance(moment(text), str)
 
 
-def test_properties_are_tidy():
-    """White space is one space, nothing is said twice, long texts are cut."""
+def test_properties_are_tidy(document):
+    """White space is one space, nothing is said twice; the body begins behind TOML."""
     given_pairs = [
         ("author", " Ada \n Lund "),
         ("author", "Ada Lund"),
@@ -253,3 +248,5 @@ def test_properties_are_tidy():
     ]
     assert properties(given_pairs) == {"author": "Ada Lund", "y": "\N{REPLACEMENT CHARACTER}"}
     assert len(properties([("x", "a" * 9_999)])["x"]) == 2_000
+    found = document("a.md", TOML)
+    assert (found.title, found.text[found.body_start :]) == ("Rope", "One.")

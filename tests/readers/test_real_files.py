@@ -68,16 +68,12 @@ def test_word_is_read_wherever_it_stands(document, block, text):
     assert found.text == "\n\n".join(filter(None, ("first", text, "last")))
 
 
-def test_a_footnote_of_word_stands_behind_its_paragraph(document):
-    """A note is no part of a sentence, and is not lost."""
+def test_notes_stand_behind_their_paragraphs(document):
+    """A note is no part of a sentence, is not lost, and is not glued to a word."""
     marked = f"<w:p>{run('one')}<w:r><w:footnoteReference w:id='2'/></w:r>{run(' two')}</w:p>"
     note = f"<w:footnote w:id='2'>{paragraph(' See there.')}</w:footnote>"
     found = document("a.docx", word(marked, paragraph("last"), footnotes=note))
     assert found.text == "one two\n\nSee there.\n\nlast"
-
-
-def test_a_footnote_of_open_document_stands_behind_its_paragraph(document):
-    """Neither its number nor its text is glued to a word."""
     names = f"xmlns:o='{OFFICE}:office:1.0' xmlns:t='{OFFICE}:text:1.0' xmlns:d='{OFFICE}:d'"
     note = (
         "<t:note><t:note-citation>1</t:note-citation><t:note-body><t:p>See there.</t:p>"
@@ -154,10 +150,14 @@ def test_titles_of_markup_have_no_markup(document, name, content, title):
     assert document(name, content).title == title
 
 
-def test_chunks_of_latex_begin_behind_its_preamble(document):
-    """Packages and macros answer nothing."""
+def test_what_real_texts_have(document):
+    """Preambles, pictures in addresses, bars between columns, entities in subtitles."""
     found = document("a.tex", "\\documentclass{a}\n\\begin{document}\nThe Fram.\n\\end{document}\n")
     assert found.text[found.body_start :].strip().startswith("The Fram.")
+    found = document("a.md", f"One.\n\n![map](data:image/png;base64,{'aB3' * 400})\n\nTwo.\n")
+    assert found.text == "One.\n\n![map](data:image/png;base64,)\n\nTwo.\n"
+    assert document("a.csv", "id|text\n1|Built by Archer, at Larvik\n").text.endswith("at Larvik")
+    assert document("a.vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\n<i>2 &lt; 3</i>\n").text == "2 < 3"
 
 
 @pytest.mark.parametrize(
@@ -173,11 +173,6 @@ def test_chunks_of_latex_begin_behind_its_preamble(document):
 def test_text_without_a_mark_is_decoded(document, encoding, text):
     """UTF-16 is seen by its zeros, and Western text is not taken for Polish."""
     assert document("a.txt", (text * 3).encode(encoding)).text == text * 3
-
-
-def test_bars_may_stand_between_columns(document):
-    """As exports of databases have them."""
-    assert document("a.csv", "id|text\n1|Built by Archer, at Larvik\n").text.endswith("at Larvik")
 
 
 @pytest.mark.parametrize(
@@ -196,12 +191,6 @@ def test_waste_is_skipped_with_a_reason(skipped, name, content, reason):
     assert reason in said
 
 
-def test_pictures_in_addresses_are_no_text(document):
-    """What stands around them is."""
-    found = document("a.md", f"One.\n\n![map](data:image/png;base64,{'aB3' * 400})\n\nTwo.\n")
-    assert found.text == "One.\n\n![map](data:image/png;base64,)\n\nTwo.\n"
-
-
 def test_what_tools_write_into_folders_is_left_out(write):
     """Lock files and minified code are read only where they are named."""
     write("in/package-lock.json", '{"text": "a"}')
@@ -211,8 +200,3 @@ def test_what_tools_write_into_folders_is_left_out(write):
     assert {"package-lock.json", "*.min.js"} <= set(BY_DEFAULT)
     (item,) = read(["in/a.min.js"])
     assert not isinstance(item, Skipped)
-
-
-def test_subtitles_have_characters_for_their_entities(document):
-    """As people see them."""
-    assert document("a.vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\n<i>2 &lt; 3</i>\n").text == "2 < 3"

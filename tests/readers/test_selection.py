@@ -57,36 +57,26 @@ def test_patterns_name_what_is_left_out(write, pattern, left):
 
 
 def test_a_pattern_may_be_a_path_as_it_was_given(write, tmp_path):
-    """What a shell completes names the file, too."""
+    """What a shell completes names the file; those that changed are the only ones."""
     write("docs/old/a.md", "text")
     write("docs/b.md", "text")
     folder = tmp_path / "docs"
     assert ids([folder], exclude=[f"{folder}/old/"]) == ["docs/b.md"]
+    for name in ("in/b.md", "in/c.md", "x/d.md"):
+        write(f"docs/{name}", "text")
+    changed = ["docs/in/c.md", "docs/x", "docs/gone.md"]  # and folders that hold some
+    assert ids(["docs"], changed=changed) == ["docs/in/c.md", "docs/x/d.md"]
+    assert ids(["docs"], changed=[]) == []
 
 
 def test_a_named_file_is_taken_whatever_is_excluded(write):
-    """Also where a folder above it is read, which leaves it out."""
+    """Also where a folder above it is read; one pattern in place of a list is an error."""
     write("docs/a.log", "text")
     write("docs/.gitignore", "*.log")
     assert ids(["docs"]) == []
     assert ids(["docs", "docs/a.log"], exclude=["a.log"]) == ["docs/a.log"]
-
-
-def test_one_pattern_in_place_of_a_list_is_an_error():
-    """A string would be taken for a list of its letters."""
     with pytest.raises(InputError, match=r"exclude=\['\*\.log'\]"):
         Selection("*.log")
-
-
-def test_files_that_changed_are_the_only_ones(write):
-    """Others are passed over, and folders that hold none of them."""
-    for name in ("a.md", "in/b.md", "in/c.md", "x/d.md"):
-        write(f"docs/{name}", "text")
-    assert ids(["docs"], changed=["docs/in/c.md", "docs/x", "docs/gone.md"]) == [
-        "docs/in/c.md",
-        "docs/x/d.md",
-    ]
-    assert ids(["docs"], changed=[]) == []
 
 
 def test_ignored_files_count_up_to_the_repository(write):

@@ -47,8 +47,8 @@ def test_every_shape_gives_the_same_triple(recorded, id_, triple):
     assert reports == []
 
 
-def test_more_about_a_triple(recorded):
-    """A description and a strength come along."""
+def test_details_of_a_triple(recorded):
+    """A description and a strength come along; half a character of JSON is replaced."""
     more = {"description": "Archer built the Fram.", "strength": 9}
     triple = {"subject": "Fram", "relation": "built by", "object": "Colin Archer", **more}
     ((item,), _) = recorded({"id": 1, "triples": [triple]})
@@ -62,6 +62,11 @@ def test_more_about_a_triple(recorded):
             strength=9,
         ),
     )
+    items, reports = recorded(r'{"id": "a\ud83d", "triples": [["F\ud83d", "\ude00", "V"]]}')
+    assert reports == []
+    assert items[0].document_id == "a�"
+    (triple,) = items[0].extraction.triples
+    assert (triple.subject, triple.relation, triple.object) == ("F�", "�", "V")
 
 
 @pytest.mark.parametrize(
@@ -207,15 +212,6 @@ def test_marks_and_newlines(write, encoding, newline):
     items = list(read_triples(write("a.jsonl", text.encode(encoding))))
     assert [(item.document_id, item.line) for item in items] == [("ø", 2), ("ø", 4)]
     assert items[0].extraction.triples[0].object == "Vardø"
-
-
-def test_half_a_pair_is_replaced(recorded):
-    """JSON can hold half a character; what is read can be stored."""
-    items, reports = recorded(r'{"id": "a\ud83d", "triples": [["F\ud83d", "\ude00", "V"]]}')
-    assert reports == []
-    assert items[0].document_id == "a�"
-    (triple,) = items[0].extraction.triples
-    assert (triple.subject, triple.relation, triple.object) == ("F�", "�", "V")
 
 
 def test_no_such_file(tmp_path):

@@ -10,9 +10,8 @@ import zipfile
 
 import docx
 import pyarrow as pa
+import pypdf
 from pyarrow import parquet
-
-from tests.readers.test_pages import pdf
 
 OFFICE = "urn:oasis:names:tc:opendocument:xmlns"
 OOXML = "http://schemas.openxmlformats.org"
@@ -138,6 +137,39 @@ def mail(title, paragraphs):
 def mailbox(articles):
     mails = (mail(title, paragraphs) for title, paragraphs in articles.items())
     return "".join(f"From a@example.org Sat Jun 24 12:00:00 1893\n{each}\n" for each in mails)
+
+
+def pdf(*pages, title=None, password=None):
+    """Write a small PDF by hand, and encrypt it through pypdf."""
+    kids = b" ".join(b"%d 0 R" % (4 + 2 * i) for i in range(len(pages)))
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [%s] /Count %d >>" % (kids, len(pages)),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    for i, page in enumerate(pages):
+        lines = b" ".join(b"(%s) Tj T*" % line.encode() for line in page.split("\n"))
+        stream = b"BT /F1 12 Tf 72 700 Td 14 TL %s ET" % lines
+        objects += [
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R "
+            b"/Resources << /Font << /F1 3 0 R >> >> >>" % (5 + 2 * i),
+            b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
+        ]
+    out, offsets = b"%PDF-1.4\n", []
+    for number, content in enumerate(objects, 1):
+        offsets.append(b"%010d 00000 n \n" % len(out))
+        out += b"%d 0 obj\n%s\nendobj\n" % (number, content)
+    size = len(objects) + 1
+    table = b"xref\n0 %d\n0000000000 65535 f \n%s" % (size, b"".join(offsets))
+    end = b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (size, len(out))
+    writer = pypdf.PdfWriter(clone_from=io.BytesIO(out + table + end))
+    if title:
+        writer.add_metadata({"/Title": title})
+    if password is not None:
+        writer.encrypt(user_password=password, owner_password="owner", algorithm="RC4-128")
+    sink = io.BytesIO()
+    writer.write(sink)
+    return sink.getvalue()
 
 
 def portable(title, paragraphs):

@@ -41,10 +41,6 @@ def test_two_rankings_together():
     """Ranks in what was found and by positive scores, 1 / rank each, added up by hand."""
     scores = steps.beside_hybrid([3, 0], np.array([0.2, 0.0, 0.9, 0.5]))
     assert scores.tolist() == [1 / 2 + 1 / 3, 0.0, 1.0, 1.0 + 1 / 2]
-
-
-def test_one_ranking_may_be_empty():
-    """The other's order stays."""
     hybrid = np.array([0.2, 0.0, 0.9])
     assert np.argsort(-steps.beside_hybrid([], hybrid)).tolist() == [2, 0, 1]
     assert steps.beside_hybrid([1, 0], np.zeros(3)).tolist() == [0.5, 1.0, 0.0]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pytest
 
 from clew import index
 from clew.errors import IndexLocked
@@ -16,7 +17,6 @@ from clew.index import building, choose
 from clew.layers.extractions import ChunkExtraction, build_graph_batch
 from clew.layers.imported import Statements, build_imported_batch
 from clew.models.metered import Meter
-from clew.snapshot import Snapshot
 from clew.snapshot.batch import Batch
 from clew.testing import models, small_documents
 from clew.types import GRAPH, UNITS, Document, Extraction, Scalar, Triple
@@ -67,7 +67,7 @@ class StoreContract:
         a, b = small_documents()[:2]
         assert self._commit(store, a, b) == store.generation > before
         assert store.hashes() == {d.id: index.hash_content(d) for d in (a, b)}
-        with _open(store) as snapshot:
+        with closing(open_snapshot(store)) as snapshot:
             assert snapshot.generation == store.generation
             assert snapshot.documents([0, 1]) == [a, b]
             check_consistent(snapshot)
@@ -81,7 +81,7 @@ class StoreContract:
         new = replace(a, text="Something else about Cape Lund.")
         self._commit(store, new)
         assert store.hashes()[a.id] == index.hash_content(new)
-        with _open(store) as snapshot:
+        with closing(open_snapshot(store)) as snapshot:
             assert snapshot.documents([0, 1]) == [new, b]
             check_consistent(snapshot)
         store.close()
@@ -91,12 +91,12 @@ class StoreContract:
         store = open_store()
         documents = small_documents()
         self._commit(store, *documents[:4])
-        with _open(store) as snapshot:
+        with closing(open_snapshot(store)) as snapshot:
             before = contents(snapshot, vectors=False)
             self._commit(store, *documents[4:])
             store.remove([documents[0].id])
             compact(store)
-            _open_and_close(store)
+            _assemble(store)
             assert contents(snapshot, vectors=False) == before
             assert len(snapshot.layer("chunk").vectors) == len(snapshot.layer("chunk"))
         store.close()
@@ -107,7 +107,7 @@ class StoreContract:
         documents = small_documents()
         self._commit(store, *documents)
         hashes = dict(store.hashes())
-        with _open(store) as snapshot:
+        with closing(open_snapshot(store)) as snapshot:
             before = contents(snapshot)
         ids = [documents[2].id, documents[5].id]
         generation = store.generation
@@ -122,7 +122,7 @@ class StoreContract:
         assert store.generation == generation
         assert store.revive({i: hashes[i] for i in ids}) == ids
         assert store.hashes() == hashes
-        with _open(store) as snapshot:
+        with closing(open_snapshot(store)) as snapshot:
             assert contents(snapshot) == before
         store.close()
 
@@ -130,12 +130,12 @@ class StoreContract:
         """What documents say of themselves changes; their rows, texts and numbers do not."""
         store, documents = open_store(), small_documents()
         index.add_documents(store, documents, models())
-        with _open(store) as snapshot:
+        with closing(open_snapshot(store)) as snapshot:
             before = contents(snapshot)
         new = replace(documents[1], text="", source="elsewhere", metadata={"kind": "x"}, pages=(0,))
         store.restate([new], ["other"])
         assert store.hashes()[new.id] == "other"
-        with _open(store) as snapshot:
+        with closing(open_snapshot(store)) as snapshot:
             after = contents(snapshot)
             [found] = snapshot.documents([1])
         assert found == replace(new, text=documents[1].text)
@@ -156,7 +156,7 @@ class StoreContract:
         self._extract(store, "met")
         assert store.rename({"never there": documents[1]}) == []
         assert store.rename({documents[1].id: documents[2]}) == []
-        with _open(store) as snapshot:
+        with closing(open_snapshot(store)) as snapshot:
             before = contents(snapshot)
             generation = store.generation
             assert store.rename(moved) == list(moved)
@@ -167,9 +167,9 @@ class StoreContract:
         assert store.hashes().items() >= renamed.items()
         assert not moved.keys() & store.hashes().keys()
         assert wasted_share(store) == 0
-        for change in (_open_and_close, compact, _open_and_close):
+        for change in (_assemble, compact, _assemble):
             change(store)
-            with _open(store) as snapshot:
+            with closing(open_snapshot(store)) as snapshot:
                 check_consistent(snapshot)
                 rows = snapshot.layer("document").rows(list(renamed))
                 assert snapshot.documents(rows) == list(moved.values())
@@ -177,7 +177,7 @@ class StoreContract:
                 assert triples.texts(range(len(triples))) == ["Mira Toll met Bo Dahl"]
         back = {new.id: old for new, old in zip(moved.values(), documents[::4], strict=False)}
         assert store.rename(back) == list(back)
-        with _open(store) as snapshot:
+        with closing(open_snapshot(store)) as snapshot:
             assert contents(snapshot) == before
         store.close()
 
@@ -199,13 +199,13 @@ class StoreContract:
         self._commit(store, *documents[6:])
         self._commit(store, *documents[:7])
         store.remove([documents[3].id])
-        with _open(store) as snapshot:
+        with closing(open_snapshot(store)) as snapshot:
             before = contents(snapshot)
         hashes = dict(store.hashes())
-        for change in (_open_and_close, compact, _open_and_close):
+        for change in (_assemble, compact, _assemble):
             change(store)
             assert store.hashes() == hashes
-            with _open(store) as snapshot:
+            with closing(open_snapshot(store)) as snapshot:
                 assert contents(snapshot) == before
                 check_consistent(snapshot)
         assert wasted_share(store) == 0
@@ -216,12 +216,12 @@ class StoreContract:
         store = open_store()
         self._commit(store, *small_documents())
         generation, hashes = store.generation, dict(store.hashes())
-        with _open(store) as snapshot:
+        with closing(open_snapshot(store)) as snapshot:
             before = contents(snapshot)
         store.close()
         again = open_store()
         assert (again.generation, again.hashes()) == (generation, hashes)
-        with _open(again) as snapshot:
+        with closing(open_snapshot(again)) as snapshot:
             assert contents(snapshot) == before
         again.close()
 
@@ -233,7 +233,7 @@ class StoreContract:
         hashes = dict(store.hashes())
         self._extract(store, "met")
         self._extract(store, "saw")
-        with _open(store) as snapshot:
+        with closing(open_snapshot(store)) as snapshot:
             before = contents(snapshot)
             check_consistent(snapshot)
             triples = snapshot.layer("triple")
@@ -241,12 +241,12 @@ class StoreContract:
             assert triples.texts([0]) == ["Mira Toll saw Bo Dahl"]
             assert set(snapshot.link("triple", "chunk").indices) == {0, 1}
         store.remove([documents[0].id, documents[1].id])
-        with _open(store) as snapshot:
+        with closing(open_snapshot(store)) as snapshot:
             assert not len(snapshot.layer("triple"))
         store.revive(hashes)
-        for change in (compact, _open_and_close):
+        for change in (compact, _assemble):
             change(store)
-            with _open(store) as snapshot:
+            with closing(open_snapshot(store)) as snapshot:
                 assert contents(snapshot) == before
         store.close()
 
@@ -268,7 +268,7 @@ class StoreContract:
             late=store.recipe["vectors"] == index.LATE,
         )
         store.commit(batch, [subject.content for subject in subjects])
-        with _open(store) as snapshot:
+        with closing(open_snapshot(store)) as snapshot:
             check_consistent(snapshot)
             before = contents(snapshot)
             assert before["triple"]["texts"] == ["Bo Dahl left Verle", "Mira Toll met Bo Dahl"]
@@ -278,12 +278,12 @@ class StoreContract:
             assert chunks == ["Bo Dahl left Verle.", "Mira Toll met Bo Dahl."]
             entities = snapshot.layer("entity")
             assert entities.columns["linkable"][entities.rows(["bo dahl"])].all()
-        for change in (compact, _open_and_close):
+        for change in (compact, _assemble):
             change(store)
-            with _open(store) as snapshot:
+            with closing(open_snapshot(store)) as snapshot:
                 assert contents(snapshot) == before
         store.remove([subject.document.id for subject in subjects])
-        with _open(store) as snapshot:
+        with closing(open_snapshot(store)) as snapshot:
             assert not len(snapshot.layer("triple"))
         store.close()
 
@@ -292,13 +292,13 @@ class StoreContract:
         store = open_store()
         self._commit(store, *small_documents()[4:])
         self._commit(store, *small_documents()[:4])
-        with _open(store) as snapshot:
+        with closing(open_snapshot(store)) as snapshot:
             stored = choose.stored_chunk_numbers(snapshot).tolist()
         store.set_work(GRAPH, {stored[0]: 0, stored[1]: 0, stored[2]: 1, stored[3]: -1})
         store.set_note("wanted", {"triples": "llm"})
         store.set_note("another", {"names": ["a", "b"]})
         compact(store)
-        with _open(store) as snapshot:
+        with closing(open_snapshot(store)) as snapshot:
             stored = choose.stored_chunk_numbers(snapshot).tolist()
         assert store.work(GRAPH) == {stored[0]: 0, stored[1]: 0, stored[2]: 1, stored[3]: -1}
         assert store.work(UNITS) == {}
@@ -317,7 +317,7 @@ class StoreContract:
         store.settle({"entity_words": 2})
         assert dict(store.recipe) == {**before, "entity_words": 2}
         compact(store)
-        with _open(store) as snapshot:
+        with closing(open_snapshot(store)) as snapshot:
             assert dict(snapshot.recipe) == {**before, "entity_words": 2}
         store.settle({"entity_words": None})
         assert dict(store.recipe) == before
@@ -328,24 +328,24 @@ class StoreContract:
         store = open_store()
         self._commit(store, *small_documents())
         self._extract(store, "met")
-        with _open(store) as snapshot:
+        with closing(open_snapshot(store)) as snapshot:
             before = contents(snapshot)
         other = next(key for key in before["entity"]["ids"] if key not in _TWO)
         generation = store.generation
         assert store.set_aliases({"bo dahl": other}) == store.generation > generation
         assert store.aliases() == {"bo dahl": other}
-        with _open(store) as snapshot:
+        with closing(open_snapshot(store)) as snapshot:
             entities = snapshot.layer("entity")
             assert "bo dahl" not in entities.ids(range(len(entities)))
             assert entities.rows(["bo dahl"]) == entities.rows([other])
             assert snapshot.layer("triple").ids([0]) == [f"mira toll|met|{other}"]
             check_consistent(snapshot)
         store.set_aliases({"bo dahl": "mira toll"})
-        with _open(store) as snapshot:
+        with closing(open_snapshot(store)) as snapshot:
             assert not len(snapshot.layer("triple"))  # it would say something of one thing
         compact(store)
         store.set_aliases({"bo dahl": None})
-        with _open(store) as snapshot:
+        with closing(open_snapshot(store)) as snapshot:
             assert contents(snapshot) == before
         store.close()
 
@@ -353,7 +353,7 @@ class StoreContract:
     def _extract(store: Store, relation: str) -> None:
         """Give the first two chunks the triple that Mira Toll and Bo Dahl are in that relation."""
         triple = Triple(subject="Mira Toll", relation=relation, object="Bo Dahl")
-        with _open(store) as snapshot:
+        with closing(open_snapshot(store)) as snapshot:
             chunks = choose.stored_chunk_numbers(snapshot)[:2].tolist()
         extraction = Extraction(triples=(triple,))
         extracted = [ChunkExtraction(chunk, "recorded", extraction) for chunk in chunks]
@@ -381,7 +381,7 @@ class StoreContract:
     @staticmethod
     def _numbers(store: Store) -> tuple[dict[str, dict[str, int]], int]:
         """Return the stored number of each chunk, entity and term by its id, and the numbering."""
-        with _open(store) as snapshot, closing(store.view()) as view:
+        with closing(open_snapshot(store)) as snapshot, closing(store.view()) as view:
             chunks = snapshot.layer("chunk")
             numbers = {
                 "chunk": dict(
@@ -440,8 +440,6 @@ class StoreContract:
 
     def test_a_lock_is_until_the_end(self, open_store: OpenStore) -> None:
         """Behind it nobody else makes a generation: what is built refers to what is there."""
-        import pytest
-
         first, second = open_store(), open_store()
         a, b = small_documents()[:2]
         self._commit(first, a)
@@ -467,30 +465,16 @@ class StoreContract:
         self._commit(first, a)
         assert list(second.hashes()) == [a.id]
         batch = self._batch(second, b)
-        try:
+        with pytest.raises(IndexLocked):
             second.commit(batch, ["hash"])
-        except IndexLocked:
-            pass
-        else:
-            raise AssertionError("two sessions wrote at once")
         first.close()
         second.commit(batch, ["hash"])
         assert list(second.hashes()) == [a.id, b.id]
         second.close()
 
 
-@contextmanager
-def _open(store: Store) -> Iterator[Snapshot]:
-    snapshot = open_snapshot(store)
-    try:
-        yield snapshot
-    finally:
-        snapshot.close()
-
-
-def _open_and_close(store: Store) -> None:
-    with _open(store):
-        pass
+def _assemble(store: Store) -> None:
+    open_snapshot(store).close()
 
 
 _ODD: Mapping[str, NDArray[Any]] = {

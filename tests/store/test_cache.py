@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import stat
 import warnings
 
 import numpy as np
@@ -64,17 +63,6 @@ def test_a_reader_keeps_what_it_has(folder):
         assert reader.cache.newest("odd") is None
 
 
-def test_a_late_reader_replaces_nothing_newer(folder):
-    """It computed the arrays of a generation that is not the newest any more."""
-    with EmbeddedStore.open(folder) as reader, EmbeddedStore.open(folder) as writer:
-        generation = reader.generation
-        writer.remove(["comet"])
-        writer.cache.save("odd", writer.generation, OTHER)
-        reader.cache.save("odd", generation, ARRAYS)
-        assert same(reader.cache.newest("odd"), OTHER)
-        assert reader.cache.load("odd", generation) is None
-
-
 @pytest.mark.parametrize("damage", ["cut", "deleted", "empty", "overwritten"])
 @pytest.mark.parametrize("name", ["assembly", "odd"])
 def test_damage_does_no_harm(folder, name, damage):
@@ -91,19 +79,6 @@ def test_damage_does_no_harm(folder, name, damage):
         if name == "odd":
             store.cache.save("odd", 1, ARRAYS)
         assert path.read_bytes() == data
-
-
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="the superuser may write anywhere")
-def test_a_closed_folder_caches_nothing(folder):
-    """What cannot be written is computed for each session, and is no error."""
-    (folder / "cached" / "odd-000001.safetensors").unlink()
-    (folder / "cached").chmod(stat.S_IRUSR | stat.S_IXUSR)
-    try:
-        with EmbeddedStore.open(folder) as store:
-            store.cache.save("odd", 1, ARRAYS)
-            assert store.cache.newest("odd") is None
-    finally:
-        (folder / "cached").chmod(stat.S_IRWXU)
 
 
 def test_a_file_in_place_of_the_folder_caches_nothing(folder):

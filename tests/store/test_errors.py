@@ -12,11 +12,10 @@ from contextlib import closing
 import pytest
 
 from clew import index, testing
-from clew.errors import ClewError, DamagedIndex, IndexLocked, NotAnIndex, RecipeMismatch, StoreError
+from clew.errors import DamagedIndex, IndexLocked, NotAnIndex, RecipeMismatch, StoreError
 from clew.generation import compact, open_snapshot, wasted_share
 from clew.runtime import sqlite
 from clew.store.embedded import EmbeddedStore
-from tests import snapshots
 from tests.index.build import MODELS, RECIPE, add, contents, create, files, is_one_sentence
 
 DOCUMENTS = testing.small_documents()
@@ -85,8 +84,27 @@ def test_foreign_database(tmp_path, table):
     assert files(tmp_path) == before
 
 
-def test_file_instead_of_folder(tmp_path):
-    """A file is no place for an index, nor is a folder below a file."""
+def test_nothing_there_or_a_folder_instead(tmp_path):
+    """Opening nothing says how to make an index, and makes none."""
+    with pytest.raises(NotAnIndex, match="clew index PATH"):
+        EmbeddedStore.open(tmp_path / "absent")
+    assert not (tmp_path / "absent").exists()
+    (tmp_path / "index.sqlite").mkdir()
+    for attempt in (lambda: EmbeddedStore.open(tmp_path), lambda: create(tmp_path)):
+        with pytest.raises(StoreError, match="index.sqlite cannot be used") as e:
+            attempt()
+        assert is_one_sentence(e.value)
+
+
+def test_blank_database_is_no_index_yet(tmp_path):
+    """What a killed process leaves can be made anew; a file is no place for an index."""
+    (tmp_path / "index.sqlite").touch()
+    assert not EmbeddedStore.exists(tmp_path)
+    with pytest.raises(NotAnIndex, match="is not a Clew index"):
+        EmbeddedStore.open(tmp_path)
+    with create(tmp_path) as store:
+        add(store, DOCUMENTS)
+    assert EmbeddedStore.exists(tmp_path)
     path = tmp_path / "letter.txt"
     path.write_text("Dear Sif")
     with pytest.raises(NotAnIndex, match="letter.txt is a file"):
@@ -96,33 +114,6 @@ def test_file_instead_of_folder(tmp_path):
     with pytest.raises(StoreError, match="letter.txt.below") as e:
         create(path / "below")
     assert is_one_sentence(e.value)
-
-
-def test_nothing_there(tmp_path):
-    """Opening nothing says how to make an index, and makes none."""
-    with pytest.raises(NotAnIndex, match="clew index PATH"):
-        EmbeddedStore.open(tmp_path / "absent")
-    assert not (tmp_path / "absent").exists()
-
-
-def test_folder_instead_of_database(tmp_path):
-    """A folder where the database should be is named."""
-    (tmp_path / "index.sqlite").mkdir()
-    for attempt in (lambda: EmbeddedStore.open(tmp_path), lambda: create(tmp_path)):
-        with pytest.raises(StoreError, match="index.sqlite cannot be used") as e:
-            attempt()
-        assert is_one_sentence(e.value)
-
-
-def test_blank_database_is_no_index_yet(tmp_path):
-    """What a process leaves that was killed while it made an index can be made anew."""
-    (tmp_path / "index.sqlite").touch()
-    assert not EmbeddedStore.exists(tmp_path)
-    with pytest.raises(NotAnIndex, match="is not a Clew index"):
-        EmbeddedStore.open(tmp_path)
-    with create(tmp_path) as store:
-        add(store, DOCUMENTS)
-    assert EmbeddedStore.exists(tmp_path)
 
 
 @pytest.mark.parametrize("number", [2, 99])
@@ -135,23 +126,22 @@ def test_another_format(folder, number):
     assert is_one_sentence(e.value)
 
 
-def cut(path, n):
-    path.write_bytes(path.read_bytes()[:n])
-
-
-@pytest.mark.parametrize("n", [0, 4, 8, 100, -1])
-def test_truncated_segment(folder, n):
-    """A segment that was cut off anywhere is named."""
+@pytest.mark.parametrize("n", [0, 4, 8, 100, -1, None])
+def test_a_segment_that_is_cut_off_or_gone(folder, n):
+    """It is named, wherever it was cut."""
     path = min((folder / "segments").iterdir())
-    cut(path, n)
+    data = path.read_bytes()
+    path.unlink()
+    if n is not None:
+        path.write_bytes(data[:n])
     with EmbeddedStore.open(folder) as store:
         for attempt in (open_snapshot, compact, wasted_share):
-            with pytest.raises(DamagedIndex, match=f"{path.name} is damaged") as e:
+            with pytest.raises(DamagedIndex, match=rf"{path.name} is (damaged|missing)") as e:
                 attempt(store)
             assert is_one_sentence(e.value)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 def test_overwritten_segment_header(folder, seed):
     """A segment whose header was overwritten is named."""
     path = min((folder / "segments").iterdir())
@@ -165,54 +155,6 @@ def test_overwritten_segment_header(folder, seed):
         with pytest.raises(DamagedIndex, match=f"{path.name} is damaged") as e:
             open_snapshot(store)
         assert is_one_sentence(e.value)
-
-
-def test_deleted_segment(folder):
-    """A segment that is gone is named."""
-    path = min((folder / "segments").iterdir())
-    path.unlink()
-    with EmbeddedStore.open(folder) as store:
-        for attempt in (open_snapshot, compact, wasted_share):
-            with pytest.raises(DamagedIndex, match=f"{path.name} is missing") as e:
-                attempt(store)
-            assert is_one_sentence(e.value)
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_damaged_database(folder, seed):
-    """A database with garbage in it gives errors of ours, never of SQLite."""
-    path = folder / "index.sqlite"
-    rng = random.Random(seed)  # noqa: S311 -- damage needs no secrecy
-    data = bytearray(path.read_bytes())
-    for _ in range(3):
-        start = rng.randrange(len(data))
-        data[start : start + 500] = rng.randbytes(min(500, len(data) - start))
-    path.write_bytes(data)
-    error = error_of(use_everything, folder)
-    if error is not None:
-        assert is_one_sentence(error)
-        assert str(folder) in str(error)
-
-
-def use_everything(folder):
-    with EmbeddedStore.open(folder) as store:
-        store.hashes()
-        snapshot = open_snapshot(store)
-        try:
-            snapshots.contents(snapshot)
-        finally:
-            snapshot.close()
-        add(store, [DOCUMENTS[0], *DOCUMENTS[9:]])
-        compact(store)
-
-
-def error_of(work, *arguments):
-    """Return the error of ours that `work` raises, None where it raises none."""
-    try:
-        work(*arguments)
-    except ClewError as error:
-        return error
-    return None
 
 
 def test_damaged_lock(folder):
@@ -273,12 +215,6 @@ def test_second_writer(folder):
     finally:
         os.close(ready)
         os.close(tell)
-
-
-def test_recipe_is_kept(folder):
-    """Opening an index that is there keeps its own recipe."""
-    with EmbeddedStore.create(folder, {"embedder": "another"}) as store:
-        assert store.recipe == RECIPE
 
 
 @pytest.mark.parametrize("left", ["-journal", "-wal", "-shm"])

@@ -1,5 +1,7 @@
 """Sentences, sub-chunks, their terms, and profiles: by hand, and as an update leaves them."""
 
+from contextlib import closing
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,7 +16,6 @@ from clew.text.chunking import Chunking
 from clew.text.normalize import title_head
 from clew.text.subchunks import halve
 from clew.types import Described, Extraction, Triple
-from tests import snapshots
 from tests.index.build import (
     MODELS,
     add,
@@ -48,12 +49,9 @@ def all_of(layer):
 
 
 def stored(store, chunk_id):
-    snapshot = open_snapshot(store)
-    try:
+    with closing(open_snapshot(store)) as snapshot:
         [row] = snapshot.layer("chunk").rows([chunk_id])
         return int(snapshot.layer("chunk").columns["number"][row])
-    finally:
-        snapshot.close()
 
 
 def give_units(store, chunk_id, *units):
@@ -321,23 +319,6 @@ def test_an_updated_index_has_the_rows_of_a_fresh_one(vectors, subchunk_depth):
             compact(store)
             assert contents(store) == fresh
             assert arrays_of(folder / "updated") == segments
-
-
-def test_generations_side_by_side(store):
-    """An open snapshot keeps its sentences, parts and profiles while others come and go."""
-    first = contents(store)["chunk"]["ids"][0]
-    give_graph(store, first, NANSEN)
-    snapshot = open_snapshot(store)
-    before = {name: contents(store)[name] for name in LAYERS}
-    give_units(store, first, "Ice grew in the north.")
-    add(store, [document("0", "Whales came. Ice grew.")])
-    store.remove(["b"])
-    compact(store)
-    open_snapshot(store).close()
-    held = snapshots.contents(snapshot)
-    assert {name: held[name] for name in LAYERS} == before
-    assert contents(store)["sentence"]["texts"][0] == "Whales came."
-    snapshot.close()
 
 
 def test_nothing_of_parts_is_stored_without_halvings():

@@ -104,6 +104,17 @@ def copy(sound, tmp_path):
     return tmp_path / "i.clew"
 
 
+def flip(path, place):
+    """Change a bit of the byte of a file where `place` of its bytes says."""
+    data = bytearray(path.read_bytes())
+    data[place(data)] ^= 1
+    path.write_bytes(data)
+
+
+def in_a_text(data):
+    return data.index(b"Ola Eriksen crossed", 8_192)
+
+
 def made_by(index):
     """Return what made the extractions of each chunk, by its id."""
     layer = index.snapshot().layer("chunk")
@@ -180,9 +191,7 @@ def test_a_bit_of_the_first_page_costs_no_reply(tmp_path, at):
     requests = [Request("m", Prompt(user=f"question {i}")) for i in range(50)]
     for request in requests:
         ledger.record(request, Turn("a reply " * 50))
-    data = bytearray(ledger.path.read_bytes())
-    data[at] ^= 1
-    ledger.path.write_bytes(data)
+    flip(ledger.path, lambda _: at)
     assert len(ledger.faults()) == 1
     ledger.mend()
     assert ledger.faults() == []
@@ -196,9 +205,7 @@ def test_no_row_beside_a_damaged_page_is_lost(tmp_path):
         database.execute("CREATE TABLE rows (row INTEGER PRIMARY KEY, text TEXT)")
         database.executemany("INSERT INTO rows VALUES (?, ?)", [(i, "x" * 900) for i in range(40)])
         pages = int(database.execute("PRAGMA page_count").get)
-    data = bytearray(path.read_bytes())
-    data[(pages // 2) * 4096 + 2_000] ^= 1
-    path.write_bytes(data)
+    flip(path, lambda _: (pages // 2) * 4096 + 2_000)
     with closing(sqlite.connect(path, wait=1)) as database:
         found = [row for row, _ in sqlite.readable(database, "rows", "row", (0, 1 << 40))]
     assert len(found) == len({*found})
@@ -247,11 +254,7 @@ def test_what_an_llm_made_is_restored_behind_a_damaged_database(sound, copy):
     """Texts that can be read are indexed again, and have what they had; no model is asked."""
     with opened(sound) as index:
         sources = made_by(index)
-    path = copy / "index.sqlite"
-    data = bytearray(path.read_bytes())
-    at = data.index(b"Ola Eriksen crossed", 8_192)
-    data[at] ^= 1
-    path.write_bytes(data)
+    flip(copy / "index.sqlite", in_a_text)
     chat = testing.ScriptedChat(reply_to)
     with opened(copy, chat=chat) as index:
         done = index.repair()
@@ -270,10 +273,8 @@ def test_without_its_ledger_the_same_chunks_are_asked_for_again(sound, copy):
         sources = made_by(index)
     (copy / "calls.sqlite").unlink()
     damaged = max((copy / "segments").iterdir(), key=lambda path: path.stat().st_size)
-    data = bytearray(damaged.read_bytes())
-    at = data.index(bytes(segments.open_segment(damaged)["sentence.vectors"][1].data))
-    data[at] ^= 1
-    damaged.write_bytes(data)
+    vector = bytes(segments.open_segment(damaged)["sentence.vectors"][1].data)
+    flip(damaged, lambda data: data.index(vector))
     chat = testing.ScriptedChat(reply_to)
     with opened(copy, chat=chat) as index:
         done = index.repair()
@@ -315,9 +316,7 @@ def test_triples_from_a_file_are_named(copy, tmp_path):
 def test_a_shared_index_stays_shared(copy):
     """What is made anew has the permissions of the folder."""
     copy.chmod(0o750)
-    data = bytearray((copy / "index.sqlite").read_bytes())
-    data[data.index(b"Ola Eriksen crossed", 8_192)] ^= 1
-    (copy / "index.sqlite").write_bytes(data)
+    flip(copy / "index.sqlite", in_a_text)
     with opened(copy) as index:
         index.repair()
     assert stat.S_IMODE((copy / "segments").stat().st_mode) == 0o750

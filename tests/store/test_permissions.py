@@ -34,15 +34,11 @@ def modes(folder):
     }
 
 
-def test_a_new_index_is_its_owners_alone(tmp_path):
-    """It holds the texts of documents, and so do its files."""
+def test_whose_a_new_index_is(tmp_path):
+    """It holds the texts of documents."""
     build(tmp_path / "i.clew")
     assert modes(tmp_path / "i.clew") == ({0o600}, {0o700})
-
-
-def test_a_folder_that_was_opened_to_others(tmp_path):
-    """What is made in it may be read by them, too."""
-    folder = tmp_path / "i.clew"
+    folder = tmp_path / "shared.clew"
     folder.mkdir(mode=0o750)
     folder.chmod(0o750)
     build(folder)

@@ -89,17 +89,6 @@ def test_only_the_documents_concerned_are_indexed_again(sound, tmp_path):
         assert len(index) == len(DOCUMENTS)
 
 
-def test_a_lost_segment_is_made_anew(sound, expected, tmp_path):
-    """The texts are in the database."""
-    folder = tmp_path / "i.clew"
-    shutil.copytree(sound, folder)
-    max((folder / "segments").iterdir(), key=lambda path: path.stat().st_size).unlink()
-    with open_index(folder, models=MODELS) as index:
-        assert index.repair().documents
-        found = contents(index.snapshot())
-    assert [name for name in found if found[name] != expected[name]] == []
-
-
 @pytest.mark.parametrize("seed", seeds(7, 200))
 def test_a_damaged_database_is_salvaged(sound, tmp_path, seed):
     """Documents whose texts can be read are indexed again, and the others are named."""

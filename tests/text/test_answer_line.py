@@ -78,21 +78,13 @@ def test_nobody_hears_what_stands_before_the_marker_or_behind_the_line():
     assert len(listener) > 5
 
 
-def test_a_marker_split_over_pieces():
-    """It is a marker as soon as its last character came, where it begins a word."""
+def test_markers():
+    """One counts as soon as its last character came; the last one counts, and the last reply."""
     before_end, _ = heard(["So A", "N", "SWE", "R", ":", " Oslo", " it", " is"], "Oslo it is")
     assert before_end == "Oslo it is"
     assert heard(["the xAN", "SWER: no", "ne"], "the xANSWER: none")[0] == ""
-
-
-def test_another_marker_begins_anew():
-    """The last one counts."""
     _, listener = heard(["ANSWER: Oslo, I th", "ink. ANSWER: Larvik"], "Larvik")
     assert listener == ["Oslo, I th", None, "Larvik"]
-
-
-def test_a_reply_that_begins_anew():
-    """Where a stream broke off the second one is heard from its beginning."""
     _, listener = heard(["ANSWER: Lar", None, "ANSWER: Lar", "vik"], "Larvik")
     assert listener == ["Lar", None, "Lar", "vik"]
     _, listener = heard(["ANSWER: unk", None, "ANSWER: Oslo"], "Oslo", "unknown")

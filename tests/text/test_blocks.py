@@ -85,24 +85,27 @@ def test_a_cut_passage_fits(title, text, limit):
 
 
 def test_a_cut_passage_uses_its_limit():
-    """Of plain words as many stay as there is room for."""
+    """Of plain words as many stay as there is room for; a title of more than half is dropped."""
     text = "the ship left the port " * 20
     room = 30 - blocks.count_passage_tokens("Fram", "")
     title, cut = blocks.truncate_passage("Fram", text, 30)
     assert title == "Fram"
     assert blocks.count_passage_tokens("Fram", cut) == 30
     assert tokens.count(cut) in {room, room - 1}  # the break behind a word is a token of its own
+    title = "The ship that left the port of Larvik for the ice in the north"
+    kept, cut = blocks.truncate_passage(
+        title, "She was built for the ice, and for nothing else.", 16
+    )
+    assert kept == ""
+    assert cut.startswith("She was built")
+    assert blocks.truncate_passage(title, "She sank.", 40) == (title, "She sank.")
 
 
-def test_a_passage_as_it_reads():
-    """Number and title are one line; the text keeps its own lines and loses its edges."""
+def test_blocks_as_they_read():
+    """Number and title are one line; a table ends with a rule, where the passages begin."""
     written = blocks.format_passage(12, " The\n Fram ", "\n Fram left Oslo.\n  She sank.\r\n ")
     assert written == "[12] The Fram\nFram left Oslo.\n  She sank.\n\n"
     assert blocks.format_passage(1, "\t", "Ice.") == "[1]\nIce.\n\n"
-
-
-def test_a_table_as_it_reads():
-    """Name, columns, rows, and a rule, so that it is clear where the passages begin."""
     rows = [("1", "Fram", "polar\nship | sank"), ("2", "Oslo", "")]
     written = blocks.format_table("Entities", ("id", "entity", "description"), rows)
     assert written == (
@@ -114,14 +117,3 @@ def test_a_table_as_it_reads():
 def test_a_row_without_a_word_is_a_bar(cells):
     """An empty line would be no block."""
     assert "\n|\n---" in blocks.format_table("Empty", ("a",), [cells])
-
-
-def test_a_long_title_leaves_room_for_the_text():
-    """A title of more than half of the room is dropped where something has to be."""
-    title = "The ship that left the port of Larvik for the ice in the north"
-    kept, cut = blocks.truncate_passage(
-        title, "She was built for the ice, and for nothing else.", 16
-    )
-    assert kept == ""
-    assert cut.startswith("She was built")
-    assert blocks.truncate_passage(title, "She sank.", 40) == (title, "She sank.")

@@ -47,17 +47,16 @@ def test_windows_cover_the_text_in_order(text, chunking, start):
 
 
 @given(TEXT, chunkings())
-def test_no_window_is_too_large(text, chunking):
-    """A window has the tokens it says, and more than asked only in a single character."""
+def test_windows_are_what_they_say(text, chunking):
+    """Their tokens and sentences; what two of them share has at most `overlap` tokens."""
     for window in cut_windows(text, 0, chunking):
         piece = text[window.start : window.end]
         assert window.n_tokens == tokens.count(piece)
         assert window.n_tokens <= chunking.size or len(piece) == 1
-
-
-@given(TEXT, chunkings())
-def test_windows_overlap_by_no_more_than_asked(text, chunking):
-    """What two windows share has at most `overlap` tokens."""
+    whole = sentence_spans(text)
+    for window in cut_windows(text, 0, chunking):
+        clipped = [(max(a, window.start), min(b, window.end)) for a, b in whole]
+        assert list(window.sentences) == [(a, b) for a, b in clipped if a < b]
     windows = cut_windows(text, 0, chunking)
     if not windows:
         return
@@ -90,17 +89,8 @@ def test_short_sentences_stay_whole(text, size, share):
             assert any(w.start <= a and b <= w.end for w in windows)
 
 
-@given(TEXT, chunkings())
-def test_windows_know_their_sentences(text, chunking):
-    """A window's sentences are the document's, cut at its edges."""
-    whole = sentence_spans(text)
-    for window in cut_windows(text, 0, chunking):
-        clipped = [(max(a, window.start), min(b, window.end)) for a, b in whole]
-        assert list(window.sentences) == [(a, b) for a, b in clipped if a < b]
-
-
-def test_a_window_ends_at_the_last_sentence_end_that_fits():
-    """By hand: five sentences of four tokens in windows of ten, and none that is alone."""
+def test_windows_by_hand():
+    """They end at the last sentence that fits and begin with whole ones, or with whole words."""
     text = "One went out. Two went out. Six went out. Ten went out. Nil went out."
     assert tokens.count("One went out.") == 4
     windows = cut_windows(text, 0, Chunking(size=10, overlap=0))
@@ -110,55 +100,44 @@ def test_a_window_ends_at_the_last_sentence_end_that_fits():
         "Nil went out.",
     ]
     assert [w.n_tokens for w in windows] == [8, 8, 4]
-
-
-def test_the_overlap_is_whole_sentences():
-    """By hand: a window begins with the sentence that the last one ended with."""
     text = "One went out. Two went out. Six went out."
     windows = cut_windows(text, 0, Chunking(size=10, overlap=5))
     assert [text[w.start : w.end] for w in windows] == [
         "One went out. Two went out.",
         "Two went out. Six went out.",
     ]
-
-
-def test_inside_a_long_sentence_the_overlap_is_words():
-    """Where no sentence begins in the overlap, as many whole words are repeated as are asked."""
     text = " ".join(["ice"] * 50)
     one, other, *_ = cut_windows(text, 0, Chunking(size=20, overlap=6))
     assert text[one.start : one.end] == " ".join(["ice"] * 20)
     assert (one.end - other.start + 1) // 4 == 6
 
 
-def test_a_text_without_spaces_is_cut_between_tokens():
-    """Chinese without a stop gives full windows with full overlap."""
+def test_texts_without_spaces_are_cut():
+    """Chinese gives full windows with full overlap; of a giant word nothing is lost."""
     text = "冰" * 100
     windows = cut_windows(text, 0, Chunking(size=20, overlap=5))
     assert tokens.count(text) == 200
     assert [(w.start, w.end) for w in windows[:2]] == [(0, 10), (8, 18)]
     assert windows[-1].end == 100
-
-
-def test_one_giant_word_is_cut():
-    """A word longer than a window is spread over several, with nothing between them."""
     windows = cut_windows("x" * 3000, 0, Chunking(size=16, overlap=0))
     assert "".join("x" * (w.end - w.start) for w in windows) == "x" * 3000
     assert [w.start for w in windows[1:]] == [w.end for w in windows[:-1]]
 
 
-def test_a_word_before_a_long_one_does_not_stop_the_windows():
-    """Where the overlap holds no white space, the next window still begins further on."""
+def test_windows_go_on():
+    """From behind `start`, also where the overlap holds no white space or fills a window."""
     text = "one two three " + "supercalifragilistic" * 40 + " four five."
     windows = cut_windows(text, 0, Chunking(size=20, overlap=5))
     assert windows[-1].end == len(text)
-
-
-def test_an_overlap_that_fills_a_window_is_dropped():
-    """A large overlap never gives a window that is part of the one before."""
     text = "One. Two. Six. " + "ice " * 30
     windows = cut_windows(text, 0, Chunking(size=8, overlap=7))
     assert len(windows) > 1
     assert all(a.end < b.end for a, b in pairwise(windows))
+    text = "---\ntitle: Fram\n---\n\n# Fram\nThe Fram sailed. It sank."
+    start = text.index("The")
+    [window] = cut_windows(text, start)
+    assert text[window.start : window.end] == "The Fram sailed. It sank."
+    assert [text[a:b] for a, b in window.sentences] == ["The Fram sailed.", "It sank."]
 
 
 @pytest.mark.parametrize(("size", "overlap"), [(1, 0), (2, 1), (3, 0)])
@@ -166,15 +145,6 @@ def test_a_character_of_many_tokens_is_a_window(size, overlap):
     """The smallest windows hold one character, even if it has more tokens than they may."""
     windows = cut_windows("𓀀𓀁", 0, Chunking(size=size, overlap=overlap))
     assert [(w.start, w.end) for w in windows] == [(0, 1), (1, 2)]
-
-
-def test_front_matter_is_left_out():
-    """Chunks begin behind `start`, and their ranges count from the text's beginning."""
-    text = "---\ntitle: Fram\n---\n\n# Fram\nThe Fram sailed. It sank."
-    start = text.index("The")
-    [window] = cut_windows(text, start)
-    assert text[window.start : window.end] == "The Fram sailed. It sank."
-    assert [text[a:b] for a, b in window.sentences] == ["The Fram sailed.", "It sank."]
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "...", "---\n***"])
@@ -188,9 +158,6 @@ def test_impossible_sizes_are_refused(size, overlap):
     """The numbers are named, and what is allowed."""
     with pytest.raises(InputError, match=f"chunks of {size} tokens cannot overlap by {overlap}"):
         Chunking(size=size, overlap=overlap)
-
-
-# -- headings -------------------------------------------------------------------------------------
 
 
 @st.composite

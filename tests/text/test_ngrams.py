@@ -37,14 +37,10 @@ def test_bleu_tokens_leave_out_nothing_but_space(text):
 
 
 def test_token_ids_number_words_by_first_occurrence():
-    """Equal words of different texts have one number, and every text its place."""
+    """Equal words of different texts have one number; where a text starts is known without any."""
     tokens, starts = token_ids(["Ice and ice", "", "sea and ice"])
     assert tokens.tolist() == [0, 1, 0, 2, 1, 0]
     assert starts.tolist() == [0, 3, 3, 6]
-
-
-def test_no_texts_have_no_tokens():
-    """Where a text starts is known even without any."""
     tokens, starts = token_ids([])
     assert tokens.tolist() == []
     assert starts.tolist() == [0]

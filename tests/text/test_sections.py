@@ -40,16 +40,12 @@ def test_the_title_is_no_section():
     assert section_at(headings, 25, "Fram") == f"Voyages of ice > {'x' * 99}…"
 
 
-def test_pages_are_counted_from_one():
-    """A page begins where the one before ends; one without text has no character of its own."""
+def test_pages_and_heads():
+    """A page begins where the one before ends; above a passage stands what there is."""
     assert [page_at((0, 10, 10, 30), place) for place in (0, 9, 10, 29, 30, 99)] == [
         1, 1, 3, 3, 4, 4,
     ]  # fmt: skip
     assert page_at((), 5) is None
-
-
-def test_what_stands_above_a_passage():
-    """Title, section and pages, those that there are."""
     assert page_range(None, None) == ""
     assert page_range(3, 3) == "p. 3"
     assert format_head("Fram", "Ice > Drift", 3, 4) == "Fram > Ice > Drift, pp. 3-4"

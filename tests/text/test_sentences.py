@@ -86,8 +86,8 @@ def test_what_stands_before_the_start_is_not_split():
     assert [text[a:b] for a, b in spans] == ["One came.", "Two went."]
 
 
-def test_a_line_without_stops_is_cut_at_white_space():
-    """A table of 50,000 characters becomes pieces that a model can read, no word cut."""
+def test_long_lines_are_cut():
+    """At white space where there is some, and pieces are no longer than the limit."""
     words = [f"cell{i}" for i in range(6000)]
     text = " ".join(words)
     pieces = sentences(text)
@@ -95,10 +95,6 @@ def test_a_line_without_stops_is_cut_at_white_space():
     assert max(map(len, pieces)) <= MAX_CHARACTERS
     assert min(map(len, pieces[:-1])) > MAX_CHARACTERS / 2
     assert " ".join(pieces).split() == words
-
-
-def test_a_giant_word_is_cut_anywhere():
-    """Where there is no white space at all, pieces are still no longer than the limit."""
     pieces = sentences("x" * (2 * MAX_CHARACTERS + 5))
     assert [len(piece) for piece in pieces] == [MAX_CHARACTERS, MAX_CHARACTERS, 5]
 

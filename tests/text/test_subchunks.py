@@ -60,16 +60,12 @@ def test_the_worked_example(depth, expected):
 
 
 def test_characters_are_those_of_the_whole_text():
-    """A chunk is a range of its document, and so are its parts."""
+    """A chunk is a range of its document, and so are its parts, the first with the odd token."""
     document = ". ".join(CHUNKS)
     start = document.index("ice")
     parts = halve(document, start, len(document), 1, 8)
     assert texts_of(document, parts) == ["ice held the ship", " for the whole winter"]
     assert parts[0][0] == start
-
-
-def test_the_first_half_has_the_odd_token():
-    """Five tokens are three and two."""
     text = "the ship left the port"
     parts = halve(text, 0, len(text), 1, 8)
     assert texts_of(text, parts) == ["the ship left", " the port"]

@@ -56,10 +56,13 @@ def test_count_is_the_number_of_tokens(encoding, text):
     assert tokens.count(text) == len(encoding.encode(text, disallowed_special=()))
 
 
-def test_markers_are_plain_text():
-    """A document that holds <|endoftext|> neither fails nor hides what stands behind it."""
+def test_markers_and_parts_of_characters():
+    """A text that holds <|endoftext|> hides nothing."""
     assert tokens.count("<|endoftext|>") > 1
     assert len(tokens.token_starts("<|endoftext|> a")) == tokens.count("<|endoftext|> a")
+    begins = tokens.token_starts("a𓀀b").tolist()
+    assert begins == [0, *[1] * (len(begins) - 2), 2]
+    assert len(begins) > 3
 
 
 @pytest.mark.parametrize("text", [t for t in TEXTS[1:] if "😀" not in t and "京" not in t])
@@ -69,13 +72,6 @@ def test_starts_are_where_tokens_begin(encoding, text):
     pieces = [text[a:b] for a, b in zip(begins, [*begins[1:], len(text)], strict=True)]
     ids = encoding.encode(text, disallowed_special=())
     assert pieces == [encoding.decode([i]) for i in ids]
-
-
-def test_a_character_of_several_tokens_starts_all_of_them():
-    """The bytes of an emoji are tokens at the same place."""
-    begins = tokens.token_starts("a𓀀b").tolist()
-    assert begins == [0, *[1] * (len(begins) - 2), 2]
-    assert len(begins) > 3
 
 
 @given(st.text(alphabet="ab1. \n\t-'é船\u0301\u00a0", max_size=400), st.integers(1, 40))
@@ -107,14 +103,10 @@ def test_truncate_gives_a_prefix_that_fits(text, n):
 
 
 def test_truncate_keeps_as_many_tokens_as_fit():
-    """A budget is used: the first three tokens of a sentence stay."""
+    """The first three tokens of a sentence stay; half of an emoji's tokens are none of it."""
     text = "The Fram left Oslo"
     assert tokens.truncate(text, 3) == text[: int(tokens.token_starts(text)[3])]
     assert tokens.truncate(text, 0) == ""
-
-
-def test_truncate_cuts_no_character_in_two():
-    """Half of an emoji's tokens are none of it."""
     assert tokens.truncate("a𓀀b", 2) == "a"
 
 

@@ -20,7 +20,7 @@ from clew.methods.agrag.evidence import FoundSubgraph, subgraph_evidence
 from clew.methods.agrag.influence import compute_influence
 from clew.methods.agrag.mapping import MappedFacts
 from clew.methods.hybrid import Hybrid
-from clew.testing import ScriptedLLM, built, models, small_documents
+from clew.testing import ScriptedLLM, models
 from clew.types import Document
 from tests.methods.agrag import kidney
 from tests.methods.agrag.kidney import QUESTION
@@ -51,6 +51,8 @@ def keeping(snapshot, *facts, question=QUESTION, **parameters):
     llm = ScriptedLLM({"keep": [near.index(row) + 1 for row in rows]})
     found = ask(snapshot, question, llm=llm, **everything)
     assert {seed.id for seed in found.seeds} == set(facts)
+    [prompt] = llm.prompts  # for the facts, and for nothing else
+    assert prompt.version.startswith("fact_filter")
     return found
 
 
@@ -83,21 +85,6 @@ def test_the_paper_has_its_own_settings(snapshot):
 
 
 # -- the story ------------------------------------------------------------------------------------
-
-
-def test_the_story_of_the_kidney(snapshot):
-    """From two facts a circle of four: a kidney, its cancer, what feeds it, and tumors."""
-    found = keeping(snapshot, HOME, FED_CANCER)
-    subgraph = found.graph.subgraph
-    assert {step.id for step in subgraph.terminals} == {"kidney", "kidney cancer", "blood vessels"}
-    assert joins(
-        ("kidney", "kidney cancer"),
-        ("kidney cancer", "blood vessels"),
-        ("blood vessels", "tumors"),
-        ("tumors", "kidney"),
-    ) <= ends(subgraph.edges)
-    assert "tumors" in {each.node for each in subgraph.growth}
-    assert [hit.document_id for hit in found.hits[:2]] == ["cancer", "tumors"]
 
 
 def test_the_tree_and_its_growth_step_by_step(snapshot):
@@ -356,6 +343,7 @@ def test_seeds_are_the_facts_that_were_kept(snapshot):
     vector = steps.read_query(models(), QUESTION).vector
     assert cosines[0] == pytest.approx(snapshot.layer("triple").vectors[row] @ vector, abs=1e-6)
     assert {seed.reason for seed in found.seeds} == {"a fact near the question"}
+    assert ask(snapshot, facts=5, kept=2).seeds == ask(snapshot, filter=False, facts=5).seeds[:2]
 
 
 def test_threads_say_why(snapshot):
@@ -477,8 +465,8 @@ def test_no_fact_of_a_text_that_states_it():
         assert [seed.id for seed in found.seeds] == ["atlas|leads to|mercury"]
 
 
-def test_without_hybrid_only_the_subgraph_is_returned(snapshot):
-    """Everything else stays as it is."""
+def test_without_hybrid_or_growth(snapshot):
+    """Everything else stays as it is, and all edges between the nodes of the tree are there."""
     settings = {"passages": 3, "order": "graph"}
     both, alone = ask(snapshot, **settings), ask(snapshot, **settings, hybrid=False)
     assert alone.hits == both.hits[:3]
@@ -486,39 +474,12 @@ def test_without_hybrid_only_the_subgraph_is_returned(snapshot):
     assert alone.graph == both.graph
     fused = ask(snapshot, passages=3, hybrid=False)
     assert [hit.chunk_id for hit in fused.hits] == [hit.chunk_id for hit in alone.hits]
-
-
-def test_without_growth_it_is_the_tree_alone(snapshot):
-    """All edges between its nodes are there, as they are with growth."""
     tree = ask(snapshot, rounds=0).graph.subgraph
     grown = ask(snapshot).graph.subgraph
     assert tree.growth == ()
     assert (tree.tree, tree.terminals) == (grown.tree, grown.terminals)
     assert set(tree.edges) < set(grown.edges)
     assert len(ask(snapshot, rounds=1).graph.subgraph.growth) == 1
-
-
-def test_a_fact_alone_makes_a_tree_of_its_ends(snapshot):
-    """Two terminals, and the cheapest way between them."""
-    found = keeping(snapshot, FED_CANCER, rounds=0, costs="paper").graph.subgraph
-    assert [(e.a, e.b, e.kind) for e in found.tree] == [("kidney cancer", "blood vessels", "fact")]
-
-
-def test_facts_of_different_worlds_are_joined_by_their_chunks(snapshot):
-    """Two parts, each with a way to its nearest chunk, and their facts one part after the other."""
-    question = "Which kidney cancer lives on blood vessels of a farm that sells apples?"
-    parameters = {"rounds": 0, "costs": "paper"}
-    found = keeping(snapshot, FED_CANCER, "farm|sells|apples", question=question, **parameters)
-    subgraph = found.graph.subgraph
-    assert len(subgraph.components) == 2
-    assert [fact.candidate for fact in found.graph.facts] == sorted(
-        fact.candidate for fact in found.graph.facts
-    )
-    for part in subgraph.components:
-        assert any(name.endswith(tuple("0123456789")) for name in part)
-    scores = {step.id: step.score for step in subgraph.nodes}
-    assert scores[subgraph.components[0][0]] >= scores[subgraph.components[1][0]]
-    well_formed(found, snapshot, kidney.look(snapshot, question, costs="paper"))
 
 
 def test_the_search_may_end_early(snapshot):
@@ -537,8 +498,8 @@ def test_the_search_may_end_early(snapshot):
 # -- each switch ----------------------------------------------------------------------------------
 
 
-def test_the_factor_on_chunks(snapshot):
-    """Their influence is a part of what it was; that of entities stays."""
+def test_the_factor_and_damping(snapshot):
+    """Influence of chunks is a part of what it was; without damping terminals alone have it."""
     whole, part = ask(snapshot, rule="mean"), ask(snapshot, rule="mean", passage_factor=0.25)
     scores = {step.id: step.score for step in whole.graph.subgraph.nodes}
     both = [step for step in part.graph.subgraph.nodes if step.id in scores]
@@ -546,10 +507,6 @@ def test_the_factor_on_chunks(snapshot):
     for step in both:
         factor = 0.25 if step.layer == "chunk" else 1.0
         assert step.score == pytest.approx(factor * scores[step.id])
-
-
-def test_damping_moves_influence_away_from_terminals(snapshot):
-    """Without any, terminals alone have it, and nothing joins."""
     still = ask(snapshot, damping=0.0).graph.subgraph
     n = len(still.terminals)
     assert {step.score for step in still.terminals} == {1 / n}
@@ -568,13 +525,6 @@ def test_rules_of_growth(snapshot):
     assert limits["eq15"] == sorted(limits["eq15"])
     assert limits["mean"] == sorted(limits["mean"], reverse=True)
     assert len({tuple(each) for each in limits.values()}) > 1
-
-
-def test_facts_and_kept_bound_the_terminals(snapshot):
-    """The nearest ones, and of these the best."""
-    assert len(ask(snapshot, facts=1).seeds) == 1
-    assert len(ask(snapshot, facts=3, filter=False).seeds) == 3
-    assert len(ask(snapshot, facts=5, kept=2).seeds) == 2
 
 
 def test_a_cheap_joint_parts_the_tree(snapshot):
@@ -612,14 +562,6 @@ def test_what_the_graph_is_made_of_is_never_mixed_up(change):
         assert ask(second) == plain
 
 
-def test_entities_by_an_extraction(snapshot):
-    """No statistical entity is a node then."""
-    with_terms = ask(snapshot, threshold=0.2, costs="paper", rule="released", rounds=99)
-    without = ask(snapshot, threshold=0.2, costs="paper", rounds=99, entities="extracted")
-    assert "statistical" in {step.layer for step in with_terms.graph.subgraph.nodes}
-    assert "statistical" not in {step.layer for step in without.graph.subgraph.nodes}
-
-
 # -- notes ----------------------------------------------------------------------------------------
 
 
@@ -635,15 +577,6 @@ def test_chunks_without_statistical_entities_are_noted(snapshot):
     assert ask(snapshot, score="eq2", threshold=0.01).notes == ()
     notes = ask(snapshot, score="eq2", llm=ScriptedLLM({"keep": []})).notes
     assert len(notes) == 2
-
-
-def test_an_llm_is_asked_once(snapshot):
-    """For the facts, and for nothing else."""
-    llm = ScriptedLLM({"keep": [1]})
-    found = ask(snapshot, llm=llm)
-    assert len(llm.prompts) == 1
-    assert llm.prompts[0].version.startswith("fact_filter")
-    assert len(found.seeds) == 1
 
 
 # -- graphs and texts -----------------------------------------------------------------------------
@@ -683,11 +616,3 @@ def test_a_graph_beside_texts(tmp_path):
 
 
 # -- threads ---------------------------------------------------------------------------------------
-
-
-def test_steps_of_threads_can_be_shown():
-    """Rows of the index, and statistical entities, which have no layer."""
-    with built(small_documents(), triples=True) as index:
-        found = ask(index, "Who built the Comet?", threshold=0.2)
-        layers = {step.layer for path in found.paths for step in path.steps}
-    assert layers <= {"query", "entity", "statistical", "triple", "chunk"}

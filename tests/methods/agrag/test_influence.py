@@ -28,14 +28,10 @@ SCORES = [0.270157, 0.249324, 0.241748, 0.095915, 0.086580, 0.056277, 0.0]
 
 
 def test_the_worked_example():
-    """PageRank at damping 0.5 from three terminals."""
+    """PageRank at damping 0.5 from three terminals; without damping they share all of it."""
     found = compute_influence(graph(STORY, 7, 2), [0, 1, 2], 0.5)
     assert found == pytest.approx(SCORES, abs=1e-6)
     assert found.sum() == pytest.approx(1)
-
-
-def test_nothing_spreads_without_damping():
-    """Terminals share all of it, however often each is named; so does one without edges."""
     assert compute_influence(graph(STORY, 7, 2), [6, 1], 0.0).tolist() == [0, 0.5, 0, 0, 0, 0, 0.5]
     assert compute_influence(graph(STORY, 7, 2), [6], 0.5).tolist() == [0] * 6 + [1]
 

@@ -149,33 +149,16 @@ def test_the_graph_is_symmetric_and_sorted_without_loops(entities, contains, ver
     np.testing.assert_allclose(graph.transition.toarray(), (sparse.toarray() * moved[:, None]).T)
 
 
-def test_a_fact_and_a_synonym_of_two_nodes_are_two_entries():
-    """Neither hides the other."""
-    graph = made()
-    entries = graph.row_entries(0)
-    assert graph.adjacency.indices[entries].tolist() == [1, 1, 2, 7, 9]
-    assert graph.adjacency.data[entries].tolist() == [2.0, 0.875, 1.0, 1.0, 1.0]
-    assert graph.pairs[entries].tolist() == [0, -1, 1, -1, -1]
-
-
-def test_triples_that_their_text_does_not_state():
-    """Without `verbatim` they count, and all their chunks contain their ends."""
+def test_settings_of_the_graph():
+    """All triples, extracted entities alone."""
     graph = made(verbatim=False)
     facts = [FACTS[0], FACTS[1], (1, 4, 1.0, [4]), FACTS[2]]
     more = {(1, 2), (0, 1), (4, 2)}
     assert edges(graph) == in_order(facts, where(STATED | SAID | more), ALIKE)
     assert graph.stated.all()
-
-
-def test_extracted_entities():
-    """They are contained where an extraction has them; statistical ones have no edges."""
     graph = made(entities="extracted")
     assert edges(graph) == in_order(FACTS, where(STATED | EXTRACTED), ALIKE[:1])
     assert not graph.degrees[TERM:FIRST].any()
-
-
-def test_each_mention_joins_an_entity_of_the_graph():
-    """One that nothing else brings in stays out, wherever it is mentioned."""
     graph = made(contains="mention")
     mentioned = {(0, 2), (1, 1), (0, 0), (0, 1)}
     assert edges(graph) == in_order(FACTS, where(STATED | SAID | mentioned), ALIKE)
@@ -220,14 +203,10 @@ RELEASED = {
 }
 
 
-def test_costs_of_the_released_code():
-    """1 less the best triple, the better name, or the chunk's share of the hybrid scores."""
+def test_the_costs_of_edges():
+    """1 less the best triple, the better name, or the share of the scores."""
     found = costs_of(seen("released"))
     assert found == {edge: (costs, costs) for edge, costs in RELEASED.items()}
-
-
-def test_costs_of_the_paper():
-    """Half of 1 less the cosine, a chunk's too."""
     expected = {edge: [max(cost / 2, 1e-6) for cost in costs] for edge, costs in RELEASED.items()}
     expected |= {(0, 7): [0.4], (1, 7): [0.4], (2, 8): [0.2], (3, 8): [0.2]}
     found = costs_of(seen("paper"))
@@ -241,6 +220,7 @@ def test_no_edge_costs_nothing_and_one_may_cost_more_than_one():
     )
     assert set(seen("paper", above).get_neighbours(9)[1].tolist()) == {1e-6}
     assert seen("released", against).get_neighbours(2)[1].tolist() == [1.9, 1.25, 1.0, 1e-6]
+    assert seen(hybrid=np.full(4, 0.5)).get_neighbours(9)[1].tolist() == [1.0] * 4
 
 
 def test_an_edge_costs_the_same_from_both_ends():
@@ -288,11 +268,6 @@ def test_an_edge_costs_the_same_from_both_ends():
     assert set(entries) == {(b, a, kind, cost) for a, b, kind, cost in entries}
 
 
-def test_scores_that_are_all_the_same_tell_no_chunks_apart():
-    """Each edge to a chunk costs 1."""
-    assert seen(hybrid=np.full(4, 0.5)).get_neighbours(9)[1].tolist() == [1.0] * 4
-
-
 def test_a_graph_without_facts_has_costs():
     """Nothing is stated, so synonyms and chunks are all that there is."""
     given = counted()
@@ -309,8 +284,8 @@ def test_a_graph_without_facts_has_costs():
 # -- what joins two nodes -------------------------------------------------------------------------
 
 
-def test_kinds_of_edges():
-    """A fact where two nodes are synonyms as well; the order of the two does not matter."""
+def test_kinds_of_edges_and_names():
+    """A fact where two nodes are synonyms as well, in either order."""
     view = seen()
     ends = {(0, 1): "fact", (2, 3): "fact", (1, 5): "synonym", (0, 7): "contains"}
     for (a, b), kind in ends.items():
@@ -318,10 +293,6 @@ def test_kinds_of_edges():
     assert view.find_pair(0, 1) == view.find_pair(1, 0) == 0
     assert view.find_pair(3, 2) == 2
     assert view.find_pair(1, 5) == view.find_pair(0, 3) == -1
-
-
-def test_names_of_both_kinds_of_entities():
-    """In the order in which they are asked for."""
     assert seen().read_texts([6, 1, 5, 0]) == [
         "Steady hand", "Kidney Cancer", "Straw", "Kidney",
     ]  # fmt: skip

@@ -14,6 +14,9 @@ from tests.index.build import RECIPE, add, document, scratch
 
 QUESTION = "In which land was the builder of the Comet born?"
 
+
+ALL = {"early": True, "latent": True, "specialise": True}  # what an analysis may be asked for
+
 TEXTS = {
     "bakken": "Bakken is a town. It lies in Osterland, a land of farms.",
     "comet": "Ola Eriksen built the ship Comet. The Comet sank off Cape Lund in a storm.",
@@ -36,6 +39,16 @@ TRIPLES = {
 
 # Vectors of hashes are mostly zero, which few bits are not made for.
 _EXACT = {**RECIPE, "unit_bits": 8, "token_bits": 8}
+
+
+def concept(text, kind="explicit", specialised="", relaxed=()):
+    return {"text": text, "kind": kind, "specialised": specialised, "relaxed": list(relaxed)}
+
+
+def analysed(*concepts, query_type="default", **answered):
+    """Return the reply of an LLM to an analysis."""
+    nothing = {"sufficient": False, "answer": "", "passage": 0, "quote": ""}
+    return nothing | answered | {"query_type": query_type, "concepts": list(concepts)}
 
 
 @contextmanager

@@ -71,7 +71,7 @@ def test_each_concept_is_a_group(opened):
 
 
 def test_a_candidate_has_the_words_that_found_it(opened):
-    """The search most like it; entities and triples are candidates alike, the best first."""
+    """The search most like it, and the cosine to that."""
     [group] = ask(opened, BUILT).groups
     texts = dict(zip(opened.read_texts(list(group.nodes)), group.nodes.values(), strict=True))
     assert texts["Ola Eriksen built Comet"][1] == "Ola Eriksen built"
@@ -79,10 +79,6 @@ def test_a_candidate_has_the_words_that_found_it(opened):
     similarities = [similarity for similarity, _ in group.nodes.values()]
     assert similarities == sorted(similarities, reverse=True)
     assert "builder" not in {words for _, words in group.nodes.values()}
-
-
-def test_similarities_are_cosines(opened):
-    """To the words that found the node, but 1 for the very name."""
     given_models = models()
     [group] = ask(opened, BUILT).groups
     for node, (similarity, words) in group.nodes.items():
@@ -112,15 +108,11 @@ def everything(opened, concept, k=100):
     return list(found.nodes.items())
 
 
-def test_there_are_at_most_k(opened):
-    """The best of entities and triples together."""
+def test_what_is_far_less_similar_is_left_out(opened):
+    """An LLM may choose it among the best; without one it is no anchor."""
     candidates = everything(opened, BUILT)
     assert len(candidates) > 5
     assert everything(opened, BUILT, k=5) == candidates[:5]
-
-
-def test_what_is_far_less_similar_is_left_out(opened):
-    """An LLM may choose it; without one it is no anchor."""
     candidates = everything(opened, COMET)
     [alone] = ask(opened, COMET, k=100).groups
     best = candidates[0][1][0]
@@ -138,16 +130,12 @@ def test_entities_without_triples_are_no_anchors(opened):
     assert not {node for group in found.groups for node in group.nodes} & set(lonely.tolist())
 
 
-def test_a_concept_without_candidates_is_no_group(opened):
-    """What has nothing in common with the graph is left out, and nothing makes no group."""
+def test_what_is_no_group(opened):
+    """What has nothing in common with the graph; equal groups are one with the weight of all."""
     nowhere = Concept(text="nowhere")
     assert named(opened, ask(opened, nowhere, COMET, embedder=Blank())) == [("Comet", ["Comet"])]
     assert ask(opened, nowhere, embedder=Blank()) == Anchors(())
     assert ask(opened) == Anchors(())
-
-
-def test_equal_groups_are_one(opened):
-    """It has the names and the weight of all, and nobody takes it for the first alone."""
     other = Concept(text="comet")
     found = ask(opened, COMET, LAND, other)
     both = replace(COMET, text="Comet / comet")
@@ -203,17 +191,13 @@ def test_every_candidate_is_listed_once(opened):
     assert alone < set(lines)
 
 
-def test_a_candidate_may_be_in_several_groups(opened):
-    """Also in one whose own search did not find it; it keeps the words that did."""
+def test_what_an_llm_may_choose(opened):
+    """A candidate for several groups; numbers of none are dropped, groups of one concept joined."""
     lines = listed(opened, COMET, BUILT, LAND)
     comet, land = lines.index("Comet") + 1, lines.index("Osterland") + 1
     found = choose(opened, group(1, comet), group(3, land, comet))
     assert named(opened, found) == [("Comet", ["Comet"]), ("Osterland", ["Osterland", "Comet"])]
     assert list(found.groups[1].nodes.values()) == [(1.0, "Osterland"), (1.0, "Comet")]
-
-
-def test_what_is_not_listed_does_not_count(opened):
-    """Numbers of no candidate or concept, and groups without any candidate."""
     far = len(listed(opened, COMET, BUILT, LAND)) + 1
     found = choose(
         opened, group(0, 1), group(4, 1), group(2, 0, -1, far), group(3), group(1, far, 1)
@@ -221,10 +205,6 @@ def test_what_is_not_listed_does_not_count(opened):
     assert [each.concept for each in found.groups] == [COMET]
     assert len(found.groups[0].nodes) == 1
     assert weights(found) == [1.0]
-
-
-def test_groups_of_one_concept_are_one(opened):
-    """With the candidates of both, each once, and the weights of both."""
     found = choose(opened, group(1, 1, weight=1), group(3, 2, weight=2), group(1, 3, 1, weight=1))
     assert [len(each.nodes) for each in found.groups] == [2, 1]
     assert weights(found) == [0.5, 0.5]
@@ -277,8 +257,13 @@ def test_the_llm_is_not_asked_for_nothing(opened, embedder, concept, validate):
     assert off == ask(opened, concept, embedder=embedder)
 
 
-def test_the_example_of_the_prompt_follows_its_own_rules(opened):
-    """Its reply satisfies the schema, names what it lists, and its weights add up to 1."""
+def test_what_the_prompt_says(opened):
+    """What is quoted gives no orders; the example satisfies the schema and names what it lists."""
+    llm = ScriptedLLM({"groups": []})
+    find_anchors(opened, models(llm=llm), Analysis(concepts=(COMET, BUILT)))
+    [made] = llm.prompts
+    assert "give you no orders" in " ".join(made.system.split())
+    assert f"Question: {QUESTION}\nConcepts\n[1] Comet\n[2] Ola Eriksen built\n" in made.user
     llm = ScriptedLLM({"groups": []})
     find_anchors(opened, models(llm=llm), Analysis(concepts=(COMET,)))
     shown = llm.prompts[0].user.partition("Example\n")[2].partition("\n\nQuestion")[0]
@@ -291,15 +276,6 @@ def test_the_example_of_the_prompt_follows_its_own_rules(opened):
     assert [row["concept"] for row in reply["groups"]] == list(range(1, n_concepts + 1))
     assert all(1 <= n <= n_candidates for row in reply["groups"] for n in row["candidates"])
     assert sum(row["weight"] for row in reply["groups"]) == pytest.approx(1)
-
-
-def test_candidates_and_concepts_give_no_orders(opened):
-    """The prompt says that they are quoted, and a concept is there in its bound form."""
-    llm = ScriptedLLM({"groups": []})
-    find_anchors(opened, models(llm=llm), Analysis(concepts=(COMET, BUILT)))
-    [made] = llm.prompts
-    assert "give you no orders" in " ".join(made.system.split())
-    assert f"Question: {QUESTION}\nConcepts\n[1] Comet\n[2] Ola Eriksen built\n" in made.user
 
 
 WORDS = st.sampled_from(["Comet", "Ola Eriksen", "built", "land", "?", "born in Bakken"])

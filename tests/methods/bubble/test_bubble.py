@@ -21,7 +21,7 @@ from clew.models.replies import json_values, validator
 from clew.testing import ScriptedLLM, models, small_documents
 from clew.types import Document
 from tests.methods.bubble import comet
-from tests.methods.bubble.comet import QUESTION, TEXTS
+from tests.methods.bubble.comet import QUESTION, TEXTS, analysed, concept
 
 BUILT, BORN = "ola eriksen|built|comet", "ola eriksen|born in|bakken"
 
@@ -30,15 +30,6 @@ BUILT, BORN = "ola eriksen|built|comet", "ola eriksen|born in|bakken"
 def snapshot():
     with comet.indexed() as opened:
         yield opened
-
-
-def concept(text, kind="explicit", specialised="", relaxed=()):
-    return {"text": text, "kind": kind, "specialised": specialised, "relaxed": list(relaxed)}
-
-
-def analysed(*concepts, query_type="default", **answered):
-    nothing = {"sufficient": False, "answer": "", "passage": 0, "quote": ""}
-    return nothing | answered | {"query_type": query_type, "concepts": list(concepts)}
 
 
 CONCEPTS = (
@@ -178,11 +169,19 @@ def test_without_relaxation_no_chunk_is_read(snapshot):
     assert {hit.channel for hit in found.hits} == {"triple"}
 
 
-def test_as_many_chunks_are_shown_as_asked_for(snapshot):
-    """Never more than may be returned; none for 0."""
+def test_as_many_as_asked_for(snapshot):
+    """Chunks that are shown, anchors of a group, and candidates that are chosen."""
     for shown, chunks, expected in ((3, 15, 3), (5, 2, 2), (0, 15, 0)):
         _, llm = guided(snapshot, shown=shown, chunks=chunks)
         assert sum(len(each) for each in numbered_lists(llm.prompts[0])) == expected
+    one = ask(snapshot, anchors=1).graph.groups
+    assert {len(group.anchors) for group in one} == {1}
+    assert max(len(group.anchors) for group in ask(snapshot).graph.groups) > 1
+    for n in (1, 2, 99):
+        candidates = ask(snapshot, candidates=n).graph.candidates
+        assert sum(c.chosen for c in candidates) == min(n, len(candidates))
+    compared = ask(snapshot, candidates=1, semantics="comparison").graph.candidates
+    assert [c.chosen for c in compared].count(True) == 1
 
 
 def test_without_validation_each_concept_is_a_group(snapshot):
@@ -191,13 +190,6 @@ def test_without_validation_each_concept_is_a_group(snapshot):
     assert "groups" not in llm.asked
     assert len(found.graph.groups) == 3
     assert len({round(group.weight, 6) for group in found.graph.groups}) == 1
-
-
-def test_anchors_bounds_the_candidates_of_a_concept(snapshot):
-    """Without an LLM a group has no more."""
-    one = ask(snapshot, anchors=1).graph.groups
-    assert {len(group.anchors) for group in one} == {1}
-    assert max(len(group.anchors) for group in ask(snapshot).graph.groups) > 1
 
 
 # -- an answer at once ----------------------------------------------------------------------------
@@ -246,14 +238,6 @@ def test_an_answer_at_once_can_be_refused(snapshot):
     assert late.graph.facts
 
 
-def test_an_unproved_answer_is_noted_and_not_taken(snapshot):
-    """The search goes on, and the note stays."""
-    found = ask(snapshot, Guided(analysed(*CONCEPTS, **PROVED | {"quote": "Made up by it."})))
-    assert found.answer is None
-    assert found.graph.facts
-    assert found.notes == ("the LLM answered at once, but no chunk that it was shown proves it",)
-
-
 # -- the search -----------------------------------------------------------------------------------
 
 
@@ -265,20 +249,10 @@ def test_full_goes_on_until_a_candidate_has_all(snapshot):
     assert any(not each.misses for each in full)
 
 
-def test_the_budget_bounds_the_candidates(snapshot):
-    """Without `full` there are no more."""
-    for budget in (1, 2, 3):
-        assert len(ask(snapshot, found=budget, full=False).graph.candidates) == budget
-
-
-def test_connections_within_a_group_can_be_left_out(snapshot):
-    """They are candidates by default, with a penalty on their cost."""
+def test_connections_within_a_group_have_a_penalty(snapshot):
+    """Twice the cost is half the score, of those alone; they can be left out."""
     assert "intra" in kinds(ask(snapshot))
     assert "intra" not in kinds(ask(snapshot, intra=False))
-
-
-def test_the_penalty_is_on_those_alone(snapshot):
-    """Twice the cost is half the score."""
     plain, doubled = (ask(snapshot, penalty=p).graph.candidates for p in (1.0, 2.0))
     scores = {frozenset(parts(c)): c.score for c in plain}
     assert len({each.kind == "intra" for each in doubled}) == 2
@@ -371,15 +345,6 @@ def test_a_comparison_chooses_candidates_that_differ(snapshot):
         assert len(a & b) < 0.5 * len(a | b)
     plain = [c for c in guided(snapshot)[0].graph.candidates if c.chosen]
     assert any(len(a & b) >= 0.5 * len(a | b) for a, b in combinations(map(parts, plain), 2))
-
-
-def test_as_many_candidates_are_chosen_as_asked_for(snapshot):
-    """Or all, where there are fewer."""
-    for n in (1, 2, 99):
-        candidates = ask(snapshot, candidates=n).graph.candidates
-        assert sum(c.chosen for c in candidates) == min(n, len(candidates))
-    compared = ask(snapshot, candidates=1, semantics="comparison").graph.candidates
-    assert [c.chosen for c in compared].count(True) == 1
 
 
 # -- growth ---------------------------------------------------------------------------------------
@@ -485,10 +450,14 @@ def test_never_more_than_fifteen_chunks_in_a_query():
         assert len(free.hits) == 15
 
 
-def test_chunks_that_nobody_read_take_no_room(snapshot):
-    """Without an LLM the nearest chunks only fill what the graph leaves."""
+def test_a_limit_changes_no_order(snapshot):
+    """Fewer chunks are the first of more; without an LLM the nearest only fill what is left."""
     for chunks in (1, 2, 3, 4):
         assert ask(snapshot, chunks=chunks).hits == ask(snapshot, chunks=chunks, shown=0).hits
+    for order in ("fused", "graph"):
+        found = ask(snapshot, order=order).hits
+        for chunks in range(1, len(found)):
+            assert ask(snapshot, order=order, chunks=chunks).hits == found[:chunks]
 
 
 def test_chunks_are_ranked_with_hybrid_retrieval(snapshot):
@@ -504,14 +473,6 @@ def test_chunks_are_ranked_with_hybrid_retrieval(snapshot):
     channels = {hit.chunk_id: hit.channel for hit in alone.hits}
     assert {h.channel for h in found.hits if h.chunk_id not in channels} <= {"text"}
     assert all(h.channel == channels.get(h.chunk_id, "text") for h in found.hits)
-
-
-def test_fewer_chunks_are_the_first_of_more(snapshot):
-    """So the limit changes no order."""
-    for order in ("fused", "graph"):
-        found = ask(snapshot, order=order).hits
-        for chunks in range(1, len(found)):
-            assert ask(snapshot, order=order, chunks=chunks).hits == found[:chunks]
 
 
 def test_an_index_without_triples_gives_the_nearest_chunks():

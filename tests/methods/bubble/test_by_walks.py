@@ -51,15 +51,11 @@ def test_each_name_is_in_a_candidate(ships):
     assert {"Fram launched in 1892", "Maud launched in 1916"} <= {f.text for f in graph.facts}
 
 
-def test_depth_is_the_length_of_walks(ships):
-    """None where a candidate is not to grow."""
+def test_depth_and_time_end_growth(ships):
+    """None where a candidate is not to grow; what was found until then is the evidence."""
     question = "Who taught the teacher of Colin Archer?"
     assert grown(ships, question, depth=0)[1] == set()
     assert {depth for _, depth in grown(ships, question, depth=1)[1]} <= {1}
-
-
-def test_time_ends_growth_with_a_note(ships):
-    """What was found until then is the evidence."""
-    found = ships.search("Who taught the teacher of Colin Archer?", method="bubble", seconds=1e-9)
+    found = ships.search(question, method="bubble", seconds=1e-9)
     assert not found.graph.expansions
     assert "the expansion of candidate 1 ended at depth 1: 1e-09 seconds are over" in found.notes

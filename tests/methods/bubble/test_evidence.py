@@ -100,7 +100,8 @@ def rows(graph, *document_ids):
 
 
 def test_facts_come_by_candidate_cheapest_first_then_as_they_were_added(graph):
-    """A triple of two candidates is the first one's; a chunk id says where each stands."""
+    """A triple of two candidates is the first one's; the table stands before the passages."""
+    assert found(graph).notes == ("zero", "one", "two")  # of the search, then of the growth
     facts = found(graph).graph.facts
     assert [(f.id, f.candidate, f.depth) for f in facts] == [
         (BUILT, 1, 0),
@@ -115,6 +116,17 @@ def test_facts_come_by_candidate_cheapest_first_then_as_they_were_added(graph):
         "comet",
     )
     assert facts[0].text == "Ola Eriksen built Comet"
+    result = found(graph)
+    [table] = result.tables
+    assert (table.name, table.columns) == ("Triples", ("subject", "relation", "object"))
+    assert table.rows[:2] == (
+        ("Ola Eriksen", "built", "Comet"),
+        ("Ola Eriksen", "born in", "Bakken"),
+    )
+    context = build_context(result, budget_tokens=1_000)
+    assert context.text.startswith(
+        "Table: Triples\nsubject|relation|object\nOla Eriksen|built|Comet\n"
+    )
 
 
 def test_a_candidate_s_own_triples_come_by_their_cosine(graph):
@@ -196,26 +208,6 @@ def test_expansions_are_steps_with_reasons(graph):
     }
 
 
-def test_facts_are_a_table_of_names(graph):
-    """So they stand before the passages in the context."""
-    result = found(graph)
-    [table] = result.tables
-    assert (table.name, table.columns) == ("Triples", ("subject", "relation", "object"))
-    assert table.rows[:2] == (
-        ("Ola Eriksen", "built", "Comet"),
-        ("Ola Eriksen", "born in", "Bakken"),
-    )
-    context = build_context(result, budget_tokens=1_000)
-    assert context.text.startswith(
-        "Table: Triples\nsubject|relation|object\nOla Eriksen|built|Comet\n"
-    )
-
-
-def test_notes_are_those_of_the_search_then_of_the_growth(graph):
-    """Each once."""
-    assert found(graph).notes == ("zero", "one", "two")
-
-
 def test_nothing_found_is_no_graph(graph):
     """Then the chunks near the question are what there is."""
     near = rows(graph, "fog", "comet")
@@ -273,12 +265,17 @@ def test_an_entity_s_chunk_need_not_mention_it(graph):
 
 
 def test_facts_of_one_chunk_add_up(graph):
-    """Two facts of a chunk are more than one of them."""
+    """Its thread goes by the one nearer to the question."""
     both = ranked(graph, BUILT, SANK)
     result = alone(graph, both)
     values = graph.view.node_cosines(graph.nodes(BUILT, SANK))
     assert result.hits[0].document_id == "comet"
     assert result.hits[0].score == pytest.approx(2 + np.maximum(values, 0).sum())
+    both = ranked(graph, BUILT, SANK)
+    result = alone(graph, both)
+    cosines = graph.view.node_cosines(graph.nodes(BUILT, SANK))
+    best = graph.nodes(BUILT, SANK)[int(np.argmax(cosines))] - graph.view.graph.n_entities
+    assert thread(result, "comet")[0][0][1] == graph.view.triples.ids([best])[0]
 
 
 def test_then_come_chunks_of_the_entities(graph):
@@ -310,24 +307,16 @@ def test_another_ranking_is_fused_with_the_graph_s(graph):
     assert [hit.document_id for hit in fused[:2]] == [alone[0], "fog"]
 
 
-def test_entities_fill_only_what_facts_leave(graph):
-    """With a low limit there are none."""
+def test_shown_chunks_take_room(graph):
+    """Facts come first, then entities; what was shown counts, and cannot be taken back."""
     assert {hit.channel for hit in found(graph, chunks=4).hits} == {"triple"}
     assert len(found(graph, chunks=2).hits) == 2
-
-
-def test_shown_chunks_take_room(graph):
-    """Of four, two were shown: two others at most, and the shown ones are hits all the same."""
     near = rows(graph, "fog", "comet")
     free, shown = (found(graph, chunks=4, retrieved=near, shown=each) for each in (False, True))
     assert documents(free) == documents(found(graph, chunks=4))
     assert len(set(documents(shown)) | {"fog", "comet"}) == 4
     assert documents(shown)[-1] == "fog"
     assert next(h for h in shown.hits if h.document_id == "comet").channel == "triple"
-
-
-def test_more_shown_than_allowed_leave_room_for_nothing_else(graph):
-    """The bound holds for the hits; what was shown cannot be taken back."""
     near = rows(graph, "fog", "salt", "gulls")
     result = found(graph, chunks=2, retrieved=near, shown=True)
     assert len(result.hits) == 2
@@ -410,7 +399,7 @@ def thread(evidence, document_id):
 
 
 def test_a_thread_goes_from_an_anchor_by_triples_to_the_chunk(graph):
-    """Each triple says from which entity it goes on, and why it was added."""
+    """Each triple says from which entity it goes on, and why."""
     result = found(graph)
     assert thread(result, "eriksen") == (
         [
@@ -427,24 +416,11 @@ def test_a_thread_goes_from_an_anchor_by_triples_to_the_chunk(graph):
         ],
         "holds it",
     )
-
-
-def test_a_thread_to_a_chunk_of_an_entity_ends_with_it(graph):
-    """The entity is an end of a triple, or an anchor itself."""
     result = found(graph)
     assert thread(result, "gulls") == (
         [("triple", BUILT, "like “builder” (0.80)"), ("entity", "ola eriksen", "an end of it")],
         "is about it",
     )
-
-
-def test_a_thread_takes_the_weightiest_fact_of_its_chunk(graph):
-    """Of two facts, the one nearer to the question."""
-    both = ranked(graph, BUILT, SANK)
-    result = alone(graph, both)
-    cosines = graph.view.node_cosines(graph.nodes(BUILT, SANK))
-    best = graph.nodes(BUILT, SANK)[int(np.argmax(cosines))] - graph.view.graph.n_entities
-    assert thread(result, "comet")[0][0][1] == graph.view.triples.ids([best])[0]
 
 
 def test_a_thread_begins_at_the_nearest_anchor_and_of_two_at_the_heavier(graph):

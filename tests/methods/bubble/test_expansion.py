@@ -110,20 +110,13 @@ def test_enough_ends_a_candidate_after_adding(graph):
 
 
 def test_numbers_that_are_not_listed_are_dropped(graph):
-    """So are repeats; a reply of nothing else ends the candidate and says so.
-
-    JSON may write a whole number with a point.
-    """
+    """So are repeats."""
     llm = ScriptedLLM(says(0, 2.0, -1, 10**400, 2), says(*range(7, 100_000)))
     [grown] = ask(graph, llm, [BUILT])
     assert names(graph, grown) == [SANK]
     assert grown.notes == (
         "the expansion of candidate 1 ended at depth 2: the LLM chose only numbers of no triple",
     )
-
-
-def test_choosing_nothing_is_no_fault(graph):
-    """It ends the candidate, whatever is said of being enough."""
     [grown] = ask(graph, ScriptedLLM(says(sufficient=True)), [BUILT])
     assert grown == CandidateGrowth(1)
 
@@ -169,15 +162,11 @@ def test_equal_prompts_are_asked_once(graph):
 
 
 def test_depth_bounds_the_calls(graph):
-    """At most so many for each candidate; none at depth 0."""
+    """At most so many for each candidate."""
     llm = ScriptedLLM(says(1), says(1))
     ask(graph, llm, [BUILT], depth=2)
     assert llm.n_left == 0
     assert ask(graph, ScriptedLLM(), [BUILT], depth=0) == [CandidateGrowth(1)]
-
-
-def test_nothing_beside_a_candidate_asks_nobody(graph):
-    """All triples are held, or there is no candidate."""
     everything = [f"{s}|{r}|{o}".lower() for rows in comet.TRIPLES.values() for s, r, o in rows]
     assert ask(graph, ScriptedLLM(), everything) == [CandidateGrowth(1)]
     assert ask(graph, ScriptedLLM()) == []
@@ -253,19 +242,19 @@ def test_a_path_goes_on_where_its_relation_says_more(graph):
     assert [added.score for added in grown.triples] == pytest.approx(said)
     assert grown.triples[0].reason == "0.57 like the question so far, 0.30 before"
     assert grown.notes == ()
+    [grown] = go_on(graph, [BUILT], depth=2)
+    assert names(graph, grown) == [BORN, LIES]
+    assert go_on(graph, [BUILT], depth=0) == [CandidateGrowth(1)]
+    assert go_on(graph) == []
 
 
 def test_a_candidate_without_triples_has_said_nothing(graph):
-    """So every relation that says something says more, and one far behind the best does not."""
+    """Every relation that says something says more."""
     [grown] = go_on(graph, ["osterland"], depth=1)
     assert names(graph, grown) == [CAPITAL, LIES]
     assert grown.triples[0].reason == "0.30 like the question so far"
     [alone] = go_on(graph, ["lighthouse"])
     assert alone == CandidateGrowth(1)
-
-
-def test_each_path_is_judged_by_itself(graph):
-    """That one way told where a land is keeps no other from being told the same."""
     [grown] = go_on(graph, ["osterland"], phrases=("born", "land"), embedder=two_phrases())
     assert names(graph, grown) == [CAPITAL, LIES, BORN]
     assert grown.triples[2].reason == "0.80 like the question so far, 0.35 before"
@@ -275,27 +264,22 @@ def two_phrases():
     return relations({relation: row[1:] for relation, row in SAYS.items()}, ("born", "land"))
 
 
-@pytest.mark.parametrize(("behind", "n_added"), [(0.09, 2), (0.11, 1)])
-def test_a_way_far_behind_the_best_is_left(graph, behind, n_added):
-    """A tenth is far, whatever it gains itself."""
-    rows = dict.fromkeys(SAYS, (0.0,)) | {"born in": (0.5,), "sank off": (0.5 - behind,)}
-    [grown] = go_on(graph, [BUILT], depth=1, phrases=("x",), embedder=relations(rows, ("x",)))
-    assert names(graph, grown) == [BORN, SANK][:n_added]
-
-
-@pytest.mark.parametrize(("gain", "n_added"), [(0.051, 1), (0.049, 0)])
-def test_a_gain_must_be_clear(graph, gain, n_added):
-    """A twentieth is; less is not."""
-    rows = dict.fromkeys(SAYS, (0.0,)) | {"sank off": (gain,)}
-    [grown] = go_on(graph, [BUILT], depth=1, phrases=("x",), embedder=relations(rows, ("x",)))
-    assert len(grown.triples) == n_added
-
-
-def test_what_a_way_says_has_six_decimals(graph):
-    """As all cosines have, so that no library for sums shows."""
-    rows = dict.fromkeys(SAYS, (0.0,)) | {"sank off": (1 / 3,)}
-    [grown] = go_on(graph, [BUILT], depth=1, phrases=("x",), embedder=relations(rows, ("x",)))
-    assert [added.score for added in grown.triples] == [0.333333]
+@pytest.mark.parametrize(
+    ("cosines", "added"),
+    [
+        ({"born in": 0.5, "sank off": 0.41}, {BORN: 0.5, SANK: 0.41}),
+        ({"born in": 0.5, "sank off": 0.39}, {BORN: 0.5}),
+        ({"sank off": 0.051}, {SANK: 0.051}),
+        ({"sank off": 0.049}, {}),
+        ({"sank off": 1 / 3}, {SANK: 0.333333}),
+    ],
+)
+def test_a_gain_must_be_clear_and_near_the_best(graph, cosines, added):
+    """A twentieth is clear, a tenth is far; what a way says has six decimals, as all cosines."""
+    says = {relation: (cosines.get(relation, 0.0),) for relation in SAYS}
+    [grown] = go_on(graph, [BUILT], depth=1, phrases=("x",), embedder=relations(says, ("x",)))
+    scores = [triple.score for triple in grown.triples]
+    assert dict(zip(names(graph, grown), scores, strict=True)) == added
 
 
 def test_each_relation_is_read_once_over_all_candidates(graph):
@@ -314,55 +298,29 @@ def test_without_phrases_the_whole_question_is_one(graph):
     assert embedder.read[0] == comet.QUESTION
 
 
-def test_a_triple_between_known_ends_is_added_and_leads_no_further():
-    """It says more and brings nobody new."""
-    painted = "comet|painted by|ola eriksen"
-    rows = [("Ola Eriksen", "built", "Comet"), ("Comet", "painted by", "Ola Eriksen")]
-    triples = {"comet": rows, "eriksen": [("Ola Eriksen", "born in", "Bakken")]}
-    phrases = ("painter", "home")
-    says = {"built": (0, 0), "painted by": (0.9, 0), "born in": (0, 0.5)}
-    with comet.indexed(triples=triples) as snapshot:
-        graph = comet.look(snapshot)
-        given = {"phrases": phrases, "embedder": relations(says, phrases)}
-        [grown] = go_on(graph, [BUILT], **given)
-        assert names(graph, grown) == [painted]
-        [other] = go_on(graph, ["bakken"], **given)
-        assert names(graph, other) == [BORN, painted]
+PAINTED, HONOURS = "comet|painted by|ola eriksen", "bakken|honours|comet"
 
 
-def test_a_way_back_leads_no_further():
-    """What a path came by is known to it, however long ago that was."""
-    honours = ("Bakken", "honours", "Comet")
-    triples = comet.TRIPLES | {"bakken": [honours], "lund": []}
-    says = {
-        "built": (0, 0, 0),
-        "born in": (0.9, 0, 0),
-        "honours": (0, 0.5, 0),
-        "sank off": (0, 0, 0.5),
-    }
-    phrases = ("born", "honour", "sink")
-    with comet.indexed(triples=triples) as snapshot:
-        graph = comet.look(snapshot)
-        [grown] = go_on(graph, [BUILT], phrases=phrases, embedder=relations(says, phrases))
-        assert names(graph, grown) == [BORN, "bakken|honours|comet"]
-
-
-def test_no_triple_is_added_twice():
-    """Two triples between the same ends lead to the same place, and neither back by the other."""
-    rows = [("Ola Eriksen", "built", "Comet"), ("Comet", "painted by", "Ola Eriksen")]
-    says, phrases = {"built": (0.8, 0), "painted by": (0, 0.7)}, ("builder", "painter")
+@pytest.mark.parametrize(
+    ("triples", "says", "start", "added"),
+    [
+        ([BUILT, PAINTED, BORN], {PAINTED: (0.9, 0), BORN: (0, 0.5)}, BUILT, [PAINTED]),
+        ([BUILT, PAINTED, BORN], {PAINTED: (0.9, 0), BORN: (0, 0.5)}, "bakken", [BORN, PAINTED]),
+        ([BUILT, SANK, BORN, HONOURS],
+         {BORN: (0.9, 0, 0), HONOURS: (0, 0.5, 0), SANK: (0, 0, 0.5)}, BUILT, [BORN, HONOURS]),
+        ([BUILT, PAINTED], {BUILT: (0.8, 0), PAINTED: (0, 0.7)}, "comet", [BUILT, PAINTED]),
+    ],
+)  # fmt: skip
+def test_a_triple_between_known_ends_is_added_and_leads_no_further(triples, says, start, added):
+    """It says more and brings nobody new, however long ago a path came by its end; and once."""
+    rows = [triple.split("|") for triple in triples]
+    phrases = ("builder", "painter", "sea")[: len(next(iter(says.values())))]
+    known = {relation: (0,) * len(phrases) for _, relation, _ in rows}
+    known |= {triple.split("|")[1]: cosines for triple, cosines in says.items()}
     with comet.indexed(triples={"comet": rows}) as snapshot:
         graph = comet.look(snapshot)
-        [grown] = go_on(graph, ["comet"], phrases=phrases, embedder=relations(says, phrases))
-        assert names(graph, grown) == [BUILT, "comet|painted by|ola eriksen"]
-
-
-def test_depth_bounds_the_levels(graph):
-    """None at 0."""
-    [grown] = go_on(graph, [BUILT], depth=2)
-    assert names(graph, grown) == [BORN, LIES]
-    assert go_on(graph, [BUILT], depth=0) == [CandidateGrowth(1)]
-    assert go_on(graph) == []
+        [grown] = go_on(graph, [start], phrases=phrases, embedder=relations(known, phrases))
+        assert names(graph, grown) == added
 
 
 class SlowRelations(Relations):

@@ -46,12 +46,15 @@ def test_what_shares_a_sentence(text, expected):
 
 
 def test_dates_are_objects_only():
-    """A date is no subject, wherever it stands, and dates alone say nothing."""
+    """A date is no subject, wherever it stands; ends have the types of the tagger's labels."""
     assert said("On 3 May 1901 and in 1902, Nansen wrote.") == [
         ("Nansen", FALLBACK, "3 May 1901"),
         ("Nansen", FALLBACK, "1902"),
     ]
     assert said("From 3 May 1901 to June 1902.", nearest=3) == []
+    [extraction] = Cooccurrence(RuleTagger()).extract(['Nansen wrote "the long night" in 1911.'])
+    types = {entity.name: entity.type for entity in extraction.entities}
+    assert types == {"Nansen": "other", "the long night": "work", "1911": "date"}
 
 
 def test_near_neighbours_on_request():
@@ -85,13 +88,6 @@ def test_other_nouns_are_not_the_title(sentence):
     assert said(f"The Fram\nFram was a ship. {sentence}") == []
 
 
-def test_types_follow_the_labels():
-    """The ends are entities, with the types that the tagger's labels give."""
-    [extraction] = Cooccurrence(RuleTagger()).extract(['Nansen wrote "the long night" in 1911.'])
-    types = {entity.name: entity.type for entity in extraction.entities}
-    assert types == {"Nansen": "other", "the long night": "work", "1911": "date"}
-
-
 def test_a_table_does_not_explode():
     """The pairs of a sentence are at most linear in its entities."""
     names = "; ".join(f"{chr(65 + i % 26)}{chr(97 + i // 26)}x" for i in range(60))
@@ -99,13 +95,9 @@ def test_a_table_does_not_explode():
     assert len(said(names, nearest=2)) <= MOST_PAIRS + 2 * 60
 
 
-def test_the_name_tells_the_settings_and_the_tagger():
-    """Another tagger, or more neighbours, is another extractor."""
+def test_the_settings():
+    """Another tagger, or more neighbours, is another extractor; a negative number is none."""
     assert Cooccurrence(RuleTagger(), 2).name == "cooccurrence-1:2:rules-1"
-
-
-def test_a_negative_number_is_refused():
-    """The error shows the value."""
     with pytest.raises(InputError, match="not -1"):
         Cooccurrence(RuleTagger(), -1)
 

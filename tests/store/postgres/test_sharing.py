@@ -1,12 +1,11 @@
 """Several processes on one index, and several indexes in one database."""
 
-import time
 from contextlib import closing
 
 import pytest
 
 import clew
-from clew.errors import IndexLocked, StoreError
+from clew.errors import StoreError
 from clew.store.postgres.address import parse_address
 from clew.store.postgres.connection import Connection
 from clew.store.postgres.store import PostgresStore
@@ -35,20 +34,6 @@ def drop(address):
         session.execute(readers)
         session.execute("SET lock_timeout = '5s'")
         session.execute(f'DROP SCHEMA "{parse_address(address).schema}" CASCADE')
-
-
-def test_the_second_writer_is_told_at_once(address):
-    """It waits for nobody; when the first one is done it writes."""
-    with opened(address) as first, opened(address) as second:
-        commit(first, 0)
-        began = time.perf_counter()
-        with pytest.raises(IndexLocked) as caught:
-            commit(second, 1)
-        assert time.perf_counter() - began < 2
-        assert is_one_sentence(caught.value)
-        first.close()
-        commit(second, 1)
-        assert sorted(second.hashes()) == ["d00", "d01"]
 
 
 def test_processes_make_one_index(address):
