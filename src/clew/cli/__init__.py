@@ -22,7 +22,6 @@ from clew.cli.building import (
 )
 from clew.cli.classifying import run_classify
 from clew.cli.config import run_config
-from clew.cli.connecting import run_mcp
 from clew.cli.helping import show_help
 from clew.cli.keeping import backup_index, restore_index, split_index
 from clew.cli.looking import check_index, export_graph, list_documents, show_index, show_methods
@@ -30,7 +29,7 @@ from clew.cli.measuring import run_evaluation
 from clew.cli.options import open_index
 from clew.cli.planning import run_plan
 from clew.cli.program import Program
-from clew.cli.serving import manage_keys, run_server
+from clew.cli.serving import manage_keys, run_mcp, run_server
 
 __all__ = ["main"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -15,31 +14,27 @@ from clew.cli.options import (
     Opener,
     PaidModels,
     QuestionOptions,
+    flag_option,
     json_option,
-    open_any,
     paid_options,
     question_options,
+    text_option,
 )
 from clew.cli.plain import echo_json
 from clew.cli.program import REFUSED
 from clew.cli.turns import read_turns, write_turn
 from clew.cli.writing import AnswerWriter
 
-if TYPE_CHECKING:
-    from clew.api import Index
-    from clew.shards import Shards
-
 
 @click.command("ask", cls=GroupedCommand)
 @click.argument("question")
 @question_options("answer")
 @paid_options
-@click.option("--anyway", is_flag=True, help="Refuse nothing: the same as --threshold 0.")
-@click.option(
-    "--history",
+@flag_option("--anyway", "Refuse nothing: the same as --threshold 0.")
+@text_option(
+    "--history FILE",
+    "A conversation: QUESTION follows the turns in FILE, and goes there with its answer.",
     type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="A conversation: QUESTION follows the turns in FILE, and goes there with its answer.",
 )
 @json_option
 @click.pass_obj
@@ -66,7 +61,7 @@ def run_ask(
     unrefused = {"min_support": 0.0} if anyway else {}
     whole = asked.build_question(question, paid.budget, history=read_turns(history), **unrefused)
     writing = AnswerWriter() if paid.llm and not as_json and sys.stdout.isatty() else None
-    with _open_index(opener, asked, paid) as index, writing or nullcontext():
+    with asked.open_index(opener, paid) as index, writing or nullcontext():
         answer = index.ask(whole, on_text=writing)
     is_written = writing is not None and writing.finish(answer)
     if as_json:
@@ -94,16 +89,9 @@ def run_search(
     there are such. Scores order the chunks of one search; they do not compare between methods. The
     relevance of a chunk does: how probably an answer needs it.
     """
-    with _open_index(opener, asked, paid) as index:
+    with asked.open_index(opener, paid) as index:
         evidence = index.search(asked.build_question(text, paid.budget))
     if as_json:
         echo_json(evidence)
     else:
         click.echo(render.render_evidence(evidence))
-
-
-def _open_index(opener: Opener, asked: QuestionOptions, paid: PaidModels) -> Index | Shards:
-    from clew.loading import Specs
-
-    specs = Specs(llm=paid.llm, reranker=asked.reranker)
-    return open_any(opener, asked.folder, specs=specs, prices=paid.prices)

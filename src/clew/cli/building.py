@@ -18,9 +18,11 @@ from clew.cli.options import (
     Opener,
     PaidModels,
     build_options,
+    choice_option,
     command_line,
     entity_choice,
     file_options,
+    flag_option,
     gather_options,
     index_name,
     index_option,
@@ -28,9 +30,11 @@ from clew.cli.options import (
     join_filters,
     json_option,
     limit_option,
+    number_option,
     open_any,
     paid_options,
     split_list,
+    text_option,
     where_option,
 )
 from clew.cli.plain import bold, dim, echo_json, one_line
@@ -57,60 +61,50 @@ _MOST_SKIPPED = 20  # lines of a graph that are named one by one
 _TELLING_FALLBACKS = 5  # chunks without one usable reply that make a model doubtful
 
 extraction_options = gather_options(
-    {
-        "units": click.option(
-            "--units",
+    [
+        text_option(
+            "--units SHARE",
+            "Share of the tokens whose chunks the LLM splits into knowledge units.",
             type=click.FloatRange(0, 1),
-            metavar="SHARE",
-            help="Share of the tokens whose chunks the LLM splits into knowledge units.",
         ),
-        "value": click.option(
+        choice_option(
             "--value",
-            type=click.Choice(["bleu", "cos", "random"]),
-            help="What makes a chunk worth its tokens, where SHARE is below 1. [default: bleu]",
+            ["bleu", "cos", "random"],
+            "What makes a chunk worth its tokens, where SHARE is below 1. [default: bleu]",
         ),
-        "triples": click.option(
+        choice_option(
             "--triples",
-            type=click.Choice(["none", "llm", "parse", "cooccurrence"]),
-            help="What extracts entities and triples. [default: none]",
+            ["none", "llm", "parse", "cooccurrence"],
+            "What extracts entities and triples. [default: none]",
         ),
-        "core": click.option(
-            "--core",
+        text_option(
+            "--core SHARE",
+            "Share of the chunks that the LLM reads for triples. [default: 1, all]",
             type=click.FloatRange(0, 1),
-            metavar="SHARE",
-            help="Share of the chunks that the LLM reads for triples. [default: 1, all]",
         ),
-        "core_by": click.option(
+        choice_option(
             "--core-by",
-            type=click.Choice(["pagerank", "random"]),
-            help="What chooses these chunks, where SHARE is below 1. [default: pagerank]",
+            ["pagerank", "random"],
+            "What chooses these chunks, where SHARE is below 1. [default: pagerank]",
         ),
-        **entity_choice,
-        "again": click.option(
-            "--retry", "again", is_flag=True, help="Ask again where a reply was of no use."
-        ),
-        "name": click.option(
-            "--as",
-            "name",
-            metavar="NAME",
-            default="",
-            help="What PATH is called in ids. The name of a folder of the index says that it has "
+        *entity_choice,
+        flag_option("--retry", "Ask again where a reply was of no use.", "again"),
+        text_option(
+            "--as NAME",
+            "What PATH is called in ids. The name of a folder of the index says that it has "
             "moved to PATH.",
+            "name",
+            default="",
         ),
-        "prune": click.option(
-            "--prune",
-            is_flag=True,
-            help="Remove documents whose file is gone from a PATH, or left out now.",
-        ),
-        "methods": click.option(
-            "--for",
-            "methods",
-            metavar="NAMES",
-            callback=lambda _context, _option, text: None if text is None else split_list(text),
-            help="Methods that every run prepares the index for, such as ket,agrag. [default: "
+        flag_option("--prune", "Remove documents whose file is gone from a PATH, or left out now."),
+        text_option(
+            "--for NAMES",
+            "Methods that every run prepares the index for, such as ket,agrag. [default: "
             "those that it was asked by]",
+            "methods",
+            callback=lambda _context, _option, text: None if text is None else split_list(text),
         ),
-    },
+    ],
     "extraction",
     dict,
 )
@@ -123,29 +117,24 @@ extraction_options = gather_options(
 @file_options
 @extraction_options
 @paid_options
-@click.option(
-    "--workers",
-    metavar="N|RAY",
-    default="1",
-    help="Processes that make rows and vectors, 0 for one on each core, or a Ray cluster: ray, "
+@text_option(
+    "--workers N|RAY",
+    "Processes that make rows and vectors, 0 for one on each core, or a Ray cluster: ray, "
     "ray:HOST:PORT or ray://HOST:PORT. [default: 1]",
+    default="1",
 )
-@click.option(
-    "--shards",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Make a new index in N shards, each in a folder below FOLDER, which are asked as one.",
+@number_option(
+    "--shards N",
+    "Make a new index in N shards, each in a folder below FOLDER, which are asked as one.",
 )
-@click.option(
-    "--part",
-    metavar="I/N",
-    help="Take the documents that belong in shard I of N, from 0: the index is that shard, which "
-    "any machine may fill.",
+@text_option(
+    "--part I/N",
+    "Take the documents that belong in shard I of N, from 0: the index is that shard, which any "
+    "machine may fill.",
 )
-@click.option(
+@flag_option(
     "--watch",
-    is_flag=True,
-    help="Go on after that: follow what is written, renamed and deleted in folders, until Ctrl-C.",
+    "Go on after that: follow what is written, renamed and deleted in folders, until Ctrl-C.",
 )
 @json_option
 @click.pass_obj
@@ -361,7 +350,7 @@ def import_triples(opener: Opener, file: Path, folder: Path, *, as_json: bool) -
 @click.command("merge")
 @click.argument("name", required=False)
 @click.argument("into", required=False)
-@click.option("--rules", is_flag=True, help="Merge what differs by an article or a legal form.")
+@flag_option("--rules", "Merge what differs by an article or a legal form.")
 @index_option()
 @json_option
 @click.pass_obj
@@ -416,7 +405,7 @@ def unmerge_name(opener: Opener, name: str, folder: Path, *, as_json: bool) -> N
 @click.command("remove")
 @click.argument("documents", nargs=-1, metavar="[DOCUMENT]...")
 @where_option
-@click.option("--dry-run", is_flag=True, help="Name what would be deleted, and delete nothing.")
+@flag_option("--dry-run", "Name what would be deleted, and delete nothing.")
 @index_option()
 @json_option
 @click.pass_obj

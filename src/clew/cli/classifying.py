@@ -18,12 +18,16 @@ from clew.cli.headings import GroupedCommand
 from clew.cli.options import (
     Opener,
     PaidModels,
+    flag_option,
     index_option,
     join_filters,
+    number_option,
     paid_options,
     param_option,
     parse_parameters,
+    path_option,
     reranker_option,
+    text_option,
     where_option,
 )
 from clew.cli.plain import align, bold, count_more, echo_json, one_line, to_json_line, wrap_text
@@ -56,42 +60,33 @@ class _ClassifiedLine:
 
 @click.command("classify", cls=GroupedCommand)
 @click.argument("text", required=False)
-@click.option(
-    "--file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Classify each text of FILE, such as JSON lines with 'text', 'id' and 'label'.",
+@path_option(
+    "--file FILE", "Classify each text of FILE, such as JSON lines with 'text', 'id' and 'label'."
 )
-@click.option(
-    "--label",
+@text_option(
+    "--label COLUMN",
+    "Column that has the labels, of the indexed texts and of FILE.",
     default="label",
     show_default=True,
-    metavar="COLUMN",
-    help="Column that has the labels, of the indexed texts and of FILE.",
 )
-@click.option(
-    "--name-weight",
+@text_option(
+    "--name-weight X",
+    "Weight of the labels' names, 0 for what is found alone. [default: measured]",
     type=click.FloatRange(0, 1),
-    metavar="X",
-    help="Weight of the labels' names, 0 for what is found alone. [default: measured]",
 )
-@click.option(
-    "--method", default="hybrid", show_default=True, help="Retrieval method: 'clew methods'."
-)
+@text_option("--method", "Retrieval method: 'clew methods'.", default="hybrid", show_default=True)
 @param_option("chunks=20")
 @reranker_option
 @where_option
 @index_option()
 @paid_options
-@click.option(
-    "--context-tokens",
-    type=click.IntRange(min=1),
+@number_option(
+    "--context-tokens N",
+    "Tokens that an LLM may be shown of examples, tables and the text.",
     default=4_000,
     show_default=True,
-    metavar="N",
-    help="Tokens that an LLM may be shown of examples, tables and the text.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, of a FILE a line for each text.")
+@flag_option("--json", "Print JSON, of a FILE a line for each text.", "as_json")
 @click.pass_obj
 def run_classify(  # noqa: PLR0913 -- one argument for each option
     opener: Opener,
@@ -115,12 +110,10 @@ def run_classify(  # noqa: PLR0913 -- one argument for each option
     columns; one text for each label will do. Of a FILE that has labels itself, the share of right
     ones comes at the end. A line that cannot be read is named, and the rest goes on.
     """
-    from clew.loading import Specs
-
     if (text is None) == (file is None):
         raise click.UsageError("give TEXT or --file FILE")
     parameters, where = parse_parameters(method, given), join_filters(filters)
-    with opener(folder, specs=Specs(llm=paid.llm, reranker=reranker), prices=paid.prices) as index:
+    with opener(folder, **paid.choose_models(reranker)) as index:
 
         def classify(each: str) -> Classified:
             return index.classify(

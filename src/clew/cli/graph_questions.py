@@ -11,14 +11,17 @@ import click
 
 from clew.asking.question import Question
 from clew.cli.options import (
-    Decorator,
     Opener,
     PaidModels,
+    choice_option,
+    flag_option,
     gather_options,
     index_option,
     json_option,
+    number_option,
     paid_options,
     split_list,
+    text_option,
 )
 from clew.cli.plain import align, echo_json, one_line
 from clew.cli.settings import check_given, context_option, given_option, method_settings
@@ -85,33 +88,31 @@ def _build_round(names: str, given: tuple[str, ...], **others: object) -> Questi
     return QuestionRound(methods={name: method_settings(name, given) for name in chosen}, **others)  # type: ignore[arg-type]
 
 
-_OPTIONS: Mapping[str, Decorator] = {
-    "path": click.argument("path", metavar="QUESTIONS", type=click.Path(path_type=Path)),
-    "names": click.option(
-        "--methods",
-        "names",
-        default="paths,paths_plain,bubble",
-        show_default=True,
-        metavar="NAMES",
-        help="Methods that follow triples, or others to compare with.",
-    ),
-    "given": given_option,
-    "places": click.option(
-        "--places",
-        type=click.Choice(("all", "even", "odd")),
-        default="all",
-        show_default=True,
-        help="Which questions of the file, counted from 0: a half to choose on, a half to report.",
-    ),
-    "limit": click.option(
-        "--limit", type=click.IntRange(min=1), metavar="N", help="At most so many of them."
-    ),
-    "answers": click.option(
-        "--answers", is_flag=True, help="Also answer, and say whether a right name is told."
-    ),
-    "context_tokens": context_option,
-}
-_round_options = gather_options(_OPTIONS, "asked", _build_round)
+_round_options = gather_options(
+    [
+        click.argument("path", metavar="QUESTIONS", type=click.Path(path_type=Path)),
+        text_option(
+            "--methods NAMES",
+            "Methods that follow triples, or others to compare with.",
+            "names",
+            default="paths,paths_plain,bubble",
+            show_default=True,
+        ),
+        given_option,
+        choice_option(
+            "--places",
+            ["all", "even", "odd"],
+            "Which questions of the file, counted from 0: a half to choose on, a half to report.",
+            default="all",
+            show_default=True,
+        ),
+        number_option("--limit N", "At most so many of them."),
+        flag_option("--answers", "Also answer, and say whether a right name is told."),
+        context_option,
+    ],
+    "asked",
+    _build_round,
+)
 
 
 @click.command("graph")
@@ -133,10 +134,9 @@ def measure_graph_questions(
     --answers, and calls and tokens are told too.
     """
     from clew.evaluate.graph_questions import measure_graph
-    from clew.loading import Specs
 
     questions = asked.read_questions()
-    with opener(folder, specs=Specs(llm=paid.llm), prices=paid.prices) as index:
+    with opener(folder, **paid.choose_models()) as index:
         search, respond = (
             asked.build_search(index, paid.budget),
             asked.build_answerer(index, paid.budget),

@@ -13,6 +13,8 @@ from clew.cli.headings import GroupedCommand
 from clew.cli.options import (
     Opener,
     PaidModels,
+    choice_option,
+    flag_option,
     index_name,
     index_option,
     iterate_indexes,
@@ -23,6 +25,7 @@ from clew.cli.options import (
     param_option,
     parse_parameters,
     reranker_option,
+    text_option,
     where_option,
 )
 from clew.cli.plain import align, bold, count_more, dim, echo_json, one_line, wrap_text
@@ -49,7 +52,7 @@ _UNTOUCHED = {"units": "sentences only", "graph": "without triples"}  # chunks t
 
 @click.command("show")
 @click.argument("name", required=False, metavar="[ID|NAME]")
-@click.option("--aliases", is_flag=True, help="List names that may be of one thing.")
+@flag_option("--aliases", "List names that may be of one thing.")
 @index_option()
 @json_option
 @click.pass_obj
@@ -74,14 +77,12 @@ def show_index(
 
 @click.command("export", cls=GroupedCommand)
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--query", metavar="TEXT", help="Write the graph that a method finds for TEXT.")
-@click.option(
-    "--method", default="bubble", show_default=True, help="Retrieval method that finds a graph."
+@text_option("--query TEXT", "Write the graph that a method finds for TEXT.")
+@text_option(
+    "--method", "Retrieval method that finds a graph.", default="bubble", show_default=True
 )
-@click.option(
-    "--raw",
-    is_flag=True,
-    help="Leave names as they are: nothing escaped, and formulas of spreadsheets not guarded.",
+@flag_option(
+    "--raw", "Leave names as they are: nothing escaped, and formulas of spreadsheets not guarded."
 )
 @param_option("depth=2")
 @reranker_option
@@ -111,14 +112,12 @@ def export_graph(  # noqa: PLR0913 -- one argument for each option
     triples .graphml and .json hold the names that stand in one sentence; all else needs triples,
     which 'clew index PATH --triples cooccurrence' makes without an LLM.
     """
-    from clew.loading import Specs
     from clew.views.export import check_triples, target
 
     if query is None and given:
         raise InputError("--param sets a method, and there is none without --query")
     parameters = {} if query is None else parse_parameters(method, given)
-    specs = Specs(llm=paid.llm, reranker=reranker)
-    with opener(folder, specs=specs, prices=paid.prices) as index:
+    with opener(folder, **paid.choose_models(reranker)) as index:
         written = target(file, whole=query is None)
         where = join_filters(filters)
         # before anything is paid for
@@ -139,9 +138,7 @@ def export_graph(  # noqa: PLR0913 -- one argument for each option
 
 @click.command("check")
 @index_option()
-@click.option(
-    "--repair", is_flag=True, help="Index the documents concerned again, from their kept texts."
-)
+@flag_option("--repair", "Index the documents concerned again, from their kept texts.")
 @paid_options
 @json_option
 @click.pass_obj
@@ -156,9 +153,7 @@ def check_index(
     others stay as they are. What an LLM made of chunks comes back from its recorded replies. The
     exit status is 1 where damage is left.
     """
-    from clew.loading import Specs
-
-    with opener(folder, specs=Specs(llm=paid.llm), prices=paid.prices) as index:
+    with opener(folder, **paid.choose_models()) as index:
         found = index.check()
         is_sound = all(each.is_cached for each in found)
         done = index.repair(budget=paid.budget) if repair else None  # one that was killed goes on
@@ -285,12 +280,12 @@ def _find_aliases(index: Index, name: str | None) -> dict[str, Any]:
 
 @click.command("list")
 @click.argument("patterns", nargs=-1, metavar="[PATTERN]...")
-@click.option(
+@choice_option(
     "--sort",
-    type=click.Choice(["id", "title", "size"]),
+    ["id", "title", "size"],
+    "By what they are ordered; the largest first.",
     default="id",
     show_default=True,
-    help="By what they are ordered; the largest first.",
 )
 @where_option
 @index_option()

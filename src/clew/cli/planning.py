@@ -20,7 +20,9 @@ from clew.cli.options import (
     gather_options,
     index_option,
     json_option,
+    number_option,
     paid_options,
+    text_option,
 )
 from clew.cli.plain import bold, dim, echo_json, one_line, wrap_text
 from clew.display.columns import align
@@ -34,17 +36,16 @@ _HEAD = ("setting", "for", "chunks", "calls", "prompt", "completion", "repairs",
 
 
 _planned_for = gather_options(
-    {
-        "core": click.option(
-            "--core",
+    [
+        text_option(
+            "--core SHARE",
+            "Share of the chunks whose triples are planned for, beside all.",
             type=click.FloatRange(0, 1),
             default=0.8,
             show_default=True,
-            metavar="SHARE",
-            help="Share of the chunks whose triples are planned for, beside all.",
         ),
-        **entity_choice,
-    },
+        *entity_choice,
+    ],
     "planned_for",
     dict,
 )
@@ -57,11 +58,9 @@ _planned_for = gather_options(
 @file_options
 @paid_options
 @_planned_for
-@click.option(
-    "--probe",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Make N calls of each kind first, to estimate from; they are kept and not made again.",
+@number_option(
+    "--probe N",
+    "Make N calls of each kind first, to estimate from; they are kept and not made again.",
 )
 @json_option
 @click.pass_obj

@@ -11,12 +11,16 @@ import click
 
 from clew.cli.options import (
     PAID_OPTIONS,
-    Decorator,
+    flag_option,
     gather_options,
     join_filters,
+    list_option,
+    number_option,
     parse_parameters,
+    path_option,
     reranker_option,
     split_list,
+    text_option,
     where_option,
 )
 from clew.errors import InputError
@@ -63,125 +67,92 @@ class EvaluationOptions:
     reranker: str | None
 
 
-report_option = click.option(
-    "--report",
+report_option = list_option(
+    "--report FILE",
+    "Write the report as .md or .html too",
     "reports",
-    multiple=True,
     type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write the report as .md or .html too; may be repeated.",
 )
-given_option = click.option(
-    "--param",
-    "given",
-    multiple=True,
-    metavar="METHOD.NAME=VALUE",
-    help="Parameter of a method, such as clue.depth=2; may be repeated.",
+given_option = list_option(
+    "--param METHOD.NAME=VALUE", "Parameter of a method, such as clue.depth=2", "given"
 )
-context_option = click.option(
-    "--context-tokens",
-    type=click.IntRange(min=1),
+context_option = number_option(
+    "--context-tokens N",
+    "Tokens of the context that coverage looks into and answers are made from.",
     default=4_000,
     show_default=True,
-    metavar="N",
-    help="Tokens of the context that coverage looks into and answers are made from.",
 )
-_OPTIONS: Mapping[str, Decorator] = {
-    "names": click.option(
-        "--methods",
-        "names",
-        default="dense,bm25,hybrid,pagerank,clue",
-        show_default=True,
-        metavar="A,B,...",
-        help="The others are compared with the first.",
-    ),
-    "given": given_option,
-    "grids": click.option(
-        "--grid",
-        "grids",
-        multiple=True,
-        metavar="METHOD.NAME=V1,V2,...",
-        help="Measure a method once for each value too; may be repeated, for each combination.",
-    ),
-    "into": click.option(
-        "--index",
-        "into",
-        type=click.Path(path_type=Path),
-        metavar="FOLDER",
-        help="Folder of the corpus's index. [default: <name of the dataset>.clew]",
-    ),
-    "split": click.option("--split", metavar="S", help="Only the questions of this split."),
-    "filters": where_option,
-    "limit": click.option("--limit", type=int, metavar="N", help="Only the first N questions."),
-    "sample": click.option(
-        "--sample", type=int, metavar="N", help="Only N questions, drawn at random by --seed."
-    ),
-    "corpus": click.option(
-        "--corpus",
-        type=click.Path(path_type=Path),
-        metavar="PATH",
-        help="File or folder of the documents, where it is not the dataset's own.",
-    ),
-    "ks": click.option(
-        "--ks", default="2,5,10", show_default=True, metavar="K,...", help="Cut-offs."
-    ),
-    "context_tokens": context_option,
-    "answers": click.option(
-        "--answers", is_flag=True, help="Also answer, and measure EM, F1 and accuracy."
-    ),
-    "answer_llm": click.option(
-        "--answer-llm",
-        metavar="SPEC",
-        help="LLM that writes the answers, and does nothing else; brings --answers.",
-    ),
-    "answer_tokens": click.option(
-        "--answer-tokens",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Tokens of an LLM's answer, at most. [default: 512]",
-    ),
-    "judge": click.option("--judge", metavar="SPEC", help="LLM that judges the answers."),
-    "judged": click.option(
-        "--judge-metrics",
-        "judged",
-        metavar="A,B,...",
-        help="Of judge, correctness, answer coverage and faithfulness. [default: judge]",
-    ),
-    "runs": click.option(
-        "--runs",
-        type=click.Path(path_type=Path),
-        metavar="FOLDER",
-        help="Write a file for each setting, and go on where it ends if it is there.",
-    ),
-    "peers": click.option(
-        "--peers",
-        multiple=True,
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Ranked lists of other systems, to be scored beside; may be repeated.",
-    ),
-    "reports": report_option,
-    "plot": click.option(
-        "--plot",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Draw the grid of one method, over one or two parameters, as .svg or .png.",
-    ),
-    "metrics": click.option(
-        "--metrics",
-        metavar="A,B,...",
-        help="What the plot shows. [default: recall at the middle cut-off, and coverage]",
-    ),
-    "seed": click.option(
-        "--seed", default=0, show_default=True, help="Of the resampling and of --sample."
-    ),
-    "rows": click.option(
-        "--rows", is_flag=True, help="Put each question's scores in the JSON too."
-    ),
-    **PAID_OPTIONS,
-    "reranker": reranker_option,
-}
-evaluation_options = gather_options(_OPTIONS, "options", EvaluationOptions)
+evaluation_options = gather_options(
+    [
+        text_option(
+            "--methods A,B,...",
+            "The others are compared with the first.",
+            "names",
+            default="dense,bm25,hybrid,pagerank,clue",
+            show_default=True,
+        ),
+        given_option,
+        text_option(
+            "--grid METHOD.NAME=V1,V2,...",
+            "Measure a method once for each value too; may be repeated, for each combination.",
+            "grids",
+            multiple=True,
+        ),
+        path_option(
+            "--index FOLDER",
+            "Folder of the corpus's index. [default: <name of the dataset>.clew]",
+            "into",
+        ),
+        text_option("--split S", "Only the questions of this split."),
+        where_option,
+        text_option("--limit N", "Only the first N questions.", type=int),
+        text_option("--sample N", "Only N questions, drawn at random by --seed.", type=int),
+        path_option(
+            "--corpus PATH", "File or folder of the documents, where it is not the dataset's own."
+        ),
+        text_option("--ks K,...", "Cut-offs.", default="2,5,10", show_default=True),
+        context_option,
+        flag_option("--answers", "Also answer, and measure EM, F1 and accuracy."),
+        text_option(
+            "--answer-llm SPEC",
+            "LLM that writes the answers, and does nothing else; brings --answers.",
+        ),
+        number_option("--answer-tokens N", "Tokens of an LLM's answer, at most. [default: 512]"),
+        text_option("--judge SPEC", "LLM that judges the answers."),
+        text_option(
+            "--judge-metrics A,B,...",
+            "Of judge, correctness, answer coverage and faithfulness. [default: judge]",
+            "judged",
+        ),
+        path_option(
+            "--runs FOLDER",
+            "Write a file for each setting, and go on where it ends if it is there.",
+        ),
+        list_option(
+            "--peers FILE",
+            "Ranked lists of other systems, to be scored beside",
+            "peers",
+            type=click.Path(path_type=Path),
+        ),
+        report_option,
+        path_option(
+            "--plot FILE",
+            "Draw the grid of one method, over one or two parameters, as .svg or .png.",
+        ),
+        text_option(
+            "--metrics A,B,...",
+            "What the plot shows. [default: recall at the middle cut-off, and coverage]",
+        ),
+        click.option(
+            "--seed", default=0, show_default=True, help="Of the resampling and of --sample."
+        ),
+        flag_option("--rows", "Put each question's scores in the JSON too."),
+        *PAID_OPTIONS,
+        reranker_option,
+    ],
+    "options",
+    EvaluationOptions,
+)
 
 
 def check_combination(options: EvaluationOptions, *, as_json: bool) -> None:
