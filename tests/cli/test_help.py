@@ -10,7 +10,7 @@ import click
 import pytest
 
 from clew.cli import main
-from clew.cli.headings import HEADING_OF, HEADINGS
+from clew.cli.program import HEADING_OF, HEADINGS
 from clew.cli.helping import list_guides
 
 FILES = "--limit --exclude --no-gitignore --text-column --title-column --id-column --suffix --web"

@@ -1,48 +1,40 @@
-"""`clew ask` and `clew search`."""
+"""`clew ask`, `clew search`, and the file of a conversation."""
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
 import click
 
-from clew.cli import render
-from clew.cli.headings import GroupedCommand
-from clew.cli.options import (
-    Opener,
-    PaidModels,
-    QuestionOptions,
-    flag_option,
-    json_option,
-    paid_options,
-    question_options,
-    text_option,
-)
-from clew.cli.plain import echo_json
-from clew.cli.program import REFUSED
-from clew.cli.turns import read_turns, write_turn
+from clew.cli import options, render
+from clew.cli.plain import echo_json, to_json
+from clew.cli.program import REFUSED, GroupedCommand
 from clew.cli.writing import AnswerWriter
+from clew.errors import InputError
+from clew.types import Exchange
 
 
 @click.command("ask", cls=GroupedCommand)
 @click.argument("question")
-@question_options("answer")
-@paid_options
-@flag_option("--anyway", "Refuse nothing: the same as --threshold 0.")
-@text_option(
+@options.question_options("answer")
+@options.paid_options
+@options.flag("--anyway", "Refuse nothing: the same as --threshold 0.")
+@options.text(
     "--history FILE",
     "A conversation: QUESTION follows the turns in FILE, and goes there with its answer.",
     type=click.Path(path_type=Path, dir_okay=False),
 )
-@json_option
+@options.json
 @click.pass_obj
 def run_ask(
-    opener: Opener,
+    opener: options.Opener,
     question: str,
-    asked: QuestionOptions,
-    paid: PaidModels,
+    asked: options.QuestionOptions,
+    paid: options.PaidModels,
     history: Path | None,
     *,
     anyway: bool,
@@ -76,12 +68,17 @@ def run_ask(
 
 @click.command("search", cls=GroupedCommand)
 @click.argument("text", metavar="QUERY")
-@question_options("search")
-@paid_options
-@json_option
+@options.question_options("search")
+@options.paid_options
+@options.json
 @click.pass_obj
 def run_search(
-    opener: Opener, text: str, asked: QuestionOptions, paid: PaidModels, *, as_json: bool
+    opener: options.Opener,
+    text: str,
+    asked: options.QuestionOptions,
+    paid: options.PaidModels,
+    *,
+    as_json: bool,
 ) -> None:
     """Show the chunks that a method finds for QUERY, best first.
 
@@ -95,3 +92,40 @@ def run_search(
         echo_json(evidence)
     else:
         click.echo(render.render_evidence(evidence))
+
+
+def read_turns(path: Path | None) -> tuple[Exchange, ...]:
+    """Return the turns in a file, none where it is not there. Raises InputError."""
+    if path is None or not path.exists():
+        return ()
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeError) as error:
+        raise InputError(f"{path} cannot be read as a conversation: {error}") from error
+    return tuple(_parse_turns(path, lines))
+
+
+def _parse_turns(path: Path, lines: list[str]) -> Iterator[Exchange]:
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            turn = json.loads(line)
+            asked, said = turn["question"], turn["answer"]
+        except (ValueError, RecursionError, KeyError, TypeError):
+            asked = said = None
+        if not (isinstance(asked, str) and isinstance(said, str)):
+            raise InputError(
+                f"{path}, line {number}, is no turn of a conversation: write each as one JSON"
+                f' object such as {{"question": "Who?", "answer": "He."}}'
+            )
+        yield Exchange(asked, said)
+
+
+def write_turn(path: Path, question: str, answer: str) -> None:
+    """Write a turn at the end of a file. Raises InputError."""
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(f"{to_json({'question': question, 'answer': answer})}\n")
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from error

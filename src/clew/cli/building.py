@@ -12,33 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clew.cli.headings import GroupedCommand
-from clew.cli.options import (
-    BuildOptions,
-    Opener,
-    PaidModels,
-    build_options,
-    choice_option,
-    command_line,
-    entity_choice,
-    file_options,
-    flag_option,
-    gather_options,
-    index_name,
-    index_option,
-    iterate_indexes,
-    join_filters,
-    json_option,
-    limit_option,
-    number_option,
-    open_any,
-    paid_options,
-    split_list,
-    text_option,
-    where_option,
-)
+from clew.cli import options
 from clew.cli.plain import bold, dim, echo_json, one_line
-from clew.cli.program import SKIPPED, UserInterrupt
+from clew.cli.program import SKIPPED, GroupedCommand, UserInterrupt
 from clew.cli.progress import show_documents, show_progress
 from clew.cli.render import render_usage
 from clew.cli.stopping import describe_kept, handle_stop, report_interruption
@@ -60,49 +36,53 @@ _MOST_TITLES, _LONGEST_TITLE = 5, 40  # looked at for a question, and its charac
 _MOST_SKIPPED = 20  # lines of a graph that are named one by one
 _TELLING_FALLBACKS = 5  # chunks without one usable reply that make a model doubtful
 
-extraction_options = gather_options(
+extraction_options = options.gather_options(
     [
-        text_option(
+        options.text(
             "--units SHARE",
             "Share of the tokens whose chunks the LLM splits into knowledge units.",
             type=click.FloatRange(0, 1),
         ),
-        choice_option(
+        options.choice(
             "--value",
             ["bleu", "cos", "random"],
             "What makes a chunk worth its tokens, where SHARE is below 1. [default: bleu]",
         ),
-        choice_option(
+        options.choice(
             "--triples",
             ["none", "llm", "parse", "cooccurrence"],
             "What extracts entities and triples. [default: none]",
         ),
-        text_option(
+        options.text(
             "--core SHARE",
             "Share of the chunks that the LLM reads for triples. [default: 1, all]",
             type=click.FloatRange(0, 1),
         ),
-        choice_option(
+        options.choice(
             "--core-by",
             ["pagerank", "random"],
             "What chooses these chunks, where SHARE is below 1. [default: pagerank]",
         ),
-        *entity_choice,
-        flag_option("--retry", "Ask again where a reply was of no use.", "again"),
-        text_option(
+        *options.entity_choice,
+        options.flag("--retry", "Ask again where a reply was of no use.", "again"),
+        options.text(
             "--as NAME",
             "What PATH is called in ids. The name of a folder of the index says that it has "
             "moved to PATH.",
             "name",
             default="",
         ),
-        flag_option("--prune", "Remove documents whose file is gone from a PATH, or left out now."),
-        text_option(
+        options.flag(
+            "--prune", "Remove documents whose file is gone from a PATH, or left out now."
+        ),
+        options.text(
             "--for NAMES",
             "Methods that every run prepares the index for, such as ket,agrag. [default: "
             "those that it was asked by]",
             "methods",
-            callback=lambda _context, _option, text: None if text is None else split_list(text),
+            callback=lambda _context, _option, text: (
+                None if text is None else options.split_list(text)
+            ),
         ),
     ],
     "extraction",
@@ -112,41 +92,41 @@ extraction_options = gather_options(
 
 @click.command("index", cls=GroupedCommand)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@index_option("Folder of the index; made if it is not there.", into=True)
-@build_options
-@file_options
+@options.index("Folder of the index; made if it is not there.", into=True)
+@options.build_options
+@options.file_options
 @extraction_options
-@paid_options
-@text_option(
+@options.paid_options
+@options.text(
     "--workers N|RAY",
     "Processes that make rows and vectors, 0 for one on each core, or a Ray cluster: ray, "
     "ray:HOST:PORT or ray://HOST:PORT. [default: 1]",
     default="1",
 )
-@number_option(
+@options.number(
     "--shards N",
     "Make a new index in N shards, each in a folder below FOLDER, which are asked as one.",
 )
-@text_option(
+@options.text(
     "--part I/N",
     "Take the documents that belong in shard I of N, from 0: the index is that shard, which any "
     "machine may fill.",
 )
-@flag_option(
+@options.flag(
     "--watch",
     "Go on after that: follow what is written, renamed and deleted in folders, until Ctrl-C.",
 )
-@json_option
+@options.json
 @click.pass_obj
 def run_index(  # noqa: PLR0913 -- one argument for each group of options
-    opener: Opener,
+    opener: options.Opener,
     *,
     paths: tuple[str, ...],
     folder: Path,
-    build: BuildOptions,
+    build: options.BuildOptions,
     files: Mapping[str, Any],
     extraction: Mapping[str, Any],
-    paid: PaidModels,
+    paid: options.PaidModels,
     workers: str,
     shards: int | None,
     part: str | None,
@@ -173,7 +153,7 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
     if shards is not None:
         _make_shards(folder, shards)
     specs = replace(build.specs, llm=paid.llm)
-    with open_any(
+    with options.open_any(
         opener, folder, specs=specs, settings=build.settings, prices=paid.prices
     ) as opened:
 
@@ -203,11 +183,11 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
         asked = suggest_question("ask", opened=opened, folder=folder) if added.n_documents else ""
         is_new = added.n_documents == len(added.report.added) > 0  # no document was there before
         bare = is_new and not any(
-            len(i.snapshot().layer("triple")) for i in iterate_indexes(opened)
+            len(i.snapshot().layer("triple")) for i in options.iterate_indexes(opened)
         )
     warn_skipped(added.report.skipped)
     if as_json:
-        echo_json({"index": index_name(folder), **added.to_dict()})
+        echo_json({"index": options.index_name(folder), **added.to_dict()})
     elif part is not None or not added.report.is_empty:
         say("\n".join([*_summarize(added, folder), *(["", asked] if asked else [])]))
         if bare and extraction["triples"] is None:
@@ -279,18 +259,18 @@ def _watch(
 
 @click.command("import-kg", cls=GroupedCommand)
 @click.argument("file", type=click.Path(path_type=Path))
-@index_option("Folder of the index; made if it is not there.", into=True)
-@limit_option
-@build_options
-@json_option
+@options.index("Folder of the index; made if it is not there.", into=True)
+@options.limit
+@options.build_options
+@options.json
 @click.pass_obj
 def import_graph(
-    opener: Opener,
+    opener: options.Opener,
     *,
     file: Path,
     folder: Path,
     limits: Sequence[str],
-    build: BuildOptions,
+    build: options.BuildOptions,
     as_json: bool,
 ) -> None:
     """Take a knowledge graph from FILE into an index, or bring it up to date.
@@ -316,7 +296,7 @@ def import_graph(
     if len(done.skipped) > _MOST_SKIPPED:
         say(f"clew: and {len(done.skipped) - _MOST_SKIPPED:,} more", err=True)
     if as_json:
-        echo_json({"index": index_name(folder), **done.to_dict()})
+        echo_json({"index": options.index_name(folder), **done.to_dict()})
     else:
         say("\n".join([*_summarize_graph(done, layers, folder), "", asked]))
     if done.skipped:
@@ -325,10 +305,10 @@ def import_graph(
 
 @click.command("import-triples")
 @click.argument("file", type=click.Path(path_type=Path))
-@index_option()
-@json_option
+@options.index()
+@options.json
 @click.pass_obj
-def import_triples(opener: Opener, file: Path, folder: Path, *, as_json: bool) -> None:
+def import_triples(opener: options.Opener, file: Path, folder: Path, *, as_json: bool) -> None:
     """Take entities and triples of indexed documents from FILE, JSON lines.
 
     A line is {"id": DOCUMENT, "triples": [[SUBJECT, RELATION, OBJECT], ...]}. They replace what was
@@ -339,9 +319,9 @@ def import_triples(opener: Opener, file: Path, folder: Path, *, as_json: bool) -
         layers = opened.show()["layers"]
     _tell_problems(done.skipped)
     if as_json:
-        echo_json({"index": index_name(folder), **done.to_dict()})
+        echo_json({"index": options.index_name(folder), **done.to_dict()})
     else:
-        held = f"{format_count(layers['triple'], 'triple')} now in {one_line(index_name(folder))}"
+        held = f"{format_count(layers['triple'], 'triple')} now in {options.display_name(folder)}"
         say(f"Triples of {format_count(done.recorded, 'chunk')} taken over; {held}.")
     if done.skipped:
         sys.exit(SKIPPED)
@@ -350,12 +330,18 @@ def import_triples(opener: Opener, file: Path, folder: Path, *, as_json: bool) -
 @click.command("merge")
 @click.argument("name", required=False)
 @click.argument("into", required=False)
-@flag_option("--rules", "Merge what differs by an article or a legal form.")
-@index_option()
-@json_option
+@options.flag("--rules", "Merge what differs by an article or a legal form.")
+@options.index()
+@options.json
 @click.pass_obj
 def merge_names(
-    opener: Opener, name: str | None, into: str | None, folder: Path, *, rules: bool, as_json: bool
+    opener: options.Opener,
+    name: str | None,
+    into: str | None,
+    folder: Path,
+    *,
+    rules: bool,
+    as_json: bool,
 ) -> None:
     """Let the entity NAME stand for the entity INTO; 'clew unmerge NAME' takes it back.
 
@@ -371,7 +357,7 @@ def merge_names(
             pairs = [(name, into)]
     if as_json:
         merged = [{"name": one, "into": other} for one, other in pairs]
-        echo_json({"index": index_name(folder), "merged": merged})
+        echo_json({"index": options.index_name(folder), "merged": merged})
         return
     for one, other in pairs:
         say(f"{one_line(one)} stands for {one_line(other)} now.")
@@ -389,28 +375,28 @@ def _merge_by_rules(index: Index) -> list[tuple[str, str]]:
 
 @click.command("unmerge")
 @click.argument("name")
-@index_option()
-@json_option
+@options.index()
+@options.json
 @click.pass_obj
-def unmerge_name(opener: Opener, name: str, folder: Path, *, as_json: bool) -> None:
+def unmerge_name(opener: options.Opener, name: str, folder: Path, *, as_json: bool) -> None:
     """Let the entity NAME, which stood for another, stand for itself again."""
     with opener(folder) as opened:
         opened.unmerge(name)
     if as_json:
-        echo_json({"index": index_name(folder), "unmerged": name})
+        echo_json({"index": options.index_name(folder), "unmerged": name})
         return
     say(f"{one_line(name)} stands for itself again.")
 
 
 @click.command("remove")
 @click.argument("documents", nargs=-1, metavar="[DOCUMENT]...")
-@where_option
-@flag_option("--dry-run", "Name what would be deleted, and delete nothing.")
-@index_option()
-@json_option
+@options.where
+@options.flag("--dry-run", "Name what would be deleted, and delete nothing.")
+@options.index()
+@options.json
 @click.pass_obj
 def remove_documents(
-    opener: Opener,
+    opener: options.Opener,
     documents: tuple[str, ...],
     folder: Path,
     *,
@@ -426,12 +412,16 @@ def remove_documents(
     """
     if not (documents or filters):
         raise click.UsageError("give a DOCUMENT or --where FILTER")
-    with open_any(opener, folder) as opened:
-        gone = opened.remove(documents, where=join_filters(filters), dry_run=dry_run)
-    place, n = one_line(index_name(folder)), format_count(len(gone), "document")
+    with options.open_any(opener, folder) as opened:
+        gone = opened.remove(documents, where=options.join_filters(filters), dry_run=dry_run)
+    place, n = options.display_name(folder), format_count(len(gone), "document")
     if as_json:
         echo_json(
-            {"index": index_name(folder), "removed": [] if dry_run else gone, "matched": gone}
+            {
+                "index": options.index_name(folder),
+                "removed": [] if dry_run else gone,
+                "matched": gone,
+            }
         )
     elif dry_run:
         click.echo("\n".join(map(one_line, gone)))
@@ -441,22 +431,24 @@ def remove_documents(
 
 
 @click.command("compact")
-@index_option()
-@json_option
+@options.index()
+@options.json
 @click.pass_obj
-def compact_index(opener: Opener, folder: Path, *, as_json: bool) -> None:
+def compact_index(opener: options.Opener, folder: Path, *, as_json: bool) -> None:
     """Rewrite an index without what was deleted or replaced, and erase that."""
     before = after = 0
-    with open_any(opener, folder) as opened:
-        for each in iterate_indexes(opened):
+    with options.open_any(opener, folder) as opened:
+        for each in options.iterate_indexes(opened):
             before += each.show()["size_bytes"]
             each.compact()
             after += each.show()["size_bytes"]
     if as_json:
-        echo_json({"index": index_name(folder), "size_bytes_before": before, "size_bytes": after})
+        echo_json(
+            {"index": options.index_name(folder), "size_bytes_before": before, "size_bytes": after}
+        )
     else:
         sizes = f"{before / 1e6:.1f} MB before, {after / 1e6:.1f} MB now"
-        say(f"{one_line(index_name(folder))}: {sizes}.")
+        say(f"{options.display_name(folder)}: {sizes}.")
 
 
 def warn_skipped(skipped: Sequence[Skipped]) -> None:
@@ -534,17 +526,17 @@ def _count_extracted(done: ExtractionReport, kind: str) -> Iterator[str]:
 
 def suggest_question(*words: str, opened: Index | Shards, folder: Path) -> str:
     """Return a line with a command that asks an index about what one of its first titles names."""
-    layers = (index.snapshot().document_layer for index in iterate_indexes(opened))
+    layers = (index.snapshot().document_layer for index in options.iterate_indexes(opened))
     first = (d.title for each in layers for d in each.documents(range(len(each))[:_MOST_TITLES]))
     fitting = (t for t in first if len(t) <= _LONGEST_TITLE and any(map(str.isalpha, t)))
     about = next(fitting, "")
     question = f"What is known about {about}?" if about else "What is this about?"
-    return f"Ask it:  {command_line(*words, question, folder=folder)}"
+    return f"Ask it:  {options.command_line(*words, question, folder=folder)}"
 
 
 def _summarize(added: Added, folder: Path) -> list[str]:
     holds, done, cost, *more = describe_added(added)
-    lines = [f"{bold(one_line(index_name(folder)))}: {holds}", f"  {done}"]
+    lines = [f"{bold(options.display_name(folder))}: {holds}", f"  {done}"]
     lines += [f"  {line}" for line in more] + [dim(f"  {cost}")]
     if added.report.left_out:
         lines.append(f"  {_describe_left_out(added.report.left_out)}")
@@ -555,8 +547,8 @@ def _summarize(added: Added, folder: Path) -> list[str]:
 
 def _describe_left_out(counts: Mapping[str, int]) -> str:
     """Return how many files and folders were not read, and the option that is why."""
-    options = {"exclude": "--exclude", "gitignore": ".gitignore, see --no-gitignore"}
-    parts = (f"{n:,} by {options[why]}" for why, n in counts.items())
+    reasons = {"exclude": "--exclude", "gitignore": ".gitignore, see --no-gitignore"}
+    parts = (f"{n:,} by {reasons[why]}" for why, n in counts.items())
     return f"files and folders left out: {', '.join(parts)}"
 
 
@@ -576,7 +568,7 @@ def _suggest_triples(paths: Sequence[str], folder: Path, files: Mapping[str, Any
     left_out = [word for pattern in files["exclude"] for word in ("--exclude", pattern)]
     left_out += [] if files["gitignore"] else ["--no-gitignore"]
     words = [*paths, *left_out, "--triples", "cooccurrence"]
-    return f"{need}  {command_line('index', *words, folder=folder)}"
+    return f"{need}  {options.command_line('index', *words, folder=folder)}"
 
 
 def _summarize_graph(done: GraphImport, layers: Mapping[str, int], folder: Path) -> list[str]:
@@ -588,7 +580,7 @@ def _summarize_graph(done: GraphImport, layers: Mapping[str, int], folder: Path)
         "unchanged": done.n_unchanged,
     }
     lines = [
-        f"{bold(one_line(index_name(folder)))}: {held}",
+        f"{bold(options.display_name(folder))}: {held}",
         f"  subjects: {', '.join(f'{n:,} {what}' for what, n in subjects.items())}",
     ]
     if done.n_placed:

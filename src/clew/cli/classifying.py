@@ -13,25 +13,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from clew.cli import options
 from clew.cli.building import warn_skipped
-from clew.cli.headings import GroupedCommand
-from clew.cli.options import (
-    Opener,
-    PaidModels,
-    flag_option,
-    index_option,
-    join_filters,
-    number_option,
-    paid_options,
-    param_option,
-    parse_parameters,
-    path_option,
-    reranker_option,
-    text_option,
-    where_option,
-)
-from clew.cli.plain import align, bold, count_more, echo_json, one_line, to_json_line, wrap_text
-from clew.cli.program import SKIPPED
+from clew.cli.plain import align, bold, count_more, echo_json, one_line, to_json, wrap_text
+from clew.cli.program import SKIPPED, GroupedCommand
 from clew.cli.progress import show_questions
 from clew.cli.render import render_costs, render_hit
 from clew.errors import InputError
@@ -60,36 +45,36 @@ class _ClassifiedLine:
 
 @click.command("classify", cls=GroupedCommand)
 @click.argument("text", required=False)
-@path_option(
+@options.path(
     "--file FILE", "Classify each text of FILE, such as JSON lines with 'text', 'id' and 'label'."
 )
-@text_option(
+@options.text(
     "--label COLUMN",
     "Column that has the labels, of the indexed texts and of FILE.",
     default="label",
     show_default=True,
 )
-@text_option(
+@options.text(
     "--name-weight X",
     "Weight of the labels' names, 0 for what is found alone. [default: measured]",
     type=click.FloatRange(0, 1),
 )
-@text_option("--method", "Retrieval method: 'clew methods'.", default="hybrid", show_default=True)
-@param_option("chunks=20")
-@reranker_option
-@where_option
-@index_option()
-@paid_options
-@number_option(
+@options.text("--method", "Retrieval method: 'clew methods'.", default="hybrid", show_default=True)
+@options.param("chunks=20")
+@options.reranker
+@options.where
+@options.index()
+@options.paid_options
+@options.number(
     "--context-tokens N",
     "Tokens that an LLM may be shown of examples, tables and the text.",
     default=4_000,
     show_default=True,
 )
-@flag_option("--json", "Print JSON, of a FILE a line for each text.", "as_json")
+@options.flag("--json", "Print JSON, of a FILE a line for each text.", "as_json")
 @click.pass_obj
 def run_classify(  # noqa: PLR0913 -- one argument for each option
-    opener: Opener,
+    opener: options.Opener,
     text: str | None,
     *,
     file: Path | None,
@@ -100,7 +85,7 @@ def run_classify(  # noqa: PLR0913 -- one argument for each option
     reranker: str | None,
     filters: Sequence[str],
     folder: Path,
-    paid: PaidModels,
+    paid: options.PaidModels,
     context_tokens: int,
     as_json: bool,
 ) -> None:
@@ -112,7 +97,7 @@ def run_classify(  # noqa: PLR0913 -- one argument for each option
     """
     if (text is None) == (file is None):
         raise click.UsageError("give TEXT or --file FILE")
-    parameters, where = parse_parameters(method, given), join_filters(filters)
+    parameters, where = options.parse_parameters(method, given), options.join_filters(filters)
     with opener(folder, **paid.choose_models(reranker)) as index:
 
         def classify(each: str) -> Classified:
@@ -163,7 +148,7 @@ def _classify_file(file: Path, label: str, classify: Classify, *, as_json: bool)
                 on_progress(len(done), len(documents))
     scores = _compute_scores(done)
     if as_json:
-        click.echo(to_json_line({"texts": len(done), **scores, "usage": usage.to_dict()}))
+        click.echo(to_json({"texts": len(done), **scores, "usage": usage.to_dict()}))
     else:
         click.echo("\n".join(_summarize(len(done), scores, notes, usage)))
     if skipped:
@@ -208,7 +193,7 @@ def _to_json_line(document_id: str, right: str, found: Classified) -> str:
         "notes": _collect_notes(found),
         **({"right": right} if right else {}),
     }
-    return to_json_line(told)
+    return to_json(told)
 
 
 def _describe_text(document_id: str, right: str, found: Classified) -> str:

@@ -10,19 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clew.asking.question import Question
-from clew.cli.options import (
-    Opener,
-    PaidModels,
-    choice_option,
-    flag_option,
-    gather_options,
-    index_option,
-    json_option,
-    number_option,
-    paid_options,
-    split_list,
-    text_option,
-)
+from clew.cli import options
 from clew.cli.plain import align, echo_json, one_line
 from clew.cli.settings import check_given, context_option, given_option, method_settings
 from clew.errors import InputError
@@ -81,17 +69,17 @@ class QuestionRound:
 def _build_round(names: str, given: tuple[str, ...], **others: object) -> QuestionRound:
     from clew import methods
 
-    chosen = split_list(names)
+    chosen = options.split_list(names)
     for name in chosen:
         methods.load(name)
     check_given(given, chosen, {})
     return QuestionRound(methods={name: method_settings(name, given) for name in chosen}, **others)  # type: ignore[arg-type]
 
 
-_round_options = gather_options(
+_round_options = options.gather_options(
     [
         click.argument("path", metavar="QUESTIONS", type=click.Path(path_type=Path)),
-        text_option(
+        options.text(
             "--methods NAMES",
             "Methods that follow triples, or others to compare with.",
             "names",
@@ -99,15 +87,15 @@ _round_options = gather_options(
             show_default=True,
         ),
         given_option,
-        choice_option(
+        options.choice(
             "--places",
             ["all", "even", "odd"],
             "Which questions of the file, counted from 0: a half to choose on, a half to report.",
             default="all",
             show_default=True,
         ),
-        number_option("--limit N", "At most so many of them."),
-        flag_option("--answers", "Also answer, and say whether a right name is told."),
+        options.number("--limit N", "At most so many of them."),
+        options.flag("--answers", "Also answer, and say whether a right name is told."),
         context_option,
     ],
     "asked",
@@ -117,12 +105,17 @@ _round_options = gather_options(
 
 @click.command("graph")
 @_round_options
-@index_option()
-@paid_options
-@json_option
+@options.index()
+@options.paid_options
+@options.json
 @click.pass_obj
 def measure_graph_questions(
-    opener: Opener, asked: QuestionRound, folder: Path, paid: PaidModels, *, as_json: bool
+    opener: options.Opener,
+    asked: QuestionRound,
+    folder: Path,
+    paid: options.PaidModels,
+    *,
+    as_json: bool,
 ) -> None:
     """Ask QUESTIONS of the graph of an index: how well are their answers ranked?
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from clew.cli import options
 from clew.cli.building import suggest_question
-from clew.cli.options import index_name, index_option, json_option, open_any
 from clew.cli.plain import echo_json, one_line
 from clew.cli.talk import say
 from clew.text.quantities import format_count
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 @click.command("backup")
 @click.argument("file", type=click.Path(path_type=Path))
-@index_option()
-@json_option
+@options.index()
+@options.json
 @click.pass_obj
 def backup_index(opener: Opener, file: Path, folder: Path, *, as_json: bool) -> None:
     """Write an index to FILE, an archive that ends in .tar.gz or .tar.
@@ -41,8 +41,8 @@ def backup_index(opener: Opener, file: Path, folder: Path, *, as_json: bool) -> 
 
 @click.command("restore")
 @click.argument("file", type=click.Path(path_type=Path))
-@index_option("Folder of the index; it must not be there, or be empty.", into=True)
-@json_option
+@options.index("Folder of the index; it must not be there, or be empty.", into=True)
+@options.json
 def restore_index(file: Path, folder: Path, *, as_json: bool) -> None:
     """Make an index of FILE, which 'clew backup' wrote, once every byte of it was looked at."""
     from clew.api import restore as restored
@@ -52,7 +52,7 @@ def restore_index(file: Path, folder: Path, *, as_json: bool) -> None:
         echo_json(found)
     else:
         say(
-            f"{one_line(index_name(folder))} is checked and has generation {found.generation} with"
+            f"{options.display_name(folder)} is checked and has generation {found.generation} with"
             f" {format_count(found.n_documents, 'document')}"
         )
 
@@ -60,8 +60,8 @@ def restore_index(file: Path, folder: Path, *, as_json: bool) -> None:
 @click.command("split")
 @click.argument("home", type=click.Path(path_type=Path), metavar="FOLDER")
 @click.argument("shards", type=click.IntRange(min=1), metavar="N")
-@index_option()
-@json_option
+@options.index()
+@options.json
 @click.pass_obj
 def split_index(opener: Opener, home: Path, shards: int, folder: Path, *, as_json: bool) -> None:
     """Cut an index into N shards in a new FOLDER, which are asked as one.
@@ -75,6 +75,6 @@ def split_index(opener: Opener, home: Path, shards: int, folder: Path, *, as_jso
     if as_json:
         echo_json({"index": str(home), "shards": [str(place) for place in places]})
     else:
-        with open_any(opener, folder) as opened:
+        with options.open_any(opener, folder) as opened:
             asked = suggest_question("ask", opened=opened, folder=home)
         say(f"{one_line(str(home))} has {format_count(shards, 'shard')}.\n\n{asked}")

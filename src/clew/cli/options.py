@@ -113,7 +113,12 @@ def index_name(folder: Path) -> str:
     return opening.describe_place(folder)
 
 
-def text_option(declared: str, purpose: str, *names: str, **more: Any) -> Decorator:  # noqa: ANN401 -- click's
+def display_name(folder: Path) -> str:
+    """Return the same as a terminal shows it."""
+    return one_line(index_name(folder))
+
+
+def text(declared: str, purpose: str, *names: str, **more: Any) -> Decorator:  # noqa: ANN401 -- click's
     """Return an option by its flags and what stands for its value, such as "--llm SPEC".
 
     Its value has one of the `names` that the option is not called by.
@@ -124,38 +129,38 @@ def text_option(declared: str, purpose: str, *names: str, **more: Any) -> Decora
     return click.option(*flags, *names, metavar=metavar, help=purpose, **more)
 
 
-def list_option(declared: str, purpose: str, name: str, **more: Any) -> Decorator:  # noqa: ANN401 -- click's
+def several(declared: str, purpose: str, name: str, **more: Any) -> Decorator:  # noqa: ANN401 -- click's
     """Return an option that may be repeated."""
-    return text_option(declared, f"{purpose}; may be repeated.", name, multiple=True, **more)
+    return text(declared, f"{purpose}; may be repeated.", name, multiple=True, **more)
 
 
-def number_option(declared: str, purpose: str, *, least: int = 1, **more: Any) -> Decorator:  # noqa: ANN401 -- click's
+def number(declared: str, purpose: str, *, least: int = 1, **more: Any) -> Decorator:  # noqa: ANN401 -- click's
     """Return an option that takes a whole number."""
-    return text_option(declared, purpose, type=click.IntRange(min=least), **more)
+    return text(declared, purpose, type=click.IntRange(min=least), **more)
 
 
-def path_option(declared: str, purpose: str, *names: str, **more: Any) -> Decorator:  # noqa: ANN401 -- click's
+def path(declared: str, purpose: str, *names: str, **more: Any) -> Decorator:  # noqa: ANN401 -- click's
     """Return an option that takes a file or a folder."""
-    return text_option(declared, purpose, *names, type=click.Path(path_type=Path), **more)
+    return text(declared, purpose, *names, type=click.Path(path_type=Path), **more)
 
 
-def choice_option(flag: str, choices: Sequence[Any], purpose: str, **more: Any) -> Decorator:  # noqa: ANN401 -- click's
+def choice(flag: str, choices: Sequence[Any], purpose: str, **more: Any) -> Decorator:  # noqa: ANN401 -- click's
     """Return an option that takes one of a few values."""
-    return text_option(flag, purpose, type=click.Choice(choices), **more)
+    return text(flag, purpose, type=click.Choice(choices), **more)
 
 
-def flag_option(flag: str, purpose: str, *names: str) -> Decorator:
+def flag(flag: str, purpose: str, *names: str) -> Decorator:
     """Return an option that is given or not."""
-    return text_option(flag, purpose, *names, is_flag=True)
+    return text(flag, purpose, *names, is_flag=True)
 
 
-def index_option(purpose: str = "Folder of the index.", *, into: bool = False) -> Decorator:
+def index(purpose: str = "Folder of the index.", *, into: bool = False) -> Decorator:
     """Return the option that names the folder of the index, or its address.
 
     A command that puts something `into` an index calls it so, too. Of all commands it is the same
     option: they have one value in the environment and in `clew.toml`.
     """
-    return text_option(
+    return text(
         f"{'--into ' * into}--index FOLDER",
         f"{purpose} [env var: {INDEX_VARIABLE}; default: {DEFAULT_INDEX}]",
         INDEX,
@@ -165,16 +170,16 @@ def index_option(purpose: str = "Folder of the index.", *, into: bool = False) -
     )
 
 
-def param_option(example: str) -> Decorator:
+def param(example: str) -> Decorator:
     """Return the option that sets parameters of the method."""
     purpose = f"Parameter of the method, such as {example}"
-    return list_option("--param NAME=VALUE", purpose, "given", type=TEXT)
+    return several("--param NAME=VALUE", purpose, "given", type=TEXT)
 
 
-reranker_option = text_option(
+reranker = text(
     "--reranker SPEC", "maxsim (default), cosine, cross-encoder:NAME or endpoint:MODEL@URL."
 )
-where_option = text_option(
+where = text(
     "--where FILTER",
     "Only documents that fulfil it, such as \"date >= 2024 and tags has 'fram'\"; may be "
     "repeated, then all must hold.",
@@ -182,7 +187,7 @@ where_option = text_option(
     multiple=True,
     type=TEXT,
 )
-json_option = flag_option("--json", "Print one JSON document.", "as_json")
+json = flag("--json", "Print one JSON document.", "as_json")
 
 
 def join_filters(filters: Sequence[str]) -> Filter | None:
@@ -231,18 +236,18 @@ def apply_all(decorators: Sequence[Decorator]) -> Decorator:
 # -- what an LLM relates --------------------------------------------------------------------------
 
 entity_choice = [
-    choice_option(
+    choice(
         "--entities",
         ["llm", "statistical"],
         "Whose relations the LLM gives: of entities that it names, or of a chunk's "
         "statistical ones. [default: llm]",
     ),
-    text_option(
+    text(
         "--entity-threshold RATE",
         "Rate above which an n-gram is a statistical entity. [default: 0.5]",
         type=click.FloatRange(0, 1, max_open=True),
     ),
-    number_option("--entity-words N", "Words of a statistical entity, at most. [default: 3]"),
+    number("--entity-words N", "Words of a statistical entity, at most. [default: 3]"),
 ]
 
 
@@ -284,28 +289,28 @@ def read_paid(
     return PaidModels(llm=llm, prices=prices, budget=budget)
 
 
-llm_option = text_option(
+llm = text(
     "--llm SPEC",
     "LLM: openai:MODEL, openai:MODEL@URL, ollama:MODEL or local:FILE.gguf; a key is read from "
     "OPENAI_API_KEY.",
     envvar=LLM_VARIABLE,
     show_envvar=True,
 )
-price_option = list_option(
+price = several(
     "--price MODEL=IN,OUT",
     "Dollars per million tokens of prompts and of completions",
     "priced",
     type=TEXT,
 )
 PAID_OPTIONS = [
-    llm_option,
-    price_option,
-    number_option(
+    llm,
+    price,
+    number(
         "--budget-tokens N",
         "Tokens that the LLM may use in this run, prompts included; never exceeded.",
         least=0,
     ),
-    text_option(
+    text(
         "--budget-usd X",
         "Dollars that the LLM may cost in this run; never exceeded.",
         type=click.FloatRange(min=0),
@@ -335,7 +340,7 @@ def _build_files(
     return {**others, "columns": columns, "limits": parse_limits(limits), "suffix": suffix.lower()}
 
 
-limit_option = list_option(
+limit = several(
     "--limit NAME=NUMBER",
     "Raise or lower what a document may take, such as seconds=600",
     "limits",
@@ -343,14 +348,14 @@ limit_option = list_option(
 )
 file_options = gather_options(
     [
-        list_option(
+        several(
             "--exclude PATTERN",
             "Leave out files and folders, by id, by path below PATH or by name, such as drafts or "
             "'*.log'",
             "exclude",
             type=TEXT,
         ),
-        limit_option,
+        limit,
         click.option(
             "--no-gitignore",
             "gitignore",
@@ -358,25 +363,23 @@ file_options = gather_options(
             default=True,
             help="Read what .gitignore files name, too.",
         ),
-        text_option(
+        text(
             "--text-column NAME",
             "Column or field that has the text. [default: text, content, body ...]",
             default="",
         ),
-        text_option(
+        text(
             "--title-column NAME",
             "Column or field that has the title. [default: title, name, heading]",
             default="",
         ),
-        text_option(
-            "--id-column NAME", "Column or field that has the id. [default: id, _id]", default=""
-        ),
-        text_option(
+        text("--id-column NAME", "Column or field that has the id. [default: id, _id]", default=""),
+        text(
             "--suffix .SUFFIX",
             "Format of standard input, such as .md. [default: what it looks like]",
             default="",
         ),
-        flag_option("--web", "Fetch a PATH that is a web address: one page each."),
+        flag("--web", "Fetch a PATH that is a web address: one page each."),
     ],
     "files",
     _build_files,
@@ -412,36 +415,34 @@ _KINDS_OF_BITS = ("vector_bits", "unit_bits", "token_bits")
 
 build_options = gather_options(
     [
-        number_option("--chunk-size N", "Tokens of a chunk, at most."),
-        number_option(
-            "--chunk-overlap N", "Tokens that a chunk repeats from the one before.", least=0
-        ),
-        number_option(
+        number("--chunk-size N", "Tokens of a chunk, at most."),
+        number("--chunk-overlap N", "Tokens that a chunk repeats from the one before.", least=0),
+        number(
             "--subchunk-depth N",
             "How often a chunk is halved into sub-chunks, to which keywords lead.",
             least=0,
         ),
-        choice_option(
+        choice(
             "--vector-bits",
             _BITS,
             "Bits of a number of a chunk's vector: 8 (default), or fewer for less disk.",
         ),
-        choice_option(
+        choice(
             "--unit-bits",
             _BITS,
             "Bits of a number of a sentence's and a name's vector: 4 (default).",
         ),
-        choice_option(
+        choice(
             "--token-bits",
             _BITS,
             "Bits of a number of a token's vector, of which there are most: 1 (default).",
         ),
-        text_option(
+        text(
             "--embedder SPEC",
             "minilm (default), sentence-transformers:NAME, static:FOLDER, openai:MODEL@URL or "
             "ollama:MODEL.",
         ),
-        text_option("--tagger SPEC", "rules (default), spacy or spacy:PIPELINE."),
+        text("--tagger SPEC", "rules (default), spacy or spacy:PIPELINE."),
     ],
     "build",
     _read_build,
@@ -516,12 +517,12 @@ def question_options(stage: Literal["search", "answer"]) -> Decorator:
     usual = f"{DEFAULT}; auto where the index has an imported graph"
     return gather_options(
         [
-            index_option(),
-            text_option("--method", "Retrieval method: 'clew methods'.", show_default=usual),
-            number_option("--chunks N", "Chunks to find. [default: the method's]"),
-            param_option("depth=2"),
-            reranker_option,
-            where_option,
+            index(),
+            text("--method", "Retrieval method: 'clew methods'.", show_default=usual),
+            number("--chunks N", "Chunks to find. [default: the method's]"),
+            param("depth=2"),
+            reranker,
+            where,
             *(_click_option(name, each) for name, each in list_plain_options(stage).items()),
         ],
         "asked",
@@ -591,6 +592,6 @@ def command_line(command: str, *words: str, folder: Path) -> str:
 
 
 def _quote_word(word: str) -> str:
-    """Return a word of a command as every shell takes it, in double quotes where these do."""
+    """Quote a word for every shell, in double quotes where these do."""
     plain = shlex.quote(word)
     return plain if plain == word or set(word) & set('"$`\\!') else f'"{word}"'

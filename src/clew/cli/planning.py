@@ -9,22 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clew.cli.headings import GroupedCommand
-from clew.cli.options import (
-    BuildOptions,
-    Opener,
-    PaidModels,
-    build_options,
-    entity_choice,
-    file_options,
-    gather_options,
-    index_option,
-    json_option,
-    number_option,
-    paid_options,
-    text_option,
-)
+from clew.cli import options
 from clew.cli.plain import bold, dim, echo_json, one_line, wrap_text
+from clew.cli.program import GroupedCommand
 from clew.display.columns import align
 from clew.text.quantities import format_count
 
@@ -35,16 +22,16 @@ _HOUR, _MINUTE = 3600, 60
 _HEAD = ("setting", "for", "chunks", "calls", "prompt", "completion", "repairs", "dollars", "time")
 
 
-_planned_for = gather_options(
+_planned_for = options.gather_options(
     [
-        text_option(
+        options.text(
             "--core SHARE",
             "Share of the chunks whose triples are planned for, beside all.",
             type=click.FloatRange(0, 1),
             default=0.8,
             show_default=True,
         ),
-        *entity_choice,
+        *options.entity_choice,
     ],
     "planned_for",
     dict,
@@ -53,25 +40,25 @@ _planned_for = gather_options(
 
 @click.command("plan", cls=GroupedCommand)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@index_option("Folder of the index: what its ledger has costs nothing.", into=True)
-@build_options
-@file_options
-@paid_options
+@options.index("Folder of the index: what its ledger has costs nothing.", into=True)
+@options.build_options
+@options.file_options
+@options.paid_options
 @_planned_for
-@number_option(
+@options.number(
     "--probe N",
     "Make N calls of each kind first, to estimate from; they are kept and not made again.",
 )
-@json_option
+@options.json
 @click.pass_obj
 def run_plan(  # noqa: PLR0913 -- one argument for each group of options
-    opener: Opener,
+    opener: options.Opener,
     *,
     paths: tuple[str, ...],
     folder: Path,
-    build: BuildOptions,
+    build: options.BuildOptions,
     files: Mapping[str, Any],
-    paid: PaidModels,
+    paid: options.PaidModels,
     planned_for: Mapping[str, Any],
     probe: int | None,
     as_json: bool,

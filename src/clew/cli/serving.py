@@ -10,23 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clew.cli.headings import GroupedCommand
-from clew.cli.options import (
-    FolderOrAddress,
-    PaidModels,
-    choice_option,
-    default_index,
-    flag_option,
-    json_option,
-    list_option,
-    llm_option,
-    number_option,
-    paid_options,
-    price_option,
-    reranker_option,
-    text_option,
-)
+from clew.cli import options
 from clew.cli.plain import align, dim, echo_json, one_line
+from clew.cli.program import GroupedCommand
 from clew.cli.talk import say
 from clew.errors import InputError, MissingExtra
 
@@ -35,12 +21,12 @@ if TYPE_CHECKING:
 
 PORT = 8765
 
-_home_option = text_option(
+_home_option = options.text(
     "--home FOLDER",
     "What the server keeps: keys, jobs, uploaded files, indexes that it makes; or the address of a "
     "home in PostgreSQL, which servers share. [default: 'server' in the folder for applications of "
     "your system]",
-    type=FolderOrAddress(path_type=Path, file_okay=False),
+    type=options.FolderOrAddress(path_type=Path, file_okay=False),
     envvar="CLEW_HOME",
     show_envvar=True,
 )
@@ -54,44 +40,44 @@ def _server_home(home: Path | None) -> Path:
 @click.command("serve", cls=GroupedCommand)
 @_folders_argument
 @_home_option
-@text_option(
+@options.text(
     "--host ADDRESS",
     "Address to listen on; one that others can reach needs a key ('clew keys add').",
     default="127.0.0.1",
     show_default=True,
 )
-@text_option(
+@options.text(
     "--port N",
     "Port to listen on; 0 takes a free one.",
     type=click.IntRange(0, 65_535),
     default=PORT,
     show_default=True,
 )
-@list_option(
+@options.several(
     "--allow-host NAME", "A further name by which browsers and proxies call this server", "hosts"
 )
-@list_option(
+@options.several(
     "--proxy ADDRESS", "A proxy whose X-Forwarded-User names the user in the audit log", "proxies"
 )
-@text_option(
+@options.text(
     "--root-path PATH", "What a proxy takes off the front of each path, such as /clew.", default=""
 )
-@llm_option
-@price_option
-@reranker_option
-@number_option(
+@options.llm
+@options.price
+@options.reranker
+@options.number(
     "--threads N", "Searches and answers at one time; others wait.", default=4, show_default=True
 )
-@text_option(
+@options.text(
     "--workers N|RAY",
     "Processes that make rows and vectors for a job, as of 'clew index'. [default: 1]",
     default="1",
 )
-@flag_option(
+@options.flag(
     "--stop-jobs",
     "End jobs with the server, behind what they have at hand; the next server goes on.",
 )
-@choice_option(
+@options.choice(
     "--log-format",
     ["text", "json", "none"],
     "A line on stderr for each request, without texts or keys; none: warnings alone.",
@@ -106,7 +92,7 @@ def run_server(
     reranker: str | None,
     *,
     log_format: str,
-    **options: Any,  # noqa: ANN401 -- fields of `ServerSettings`
+    **given: Any,  # noqa: ANN401 -- fields of `ServerSettings`
 ) -> None:
     """Serve the indexes in FOLDERs: a page to ask and look at, REST, OpenAI-compatible, and MCP.
 
@@ -124,7 +110,7 @@ def run_server(
         indexes=name_folders(folders),
         specs=Specs(llm=llm, reranker=reranker),
         prices=prices,
-        **options,
+        **given,
     )
 
     def tell(address: str, names: Sequence[str]) -> None:
@@ -147,7 +133,7 @@ def name_folders(folders: tuple[str, ...]) -> Mapping[str, Path]:
     from clew.store.postgres.address import parse_address
 
     if not folders:
-        usual = default_index()
+        usual = options.default_index()
         address = opening.address_of(usual)
         name = make_name(usual if address is None else Path(address.index))
         return {name: usual.absolute()} if usual.exists() else {}
@@ -167,9 +153,9 @@ def name_folders(folders: tuple[str, ...]) -> Mapping[str, Path]:
 
 @click.command("mcp")
 @_folders_argument
-@paid_options
-@reranker_option
-def run_mcp(folders: tuple[str, ...], paid: PaidModels, reranker: str | None) -> None:
+@options.paid_options
+@options.reranker
+def run_mcp(folders: tuple[str, ...], paid: options.PaidModels, reranker: str | None) -> None:
     """Offer the indexes in FOLDERs as tools to a model, by standard input and output.
 
     This is for programs that start their tools themselves, such as Claude Desktop and VS Code:
@@ -204,37 +190,37 @@ def manage_keys() -> None:
 @manage_keys.command("add")
 @click.argument("name")
 @_home_option
-@choice_option(
+@options.choice(
     "--scope",
     ["read", "write", "admin"],
     "read: ask and look; write: add and remove documents; admin: keys and indexes, too.",
     default="read",
     show_default=True,
 )
-@list_option("--index NAME", "Only this index", "indexes")
-@text_option(
+@options.several("--index NAME", "Only this index", "indexes")
+@options.text(
     "--where FILTER",
     "Only documents that fulfil it; no others are ever seen, counted or named.",
     default="",
 )
-@number_option("--requests-per-minute N", "Requests a minute.", least=0)
-@number_option("--tokens N", "Tokens of LLMs, in all.", least=0)
-@number_option("--tokens-per-day N", "Tokens of LLMs, each day.", least=0)
-@text_option("--usd X", "Dollars, in all.", type=click.FloatRange(min=0))
-@text_option("--usd-per-day X", "Dollars, each day (UTC).", type=click.FloatRange(min=0))
-@choice_option(
+@options.number("--requests-per-minute N", "Requests a minute.", least=0)
+@options.number("--tokens N", "Tokens of LLMs, in all.", least=0)
+@options.number("--tokens-per-day N", "Tokens of LLMs, each day.", least=0)
+@options.text("--usd X", "Dollars, in all.", type=click.FloatRange(min=0))
+@options.text("--usd-per-day X", "Dollars, each day (UTC).", type=click.FloatRange(min=0))
+@options.choice(
     "--citations",
     ["annotations", "open-webui", "markdown", "none"],
     "How OpenAI-compatible answers cite: as a program of the other side shows them.",
     default="annotations",
     show_default=True,
 )
-@json_option
-def add_key(name: str, home: Path | None, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 -- click's
+@options.json
+def add_key(name: str, home: Path | None, *, as_json: bool, **given: Any) -> None:  # noqa: ANN401 -- click's
     """Make a key called NAME, and print it. It is shown this once."""
     from clew.server.keys import KeyOptions
 
-    found, text = _open_keys(home).add(name, KeyOptions(**options))
+    found, text = _open_keys(home).add(name, KeyOptions(**given))
     if as_json:
         echo_json({**found.to_dict(), "text": text})
     else:
@@ -244,7 +230,7 @@ def add_key(name: str, home: Path | None, *, as_json: bool, **options: Any) -> N
 
 @manage_keys.command("list")
 @_home_option
-@json_option
+@options.json
 def list_keys(home: Path | None, *, as_json: bool) -> None:
     """List the keys, with what each may do and spent."""
     from clew.server.database import ServerDatabase
