@@ -6,7 +6,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,6 @@ from clew.types import Skipped, Usage
 
 if TYPE_CHECKING:
     from clew.api import Added, Index
-    from clew.index import AddReport
     from clew.index.extract import ExtractionReport
     from clew.index.graph import GraphImport
     from clew.shards import Shards
@@ -152,10 +151,7 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
         raise click.UsageError("--watch is for folders, and not with --json")
     if shards is not None:
         _make_shards(folder, shards)
-    specs = replace(build.specs, llm=paid.llm)
-    with options.open_any(
-        opener, folder, specs=specs, settings=build.settings, prices=paid.prices
-    ) as opened:
+    with options.open_any(opener, folder, **build.choose_models(paid)) as opened:
 
         def add(**more: Any) -> Added:  # noqa: ANN401 -- options of `Index.add`
             with show_progress() as progress, handle_stop() as stop:
@@ -173,18 +169,16 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
             from clew import api
 
             if not isinstance(opened, api.Index):
-                raise click.UsageError(
-                    "--watch is for one index: watch each shard by itself, with --part"
-                )
+                why = "watch each shard by itself, with --part"
+                raise click.UsageError(f"--watch is for one index: {why}")
             _watch(opened, add, paths, files)
             return
         with report_interruption(opened):
             added = add()
         asked = suggest_question("ask", opened=opened, folder=folder) if added.n_documents else ""
         is_new = added.n_documents == len(added.report.added) > 0  # no document was there before
-        bare = is_new and not any(
-            len(i.snapshot().layer("triple")) for i in options.iterate_indexes(opened)
-        )
+        triples = (i.snapshot().layer("triple") for i in options.iterate_indexes(opened))
+        bare = is_new and not any(map(len, triples))
     warn_skipped(added.report.skipped)
     if as_json:
         echo_json({"index": options.index_name(folder), **added.to_dict()})
@@ -203,9 +197,8 @@ def _make_shards(folder: Path, n: int) -> None:
     if not sharded.is_home(folder):
         create(folder, n)
     elif (there := len(sharded.read_places(folder))) != n:
-        raise InputError(
-            f"{folder} has {format_count(there, 'shard')}, not {n}: leave --shards out"
-        )
+        held = format_count(there, "shard")
+        raise InputError(f"{folder} has {held}, not {n}: leave --shards out")
 
 
 def _end_run(added: Added, paths: Sequence[str]) -> None:
@@ -351,7 +344,9 @@ def merge_names(
         raise click.UsageError("give NAME and INTO, or --rules")
     with opener(folder) as opened:
         if name is None or into is None:
-            pairs = _merge_by_rules(opened)
+            names = opened.snapshot().layer("entity")
+            keys = opened.merge_by_rules().items()  # told as they were written before
+            pairs = [tuple(names.texts(names.rows(list(pair)))) for pair in keys]
         else:
             opened.merge(name, into)
             pairs = [(name, into)]
@@ -363,14 +358,6 @@ def merge_names(
         say(f"{one_line(one)} stands for {one_line(other)} now.")
     if not pairs:
         say("No name differs from another by an article or a legal form alone.")
-
-
-def _merge_by_rules(index: Index) -> list[tuple[str, str]]:
-    """Merge by rules; return the pairs of names as they were written before."""
-    names = index.snapshot().layer("entity")
-    pairs = index.merge_by_rules()
-    ones, others = (names.texts(names.rows(list(keys))) for keys in (pairs, pairs.values()))
-    return list(zip(ones, others, strict=True))
 
 
 @click.command("unmerge")
@@ -493,11 +480,8 @@ def describe_added(added: Added) -> list[str]:
 def _describe_cost(usage: Usage) -> str:
     stages = sorted(usage.seconds.items(), key=lambda stage: -stage[1])
     shown = ", ".join(f"{name} {seconds:.1f}" for name, seconds in stages if seconds >= 0.05)
-    return (
-        f"{usage.total_seconds:.1f} s"
-        + (f" ({shown})" if shown else "")
-        + f", {render_usage(usage)}"
-    )
+    stated = f" ({shown})" if shown else ""
+    return f"{usage.total_seconds:.1f} s{stated}, {render_usage(usage)}"
 
 
 def _describe_extracted(done: ExtractionReport) -> Iterator[str]:
@@ -534,36 +518,27 @@ def suggest_question(*words: str, opened: Index | Shards, folder: Path) -> str:
     return f"Ask it:  {options.command_line(*words, question, folder=folder)}"
 
 
-def _summarize(added: Added, folder: Path) -> list[str]:
+def _summarize(added: Added, folder: Path) -> Iterator[str]:
     holds, done, cost, *more = describe_added(added)
-    lines = [f"{bold(options.display_name(folder))}: {holds}", f"  {done}"]
-    lines += [f"  {line}" for line in more] + [dim(f"  {cost}")]
-    if added.report.left_out:
-        lines.append(f"  {_describe_left_out(added.report.left_out)}")
-    if added.report.gone:
-        lines.append(f"  {_describe_gone(added.report)}")
-    return lines
-
-
-def _describe_left_out(counts: Mapping[str, int]) -> str:
-    """Return how many files and folders were not read, and the option that is why."""
-    reasons = {"exclude": "--exclude", "gitignore": ".gitignore, see --no-gitignore"}
-    parts = (f"{n:,} by {reasons[why]}" for why, n in counts.items())
-    return f"files and folders left out: {', '.join(parts)}"
-
-
-def _describe_gone(report: AddReport) -> str:
-    n = len(report.gone)
-    there = "no longer there or left out" if report.left_out else "no longer there"
-    done = "removed" if report.pruned else f"--prune removes {'it' if n == 1 else 'them'}"
-    return f"{format_count(n, 'document')} {there}: {done}"
+    yield f"{bold(options.display_name(folder))}: {holds}"
+    yield from (f"  {line}" for line in (done, *more))
+    yield dim(f"  {cost}")
+    report, n = added.report, len(added.report.gone)
+    if report.left_out:
+        reasons = {"exclude": "--exclude", "gitignore": ".gitignore, see --no-gitignore"}
+        parts = (f"{count:,} by {reasons[why]}" for why, count in report.left_out.items())
+        yield f"  files and folders left out: {', '.join(parts)}"
+    if n:
+        there = "no longer there or left out" if report.left_out else "no longer there"
+        done = "removed" if report.pruned else f"--prune removes {'it' if n == 1 else 'them'}"
+        yield f"  {format_count(n, 'document')} {there}: {done}"
 
 
 def _suggest_triples(paths: Sequence[str], folder: Path, files: Mapping[str, Any]) -> str:
     """Return what needs the triples that an index lacks, and the command that makes them."""
     need = "It has no triples, which bubble and agrag need:"
-    is_told = not ("-" in paths or files["web"] or any(asdict(files["columns"]).values()))
-    if not is_told or len(paths) > _MOST_PATHS:
+    is_unsaid = "-" in paths or files["web"] or any(asdict(files["columns"]).values())
+    if is_unsaid or len(paths) > _MOST_PATHS:
         return f"{need}  the same command with --triples cooccurrence"
     left_out = [word for pattern in files["exclude"] for word in ("--exclude", pattern)]
     left_out += [] if files["gitignore"] else ["--no-gitignore"]
@@ -571,7 +546,7 @@ def _suggest_triples(paths: Sequence[str], folder: Path, files: Mapping[str, Any
     return f"{need}  {options.command_line('index', *words, folder=folder)}"
 
 
-def _summarize_graph(done: GraphImport, layers: Mapping[str, int], folder: Path) -> list[str]:
+def _summarize_graph(done: GraphImport, layers: Mapping[str, int], folder: Path) -> Iterator[str]:
     held = ", ".join(format_count(layers[each], each) for each in ("triple", "entity", "document"))
     subjects = {
         "added": done.n_added,
@@ -579,18 +554,13 @@ def _summarize_graph(done: GraphImport, layers: Mapping[str, int], folder: Path)
         "removed": done.n_removed,
         "unchanged": done.n_unchanged,
     }
-    lines = [
-        f"{bold(options.display_name(folder))}: {held}",
-        f"  subjects: {', '.join(f'{n:,} {what}' for what, n in subjects.items())}",
-    ]
+    yield f"{bold(options.display_name(folder))}: {held}"
+    yield f"  subjects: {', '.join(f'{n:,} {what}' for what, n in subjects.items())}"
     if done.n_placed:
-        lines.append(f"  {format_count(done.n_placed, 'triple')} went to texts of the index")
+        yield f"  {format_count(done.n_placed, 'triple')} went to texts of the index"
     if done.n_unplaced:
-        lines.append(
-            f"  {format_count(done.n_unplaced, 'triple')} named texts that the index lacks"
-        )
+        yield f"  {format_count(done.n_unplaced, 'triple')} named texts that the index lacks"
     if done.skipped:
-        lines.append(
-            f"  {format_count(len(done.skipped), 'problem')} in {one_line(done.skipped[0].source)}"
-        )
-    return [*lines, dim(f"  {_describe_cost(done.usage)}")]
+        problems = format_count(len(done.skipped), "problem")
+        yield f"  {problems} in {one_line(done.skipped[0].source)}"
+    yield dim(f"  {_describe_cost(done.usage)}")

@@ -6,7 +6,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,15 +31,6 @@ Classify = Callable[[str], "Classified"]
 
 _MOST_NOTES = 3  # of a file
 _MOST_HITS = 2
-
-
-@dataclass(frozen=True, slots=True)
-class _ClassifiedLine:
-    """What a text of a file was classified as."""
-
-    right: str  # the label that its line has, empty for none
-    label: str
-    out_of_set: bool
 
 
 @click.command("classify", cls=GroupedCommand)
@@ -131,19 +121,17 @@ def _classify_file(file: Path, label: str, classify: Classify, *, as_json: bool)
     warn_skipped(skipped)
     if not documents:
         raise InputError(f"there is no text to classify in {str(file)!r}")
-    done: list[_ClassifiedLine] = []
+    done: list[tuple[str, Classified]] = []  # behind the label of its line, empty for none
     usage, notes = Usage(), Counter[str]()
     shown = nullcontext() if sys.stdout.isatty() else show_questions()
     with shown as on_progress:
         for document in documents:
             found = classify(title_head(document.title, document.text) + document.text)
-            done.append(
-                _ClassifiedLine(document_label(document, label), found.label, found.out_of_set)
-            )
+            done.append((document_label(document, label), found))
             usage += found.usage
             notes.update(_collect_notes(found))
             tell = _to_json_line if as_json else _describe_text
-            click.echo(tell(document.id, done[-1].right, found))
+            click.echo(tell(document.id, *done[-1]))
             if on_progress is not None:
                 on_progress(len(done), len(documents))
     scores = _compute_scores(done)
@@ -155,18 +143,18 @@ def _classify_file(file: Path, label: str, classify: Classify, *, as_json: bool)
         sys.exit(SKIPPED)
 
 
-def _compute_scores(done: Sequence[_ClassifiedLine]) -> dict[str, float]:
+def _compute_scores(done: Sequence[tuple[str, Classified]]) -> dict[str, float]:
     """Return the metrics on the texts whose lines have a label; none where there are none."""
     from clew.evaluate import metrics
 
-    known = [each for each in done if each.right]
+    known = [(right, found) for right, found in done if right]
     if not known:
         return {}
-    right, given = [each.right for each in known], [each.label for each in known]
+    right, given = [right for right, _ in known], [found.label for _, found in known]
     return {
         "accuracy": metrics.accuracy(right, given),
         "macro_recall": metrics.macro_recall(right, given),
-        "out_of_set": sum(each.out_of_set for each in known) / len(known),
+        "out_of_set": sum(found.out_of_set for _, found in known) / len(known),
     }
 
 
@@ -184,16 +172,9 @@ def _summarize(
 
 
 def _to_json_line(document_id: str, right: str, found: Classified) -> str:
-    told = {
-        "id": document_id,
-        "label": found.label,
-        "out_of_set": found.out_of_set,
-        "candidates": found.candidates,
-        "said": found.said,
-        "notes": _collect_notes(found),
-        **({"right": right} if right else {}),
-    }
-    return to_json(told)
+    told = {name: getattr(found, name) for name in ("label", "out_of_set", "candidates", "said")}
+    known = {"right": right} if right else {}
+    return to_json({"id": document_id, **told, "notes": _collect_notes(found), **known})
 
 
 def _describe_text(document_id: str, right: str, found: Classified) -> str:
@@ -216,9 +197,8 @@ def _describe_label(found: Classified) -> str:
     if hits:
         lines += ["", bold("What was found"), *starmap(render_hit, enumerate(hits, 1))]
     notes = [_format_note(note) for note in _collect_notes(found)]
-    spent = list(render_costs(found.usage))
-    blocks = (notes, spent)
-    return "\n".join([*lines, *(line for block in blocks if block for line in ("", *block))])
+    blocks = filter(None, (notes, [*render_costs(found.usage)]))
+    return "\n".join([*lines, *(line for block in blocks for line in ("", *block))])
 
 
 def _collect_notes(found: Classified) -> list[str]:

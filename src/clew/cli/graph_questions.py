@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from clew.api import Index
     from clew.evaluate.graph_questions import GraphQuestion, GraphRow
     from clew.models.budget import Budget
-    from clew.types import Answer, Evidence, Scalar
+    from clew.types import Evidence, Scalar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,27 +44,16 @@ class QuestionRound:
             raise InputError(f"{self.path} has no questions at {self.places} places")
         return questions
 
-    def build_search(self, index: Index, budget: Budget | None) -> Callable[[str, str], Evidence]:
-        """Return what finds the evidence of a text by a method."""
-        return lambda text, method: index.search(
-            Question(
-                text=text,
-                method=method,
-                parameters=self.methods[method],
-                context_tokens=self.context_tokens,
-                budget=budget,
-            )
+    def search(self, index: Index, text: str, method: str, budget: Budget | None) -> Evidence:
+        """Return what a method finds for a text."""
+        question = Question(
+            text=text,
+            method=method,
+            parameters=self.methods[method],
+            context_tokens=self.context_tokens,
+            budget=budget,
         )
-
-    def build_answerer(
-        self, index: Index, budget: Budget | None
-    ) -> Callable[[Evidence], Answer] | None:
-        """Return what answers from evidence, where answers are asked for."""
-        if not self.answers:
-            return None
-        return lambda evidence: index.answer(
-            evidence, context_tokens=self.context_tokens, budget=budget
-        )
+        return index.search(question)
 
 
 def _build_round(names: str, given: tuple[str, ...], **others: object) -> QuestionRound:
@@ -130,14 +120,16 @@ def measure_graph_questions(
 
     questions = asked.read_questions()
     with opener(folder, **paid.choose_models()) as index:
-        search, respond = (
-            asked.build_search(index, paid.budget),
-            asked.build_answerer(index, paid.budget),
-        )
+        how = {"context_tokens": asked.context_tokens, "budget": paid.budget}
         rows = [
             row
             for name in asked.methods
-            for row in measure_graph(search, questions, name, respond=respond)
+            for row in measure_graph(
+                lambda text, method: asked.search(index, text, method, paid.budget),
+                questions,
+                name,
+                respond=partial(index.answer, **how) if asked.answers else None,
+            )
         ]
     if as_json:
         echo_json(rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,9 +94,9 @@ def run_evaluation(
     bm25 are measured too.
     """
     from clew.evaluate import load
+    from clew.evaluate.evaluation import measurable
     from clew.evaluate.files import make_folder
     from clew.evaluate.measure import measure
-    from clew.loading import Specs
 
     check_combination(flags, as_json=as_json)
     check_reports(flags.reports)
@@ -117,12 +118,12 @@ def run_evaluation(
     )
     if flags.runs is not None:
         make_folder(flags.runs)
-    have = _choose_metrics(dataset, asked)
+    judged = () if asked.judge is None else asked.judged
+    have = measurable(dataset, asked.scoring, answers=asked.answers, judged=judged)
     shown = () if flags.plot is None else _choose_plotted(flags.plot, flags.metrics, have, asked)
     peers = _read_peers(flags.peers, dataset, asked)
     place = flags.into or Path(f"{dataset.name}.clew")
-    specs = Specs(llm=flags.llm, reranker=flags.reranker)
-    with opener(place, specs=specs, prices=bought.prices) as index:
+    with opener(place, **bought.choose_models(flags.reranker)) as index:
         added = _update_index(index, dataset, bought.budget)
         with show_questions() as on_progress:
             report = measure(
@@ -160,17 +161,6 @@ def print_report(
             write(report, file)
 
 
-def _choose_metrics(dataset: Dataset, asked: Protocol) -> frozenset[str]:
-    """Return the metrics that apply.
-
-    Raises MissingExtra where one cannot be computed, so that nothing is indexed in vain.
-    """
-    from clew.evaluate.evaluation import measurable
-
-    judged = () if asked.judge is None else asked.judged
-    return measurable(dataset, asked.scoring, answers=asked.answers, judged=judged)
-
-
 def _choose_plotted(
     plot: Path, metrics: str | None, have: frozenset[str], asked: Protocol
 ) -> Sequence[str]:
@@ -204,12 +194,15 @@ def _read_peers(files: Sequence[Path], dataset: Dataset, asked: Protocol) -> dic
 
 def _update_index(index: Index, dataset: Dataset, budget: Budget | None) -> Added:
     """Bring the corpus's index up to date; refuse one that holds anything else."""
-    foreign = _find_foreign(index, dataset)
-    if foreign:
-        raise InputError(
-            f"{index.folder} holds {foreign!r}, which {dataset.name} lacks: "
-            "name another folder with --index"
-        )
+    with suppress(NotAnIndex):  # it will be made
+        layer = index.snapshot().layer("document")
+        ids = layer.ids(range(len(layer)))
+        foreign = next((id_ for id_ in ids if id_ not in dataset.document_ids), None)
+        if foreign is not None:
+            raise InputError(
+                f"{index.folder} holds {foreign!r}, which {dataset.name} lacks: "
+                "name another folder with --index"
+            )
     with show_progress() as progress:
         added = index.add(dataset.corpus, budget=budget, progress=progress)
     warn_skipped(added.report.skipped)
@@ -217,13 +210,3 @@ def _update_index(index: Index, dataset: Dataset, budget: Budget | None) -> Adde
     if added.extracted.stopped:
         raise BudgetSpent(added.extracted.stopped)
     return added
-
-
-def _find_foreign(index: Index, dataset: Dataset) -> str | None:
-    """Return the id of a document that the index holds and the corpus does not, if there is."""
-    try:
-        layer = index.snapshot().layer("document")
-    except NotAnIndex:
-        return None  # it will be made
-    ids = layer.ids(range(len(layer)))
-    return next((id_ for id_ in ids if id_ not in dataset.document_ids), None)

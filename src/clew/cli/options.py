@@ -6,7 +6,7 @@ import math
 import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import reduce, wraps
 from operator import and_
 from pathlib import Path
@@ -395,6 +395,11 @@ class BuildOptions:
 
     specs: Specs
     settings: Settings | None
+
+    def choose_models(self, paid: PaidModels) -> HowToOpen:
+        """Return what an index is opened with, with the LLM that is paid."""
+        specs = replace(self.specs, llm=paid.llm)
+        return {"specs": specs, "settings": self.settings, "prices": paid.prices}
 
 
 def _read_build(embedder: str | None, tagger: str | None, **numbers: int | None) -> BuildOptions:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,11 +67,9 @@ def run_plan(  # noqa: PLR0913 -- one argument for each group of options
     Without --probe nothing is sent to the LLM and nothing is written. Prompts are the real ones;
     what the LLM will answer is estimated, and the plan says from what.
     """
-    specs = replace(build.specs, llm=paid.llm)
-    with opener(folder, specs=specs, settings=build.settings, prices=paid.prices) as opened:
-        found = opened.plan(
-            list(paths), **files, **planned_for, probe=probe or 0, budget=paid.budget
-        )
+    wanted = {**files, **planned_for, "probe": probe or 0}
+    with opener(folder, **build.choose_models(paid)) as opened:
+        found = opened.plan(list(paths), **wanted, budget=paid.budget)
     if as_json:
         echo_json(found)
     else:
@@ -87,42 +84,38 @@ def _describe_plan(found: Plan) -> Iterator[str]:
     rows = align([_HEAD, *map(_estimate_cells, found.estimates)], left=2)
     yield from (f"  {row}".rstrip() for row in rows)
     yield ""
+    yield from (dim(wrap_text(note)) for note in _list_notes(found))
+
+
+def _list_notes(found: Plan) -> Iterator[str]:
+    """Yield what is to be known of the numbers."""
     whole = found.estimates[-1]
     saved = 1 - whole.prompt_tokens / max(whole.unpacked_prompt_tokens, 1)
     counter = "the model itself" if found.exact else "cl100k_base"
-    notes = [
-        f"Prompt tokens are counted by {counter}, on the prompts that would be sent.",
-        f"Completion tokens are estimated from {found.basis}.",
-    ]
+    yield f"Prompt tokens are counted by {counter}, on the prompts that would be sent."
+    yield f"Completion tokens are estimated from {found.basis}."
     if not found.core_is_known:
-        notes.append(
+        yield (
             "Which chunks are core is not known before they are indexed: a random sample of as many"
             " stands for them. A core may cost more: its chunks tend to be longer."
         )
     if saved > 0:
-        notes.append(
-            f"Short chunks share a prompt: {saved:.0%} fewer prompt tokens for everything."
-        )
+        yield f"Short chunks share a prompt: {saved:.0%} fewer prompt tokens for everything."
     if any(found.n_known.values()):
         units, graph = found.n_known["units"], found.n_known["graph"]
-        notes.append(
-            f"The ledger has the units of {units:,} chunks and the triples of {graph:,}, which"
-            f" cost nothing."
-        )
+        held = f"the units of {units:,} chunks and the triples of {graph:,}"
+        yield f"The ledger has {held}, which cost nothing."
     if not whole.repair_tokens:
-        notes.append("Repairs of replies that cannot be used come on top: none are known of.")
+        yield "Repairs of replies that cannot be used come on top: none are known of."
     if found.n_useless:
-        notes.append(
-            f"{found.n_useless:,} of {found.n_probed:,} probes gave no usable reply: this model"
-            f" may not be up to it."
-        )
+        useless = f"{found.n_useless:,} of {found.n_probed:,} probes gave no usable reply"
+        yield f"{useless}: this model may not be up to it."
     if found.embedding is not None:
-        notes.append(_describe_vectors(found.embedding))
+        yield _describe_vectors(found.embedding)
     if whole.cost_usd is None:
-        notes.append("The price is not known: give it with --price MODEL=IN,OUT.")
+        yield "The price is not known: give it with --price MODEL=IN,OUT."
     if whole.seconds is None:
-        notes.append("The time is not known before some calls were made: try --probe 5.")
-    yield from (dim(wrap_text(note)) for note in notes)
+        yield "The time is not known before some calls were made: try --probe 5."
 
 
 def _describe_vectors(found: EmbeddingEstimate) -> str:
