@@ -120,7 +120,7 @@ def measure_graph_questions(
 
     questions = asked.read_questions()
     with opener(folder, **paid.choose_models()) as index:
-        how = {"context_tokens": asked.context_tokens, "budget": paid.budget}
+        respond = partial(index.answer, context_tokens=asked.context_tokens, budget=paid.budget)
         rows = [
             row
             for name in asked.methods
@@ -128,7 +128,7 @@ def measure_graph_questions(
                 lambda text, method: asked.search(index, text, method, paid.budget),
                 questions,
                 name,
-                respond=partial(index.answer, **how) if asked.answers else None,
+                respond=respond if asked.answers else None,
             )
         ]
     if as_json:

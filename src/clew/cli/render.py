@@ -123,7 +123,8 @@ def render_graph(found: EvidenceGraph | None) -> Iterator[str]:
     chosen = [each for each in found.candidates if each.chosen]
     if chosen:
         head = bold(f"Candidates ({len(chosen)} of {len(found.candidates)})")
-        texts = {each.id: each.text for each in (*found.entities, *found.facts)}
+        texts = {each.id: each.text for each in found.entities}
+        texts |= {each.id: each.text for each in found.facts}
         lines = [_render_candidate(each, found, texts) for each in chosen[:_MOST_ROWS]]
         yield "\n".join([head, *chain(*lines), *count_more(len(chosen) - _MOST_ROWS)])
     if found.subgraph:
