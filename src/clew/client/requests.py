@@ -165,7 +165,7 @@ def from_plain(kind: type[T], value: object) -> T:
         raise ValueError(f"{name}{place.removesuffix('`')}: {fault}") from None
 
 
-# -- server-sent events -----------------------------------------------------------------------------
+# -- server-sent events ---------------------------------------------------------------------------
 
 _ANSWER_EVENTS: Mapping[str, Any] = {"evidence": Evidence, "text": str | None, "answer": Answer}
 MOST_BYTES = 64 << 20  # of one event
