@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from clew.cli.program import SKIPPED, GroupedCommand, UserInterrupt
 from clew.cli.progress import show_documents, show_progress
 from clew.cli.render import render_usage
 from clew.cli.stopping import describe_kept, handle_stop, report_interruption
-from clew.cli.talk import is_verbose, say
+from clew.cli.talk import is_verbose, print_result, say
 from clew.errors import BudgetSpent, InputError
 from clew.text.quantities import format_count
 from clew.types import Skipped, Usage
@@ -285,22 +285,17 @@ def import_graph(
         done = opened.import_graph(file, limits=parse_limits(limits), on_progress=on_progress)
         layers = {name: len(layer) for name, layer in opened.snapshot().layers.items()}
         asked = suggest_question("ask", "--method", "paths", opened=opened, folder=folder)
-    _tell_problems(done.skipped[:_MOST_SKIPPED])
-    if len(done.skipped) > _MOST_SKIPPED:
-        say(f"clew: and {len(done.skipped) - _MOST_SKIPPED:,} more", err=True)
-    if as_json:
-        echo_json({"index": options.index_name(folder), **done.to_dict()})
-    else:
-        say("\n".join([*_summarize_graph(done, layers, folder), "", asked]))
+    _tell_problems(done.skipped, _MOST_SKIPPED)
+    value = {"index": options.index_name(folder), **done.to_dict()}
+    words = [*_summarize_graph(done, layers, folder), "", asked]
+    print_result(value, words, as_json=as_json, is_news=True)
     if done.skipped:
         sys.exit(SKIPPED)
 
 
 @click.command("import-triples")
 @click.argument("file", type=click.Path(path_type=Path))
-@options.index()
-@options.json
-@click.pass_obj
+@options.usual
 def import_triples(opener: options.Opener, file: Path, folder: Path, *, as_json: bool) -> None:
     """Take entities and triples of indexed documents from FILE, JSON lines.
 
@@ -311,11 +306,10 @@ def import_triples(opener: options.Opener, file: Path, folder: Path, *, as_json:
         done = opened.import_triples(file, on_chunks=on_chunks)
         layers = opened.show()["layers"]
     _tell_problems(done.skipped)
-    if as_json:
-        echo_json({"index": options.index_name(folder), **done.to_dict()})
-    else:
-        held = f"{format_count(layers['triple'], 'triple')} now in {options.display_name(folder)}"
-        say(f"Triples of {format_count(done.recorded, 'chunk')} taken over; {held}.")
+    value = {"index": options.index_name(folder), **done.to_dict()}
+    held = f"{format_count(layers['triple'], 'triple')} now in {options.display_name(folder)}"
+    told = f"Triples of {format_count(done.recorded, 'chunk')} taken over; {held}."
+    print_result(value, [told], as_json=as_json, is_news=True)
     if done.skipped:
         sys.exit(SKIPPED)
 
@@ -324,9 +318,7 @@ def import_triples(opener: options.Opener, file: Path, folder: Path, *, as_json:
 @click.argument("name", required=False)
 @click.argument("into", required=False)
 @options.flag("--rules", "Merge what differs by an article or a legal form.")
-@options.index()
-@options.json
-@click.pass_obj
+@options.usual
 def merge_names(
     opener: options.Opener,
     name: str | None,
@@ -350,38 +342,33 @@ def merge_names(
         else:
             opened.merge(name, into)
             pairs = [(name, into)]
-    if as_json:
-        merged = [{"name": one, "into": other} for one, other in pairs]
-        echo_json({"index": options.index_name(folder), "merged": merged})
-        return
-    for one, other in pairs:
-        say(f"{one_line(one)} stands for {one_line(other)} now.")
-    if not pairs:
-        say("No name differs from another by an article or a legal form alone.")
+    merged = [{"name": one, "into": other} for one, other in pairs]
+    told = [f"{one_line(one)} stands for {one_line(other)} now." for one, other in pairs]
+    print_result(
+        {"index": options.index_name(folder), "merged": merged},
+        told or ["No name differs from another by an article or a legal form alone."],
+        as_json=as_json,
+        is_news=True,
+    )
 
 
 @click.command("unmerge")
 @click.argument("name")
-@options.index()
-@options.json
-@click.pass_obj
+@options.usual
 def unmerge_name(opener: options.Opener, name: str, folder: Path, *, as_json: bool) -> None:
     """Let the entity NAME, which stood for another, stand for itself again."""
     with opener(folder) as opened:
         opened.unmerge(name)
-    if as_json:
-        echo_json({"index": options.index_name(folder), "unmerged": name})
-        return
-    say(f"{one_line(name)} stands for itself again.")
+    value = {"index": options.index_name(folder), "unmerged": name}
+    told = f"{one_line(name)} stands for itself again."
+    print_result(value, [told], as_json=as_json, is_news=True)
 
 
 @click.command("remove")
 @click.argument("documents", nargs=-1, metavar="[DOCUMENT]...")
 @options.where
 @options.flag("--dry-run", "Name what would be deleted, and delete nothing.")
-@options.index()
-@options.json
-@click.pass_obj
+@options.usual
 def remove_documents(
     opener: options.Opener,
     documents: tuple[str, ...],
@@ -418,9 +405,7 @@ def remove_documents(
 
 
 @click.command("compact")
-@options.index()
-@options.json
-@click.pass_obj
+@options.usual
 def compact_index(opener: options.Opener, folder: Path, *, as_json: bool) -> None:
     """Rewrite an index without what was deleted or replaced, and erase that."""
     before = after = 0
@@ -429,13 +414,10 @@ def compact_index(opener: options.Opener, folder: Path, *, as_json: bool) -> Non
             before += each.show()["size_bytes"]
             each.compact()
             after += each.show()["size_bytes"]
-    if as_json:
-        echo_json(
-            {"index": options.index_name(folder), "size_bytes_before": before, "size_bytes": after}
-        )
-    else:
-        sizes = f"{before / 1e6:.1f} MB before, {after / 1e6:.1f} MB now"
-        say(f"{options.display_name(folder)}: {sizes}.")
+    name = options.index_name(folder)
+    told = f"{one_line(name)}: {before / 1e6:.1f} MB before, {after / 1e6:.1f} MB now."
+    value = {"index": name, "size_bytes_before": before, "size_bytes": after}
+    print_result(value, [told], as_json=as_json, is_news=True)
 
 
 def warn_skipped(skipped: Sequence[Skipped]) -> None:
@@ -451,10 +433,12 @@ def warn_skipped(skipped: Sequence[Skipped]) -> None:
         say(f"clew: skipped {files}: {kinds} (--verbose names them)", err=True)
 
 
-def _tell_problems(problems: Iterable[Skipped]) -> None:
+def _tell_problems(problems: Sequence[Skipped], most: int | None = None) -> None:
     """Say on stderr what cannot be used, a line each; most of it is a part of a line of a file."""
-    for each in problems:
+    for each in problems[:most]:
         say(f"clew: {one_line(str(each))}", err=True)
+    if most is not None and len(problems) > most:
+        say(f"clew: and {len(problems) - most:,} more", err=True)
 
 
 def describe_added(added: Added) -> list[str]:

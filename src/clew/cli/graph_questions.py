@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,9 @@ import click
 
 from clew.asking.question import Question
 from clew.cli import options
-from clew.cli.plain import align, echo_json, one_line
+from clew.cli.plain import align, one_line
 from clew.cli.settings import check_given, context_option, given_option, method_settings
+from clew.cli.talk import print_result
 from clew.errors import InputError
 
 if TYPE_CHECKING:
@@ -131,12 +133,9 @@ def measure_graph_questions(
                 respond=respond if asked.answers else None,
             )
         ]
-    if as_json:
-        echo_json(rows)
-    else:
-        click.echo(_build_table(rows))
-        for line in _describe_rows(rows):
-            click.echo(one_line(line))
+    print_result(
+        rows, chain([_build_table(rows)], map(one_line, _describe_rows(rows))), as_json=as_json
+    )
 
 
 def _build_table(rows: list[GraphRow]) -> str:

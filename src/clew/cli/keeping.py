@@ -10,7 +10,7 @@ import click
 from clew.cli import options
 from clew.cli.building import suggest_question
 from clew.cli.plain import echo_json, one_line
-from clew.cli.talk import say
+from clew.cli.talk import print_result, say
 from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 @click.command("backup")
 @click.argument("file", type=click.Path(path_type=Path))
-@options.index()
-@options.json
-@click.pass_obj
+@options.usual
 def backup_index(opener: Opener, file: Path, folder: Path, *, as_json: bool) -> None:
     """Write an index to FILE, an archive that ends in .tar.gz or .tar.
 
@@ -30,13 +28,9 @@ def backup_index(opener: Opener, file: Path, folder: Path, *, as_json: bool) -> 
     """
     with opener(folder) as index:
         found = index.backup(file)
-    if as_json:
-        echo_json(found)
-    else:
-        say(
-            f"{one_line(found.path)} has generation {found.generation} with"
-            f" {format_count(found.n_documents, 'document')} ({found.n_bytes / 1e6:,.1f} MB)"
-        )
+    documents, size = format_count(found.n_documents, "document"), found.n_bytes / 1e6
+    told = f"{one_line(found.path)} has generation {found.generation} with {documents}"
+    print_result(found, [f"{told} ({size:,.1f} MB)"], as_json=as_json, is_news=True)
 
 
 @click.command("restore")
@@ -48,21 +42,15 @@ def restore_index(file: Path, folder: Path, *, as_json: bool) -> None:
     from clew.api import restore as restored
 
     found = restored(file, folder)
-    if as_json:
-        echo_json(found)
-    else:
-        say(
-            f"{options.display_name(folder)} is checked and has generation {found.generation} with"
-            f" {format_count(found.n_documents, 'document')}"
-        )
+    documents, place = format_count(found.n_documents, "document"), options.display_name(folder)
+    told = f"{place} is checked and has generation {found.generation} with {documents}"
+    print_result(found, [told], as_json=as_json, is_news=True)
 
 
 @click.command("split")
 @click.argument("home", type=click.Path(path_type=Path), metavar="FOLDER")
 @click.argument("shards", type=click.IntRange(min=1), metavar="N")
-@options.index()
-@options.json
-@click.pass_obj
+@options.usual
 def split_index(opener: Opener, home: Path, shards: int, folder: Path, *, as_json: bool) -> None:
     """Cut an index into N shards in a new FOLDER, which are asked as one.
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clew.cli import options
-from clew.cli.plain import align, bold, count_more, dim, echo_json, one_line, wrap_text
+from clew.cli.plain import align, bold, count_more, dim, one_line, wrap_text
 from clew.cli.program import GroupedCommand
-from clew.cli.talk import say
+from clew.cli.talk import print_result
 from clew.errors import InputError
 from clew.text.lines import file_place
 from clew.text.quantities import format_count
@@ -35,9 +35,7 @@ _UNTOUCHED = {"units": "sentences only", "graph": "without triples"}  # chunks t
 @click.command("show")
 @click.argument("name", required=False, metavar="[ID|NAME]")
 @options.flag("--aliases", "List names that may be of one thing.")
-@options.index()
-@options.json
-@click.pass_obj
+@options.usual
 def show_index(
     opener: options.Opener, name: str | None, folder: Path, *, aliases: bool, as_json: bool
 ) -> None:
@@ -47,12 +45,9 @@ def show_index(
     """
     with opener(folder) as index:
         description = _find_aliases(index, name) if aliases else index.show(name)
-    if as_json:
-        echo_json(description)
-        return
-    row = _describe_index if name is None else _describe_values
-    describe = _describe_aliases if aliases else row
-    click.echo("\n".join(describe(description)))
+    describe_named = _describe_index if name is None else _describe_values
+    describe = _describe_aliases if aliases else describe_named
+    print_result(description, describe(description), as_json=as_json)
 
 
 @click.command("export", cls=GroupedCommand)
@@ -105,14 +100,12 @@ def export_graph(  # noqa: PLR0913 -- one argument for each option
         exported = index.export(
             file, query=query, method=method, where=where, budget=paid.budget, raw=raw, **parameters
         )
-    if as_json:
-        echo_json(exported)
-    else:
-        nodes = format_count(exported.n_nodes, "node")
-        edges = format_count(exported.n_edges, "edge")
-        joined = exported.edges_are == "sentences"
-        instead = ": no triples, so names that stand in one sentence" if joined else ""
-        say(f"{one_line(exported.file)} has {nodes} and {edges}{instead}")
+    nodes = format_count(exported.n_nodes, "node")
+    edges = format_count(exported.n_edges, "edge")
+    joined = exported.edges_are == "sentences"
+    instead = ": no triples, so names that stand in one sentence" if joined else ""
+    told = f"{one_line(exported.file)} has {nodes} and {edges}{instead}"
+    print_result(exported, [told], as_json=as_json, is_news=True)
 
 
 @click.command("check")
@@ -137,14 +130,31 @@ def check_index(
         is_sound = all(each.is_cached for each in found)
         done = index.repair(budget=paid.budget) if repair else None  # one that was killed goes on
     done = None if is_sound else done
-    if as_json:
-        echo_json({"index": options.index_name(folder), "damages": found, "repaired": done})
-    else:
-        click.echo("\n".join(_describe_damage(found, folder, is_told=done is not None)))
-        if done is not None:
-            click.echo("\n".join(_describe_repair(done)))
+    value = {"index": options.index_name(folder), "damages": found, "repaired": done}
+    print_result(value, _describe_damage(found, folder, done), as_json=as_json)
     if not is_sound and (done is None or done.lost or done.without_triples):
         sys.exit(1)
+
+
+def _describe_damage(found: Sequence[Damage], folder: Path, done: Repaired | None) -> Iterator[str]:
+    """Yield what is damaged, and what was repaired or how to do so."""
+    if not found:
+        yield f"{options.display_name(folder)}: every byte is as it was written."
+    for each in found:
+        yield f"{bold(one_line(each.file))}  {one_line(each.what)}"
+        if each.is_cached:
+            yield "  dropped: it is made again"
+        yield from _list_documents(each.documents)
+    if done is not None:
+        yield from _describe_repair(done)
+        return
+    if any(each.is_paid for each in found):
+        yield "'clew check --repair' keeps what can be read of what was paid for."
+    if not all(each.is_cached or each.is_paid for each in found):
+        yield (
+            "'clew check --repair' indexes the documents concerned again, from the texts that the "
+            "index holds; or restore the folder from a copy."
+        )
 
 
 def _describe_repair(done: Repaired) -> Iterator[str]:
@@ -166,23 +176,6 @@ def _list_documents(names: Sequence[str]) -> Iterator[str]:
     yield from count_more(len(names) - _MOST_DOCUMENTS)
 
 
-def _describe_damage(found: Sequence[Damage], folder: Path, *, is_told: bool) -> Iterator[str]:
-    if not found:
-        yield f"{options.display_name(folder)}: every byte is as it was written."
-    for each in found:
-        yield f"{bold(one_line(each.file))}  {one_line(each.what)}"
-        if each.is_cached:
-            yield "  dropped: it is made again"
-        yield from _list_documents(each.documents)
-    if not is_told and any(each.is_paid for each in found):
-        yield "'clew check --repair' keeps what can be read of what was paid for."
-    if not is_told and not all(each.is_cached or each.is_paid for each in found):
-        yield (
-            "'clew check --repair' indexes the documents concerned again, from the texts that the "
-            "index holds; or restore the folder from a copy."
-        )
-
-
 @click.command("methods")
 @click.argument("name", required=False)
 @options.json
@@ -192,13 +185,8 @@ def show_methods(name: str | None, *, as_json: bool) -> None:
     from clew.views.describe import describe_method
 
     found = [describe_method(each) for each in ([name] if name else known.names())]
-    if as_json:
-        echo_json(found[0] if name else found)
-    elif name:
-        click.echo(_describe_method(found[0]))
-    else:
-        click.echo("\n\n".join(_describe_groups(found)))
-        click.echo("\nParameters:  clew methods NAME")
+    words = _describe_method(found[0]) if name else _describe_groups(found)
+    print_result(found[0] if name else found, words, as_json=as_json)
 
 
 def _describe_groups(described: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -210,14 +198,19 @@ def _describe_groups(described: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for group, names in known.group_names().items():
         rows = [(_mark_default(by_name[n]).ljust(width), by_name[n]["summary"]) for n in names]
         if rows:
-            yield f"{bold(_GROUPS[group])}\n{align(rows)}"
+            yield f"{bold(_GROUPS[group])}\n{align(rows)}\n"
+    yield "Parameters:  clew methods NAME"
 
 
 def _mark_default(method: Mapping[str, Any]) -> str:
     return f"{method['name']} (default)" if method["default"] else method["name"]
 
 
-def _describe_method(method: Mapping[str, Any]) -> str:
+def _describe_method(method: Mapping[str, Any]) -> Iterator[str]:
+    yield bold(_mark_default(method))
+    for part in filter(None, (method["summary"], method["description"])):
+        yield wrap_text(part, first="  ", rest="  ") + "\n"
+    yield dim(f"  needs the layers: {', '.join(method['layers']) or 'none'}")
     rows = [
         (
             each["name"],
@@ -226,17 +219,7 @@ def _describe_method(method: Mapping[str, Any]) -> str:
         )
         for each in method["parameters"]
     ]
-    summary, description = (
-        wrap_text(method[part], first="  ", rest="  ") if method[part] else ""
-        for part in ("summary", "description")
-    )
-    blocks = [
-        f"{bold(_mark_default(method))}\n{summary}",
-        description,
-        dim(f"  needs the layers: {', '.join(method['layers']) or 'none'}"),
-        f"{bold('Parameters')} and their defaults\n{align(rows)}",
-    ]
-    return "\n\n".join(filter(None, blocks))
+    yield f"\n{bold('Parameters')} and their defaults\n{align(rows)}"
 
 
 def _find_aliases(index: Index, name: str | None) -> dict[str, Any]:
@@ -271,9 +254,7 @@ def _find_aliases(index: Index, name: str | None) -> dict[str, Any]:
     show_default=True,
 )
 @options.where
-@options.index()
-@options.json
-@click.pass_obj
+@options.usual
 def list_documents(
     opener: options.Opener,
     patterns: tuple[str, ...],
@@ -289,7 +270,7 @@ def list_documents(
     """
     with options.open_any(opener, folder) as opened:
         chosen = opened.documents(*patterns, where=options.join_filters(filters))
-        rows = [
+        rows: list[dict[str, Any]] = [
             {
                 "id": d.id,
                 "characters": len(d.text),
@@ -303,12 +284,12 @@ def list_documents(
             for d in layer.documents([row for row in layer.rows(chosen) if row >= 0])
         ]
     rows.sort(key=_ORDERS[sort])
-    if as_json:
-        echo_json({"index": options.index_name(folder), "documents": rows})
-        return
-    for row in rows:
-        words = (f"{row['characters']:>9,}", one_line(str(row["id"])), one_line(str(row["title"])))
-        click.echo("  ".join(words).rstrip())
+    lines = (
+        f"{row['characters']:>9,}  {one_line(row['id'])}  {one_line(row['title'])}".rstrip()
+        for row in rows
+    )
+    value = {"index": options.index_name(folder), "documents": rows}
+    print_result(value, lines, as_json=as_json)
 
 
 _ORDERS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {

@@ -190,6 +190,11 @@ where = text(
 json = flag("--json", "Print one JSON document.", "as_json")
 
 
+def usual(command: Command) -> Command:
+    """Give a command what most have: the index, --json, and what opens an index."""
+    return apply_all([index(), json, click.pass_obj])(command)
+
+
 def join_filters(filters: Sequence[str]) -> Filter | None:
     """Return what --where asks for, all of it."""
     from clew.filters import parse

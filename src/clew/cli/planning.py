@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clew.cli import options
-from clew.cli.plain import bold, dim, echo_json, one_line, wrap_text
+from clew.cli.plain import bold, dim, one_line, wrap_text
 from clew.cli.program import GroupedCommand
+from clew.cli.talk import print_result
 from clew.display.columns import align
 from clew.text.quantities import format_count
 
@@ -70,10 +71,7 @@ def run_plan(  # noqa: PLR0913 -- one argument for each group of options
     wanted = {**files, **planned_for, "probe": probe or 0}
     with opener(folder, **build.choose_models(paid)) as opened:
         found = opened.plan(list(paths), **wanted, budget=paid.budget)
-    if as_json:
-        echo_json(found)
-    else:
-        click.echo("\n".join(_describe_plan(found)))
+    print_result(found, _describe_plan(found), as_json=as_json)
 
 
 def _describe_plan(found: Plan) -> Iterator[str]:

@@ -13,7 +13,7 @@ import click
 from clew.cli import options
 from clew.cli.plain import align, dim, echo_json, one_line
 from clew.cli.program import GroupedCommand
-from clew.cli.talk import say
+from clew.cli.talk import print_result, say
 from clew.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
@@ -246,17 +246,10 @@ def list_keys(home: Path | None, *, as_json: bool) -> None:
         for each in Keys(database).list_keys()
     ]
     alive.end()
-    if as_json:
-        echo_json(found)
-        return
-    if not found:
-        click.echo("There is no key: on this machine everyone may do everything.")
-        return
-    click.echo(
-        align(
-            [("id", "name", "scope", "tokens spent", "what it may do"), *map(_describe_key, found)]
-        )
-    )
+    head = ("id", "name", "scope", "tokens spent", "what it may do")
+    nobody = "There is no key: on this machine everyone may do everything."
+    told = align([head, *map(_describe_key, found)]) if found else nobody
+    print_result(found, [told], as_json=as_json)
 
 
 def _describe_key(key: Mapping[str, Any]) -> tuple[str, ...]:

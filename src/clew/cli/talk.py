@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from clew.cli.plain import one_line
+from clew.cli.plain import echo_json, one_line
 from clew.errors import InputError
 
 _QUIET, _VERBOSE = "clew.quiet", "clew.verbose"
@@ -68,6 +69,17 @@ def say(text: str, *, err: bool = False) -> None:
     """Print what was done, unless nobody wants to know."""
     if not is_quiet():
         click.echo(text, err=err)
+
+
+def print_result(
+    value: object, words: Iterable[str], *, as_json: bool, is_news: bool = False
+) -> None:
+    """Print a value as JSON, or in words, a line each; `is_news` what --quiet leaves out."""
+    if as_json:
+        echo_json(value)
+    elif not (is_news and is_quiet()):
+        for line in words:
+            click.echo(line)
 
 
 def _context_meta() -> dict[str, Any]:

@@ -85,10 +85,10 @@ class _Method(Generic[P, T]):
         def method(self: Any, *given: Any, **named: Any) -> Any:  # noqa: ANN401 -- a client or an index
             return self._perform(operation, *given, **named)
 
-        async def awaited(self: Any, *given: Any, **named: Any) -> Any:  # noqa: ANN401 -- a client or an index
+        async def coroutine(self: Any, *given: Any, **named: Any) -> Any:  # noqa: ANN401 -- a client or an index
             return await self._perform(operation, *given, **named)
 
-        made: Any = awaited if is_awaited else method
+        made: Any = coroutine if is_awaited else method
         signature = inspect.signature(operation)
         gives = str(signature.return_annotation).removeprefix("Operation[").removesuffix("]")
         own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
@@ -112,6 +112,7 @@ class _Operated:
     """A class whose subclasses have its operations as methods."""
 
     def __init_subclass__(cls, *, is_awaited: bool | None = None) -> None:
+        super().__init_subclass__()
         if is_awaited is not None:
             for base in cls.__bases__:
                 for name, each in vars(base).items():
