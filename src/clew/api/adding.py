@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from clew import index, loading, readers
 from clew import methods as retrieval
@@ -37,7 +37,7 @@ from clew.types import Document, Usage
 from clew.workers import open_workers, parse_workers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from clew.index.building import Workers
     from clew.index.choose import EntityOptions, ExtractionOptions, Wanted
@@ -173,9 +173,11 @@ class Adding(OpenIndex):
         if not first and not self._exists() and changed is None and own is None:
             raise no_file(describe_source(source), selection.counts())
         items = chain(first, items)
-        known = self._find_store()
-        wanted = choose.merge_wanted(known.note(choose.NOTE) if known else {}, extraction)
-        self._check_workers(workers)
+        wanted = choose.merge_wanted(self._read_note(choose.NOTE), extraction)
+        if self._given is not None and self._needs_workers(workers):
+            raise InputError(
+                "workers load models by name: open the index with 'specs', or add with 'workers=1'"
+            )
         self._reach_llm(wanted)
         store = self._open_to_write(meter)
         if methods is not None:
@@ -245,7 +247,7 @@ class Adding(OpenIndex):
     @contextmanager
     def _open_workers(self, spec: int | str, store: Store) -> Iterator[Workers | None]:
         """Open workers with the models of this index, for a block; None where it needs none."""
-        if spec == 1 or is_priced(self.models.embedder):
+        if not self._needs_workers(spec):
             yield None
             return
         specs = loading.from_recipe(self._specs, store.recipe)
@@ -253,12 +255,12 @@ class Adding(OpenIndex):
         with nullcontext() if opened is None else closing(opened):
             yield opened
 
-    def _check_workers(self, spec: int | str) -> None:
-        """Raise InputError if workers are requested but cannot load the models by name."""
-        if spec != 1 and not is_priced(self.models.embedder) and self._given is not None:
-            raise InputError(
-                "workers load models by name: open the index with 'specs', or add with 'workers=1'"
-            )
+    def _read_note(self, name: str) -> Mapping[str, Any]:
+        store = self._find_store()
+        return {} if store is None else store.note(name)
+
+    def _needs_workers(self, spec: int | str) -> bool:
+        return spec != 1 and not is_priced(self.models.embedder)
 
     def _reach_llm(self, wanted: Wanted) -> None:
         """Raise EndpointError where an LLM that will be needed does not answer.
@@ -310,10 +312,10 @@ class Adding(OpenIndex):
         models = limit_models(self.models, budget)
         rules = loading.load_extractor(wanted.triples, self.models.tagger)
         if workers is not None:
-            from clew.workers.spread import spread_embedder, spread_extractor
+            from clew.workers.spread import SpreadExtractor, spread_embedder
 
             models = replace(models, embedder=spread_embedder(models.embedder, workers))
-            rules = rules and spread_extractor(rules, wanted.triples, workers)
+            rules = rules and SpreadExtractor(rules, wanted.triples, workers)
         return extract_wanted(
             store,
             add_meter(models, progress.meter),
@@ -449,7 +451,7 @@ class Adding(OpenIndex):
                     f" {chunking.overlap} of them from the one before, not {given.size} and"
                     f" {given.overlap}: plan for a new folder, or without these options"
                 )
-        wanted = merge_wanted({**(store.note(NOTE) if store else {}), "triples": "llm"}, entities)
+        wanted = merge_wanted({**self._read_note(NOTE), "triples": "llm"}, entities)
         corpus = plan.build_corpus(documents, chunking, wanted.terms)
         if not len(corpus.texts):
             raise InputError(f"there is nothing to plan for in {describe_source(source)}")

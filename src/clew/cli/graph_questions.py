@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -19,94 +18,46 @@ from clew.cli.talk import print_result
 from clew.errors import InputError
 
 if TYPE_CHECKING:
-    from clew.api import Index
-    from clew.evaluate.graph_questions import GraphQuestion, GraphRow
-    from clew.models.budget import Budget
+    from clew.evaluate.graph_questions import GraphRow
     from clew.types import Evidence, Scalar
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionRound:
-    """Who is asked which questions, and how."""
-
-    path: Path
-    methods: Mapping[str, Mapping[str, Scalar]]  # with the parameters that were given
-    places: str
-    limit: int | None
-    answers: bool
-    context_tokens: int
-
-    def read_questions(self) -> list[GraphQuestion]:
-        """Return the questions of the file at the places that are asked for."""
-        from clew.evaluate.graph_questions import load_graph_questions
-
-        step = slice(None) if self.places == "all" else slice(self.places == "odd", None, 2)
-        questions = load_graph_questions(self.path)[step][: self.limit]
-        if not questions:
-            raise InputError(f"{self.path} has no questions at {self.places} places")
-        return questions
-
-    def search(self, index: Index, text: str, method: str, budget: Budget | None) -> Evidence:
-        """Return what a method finds for a text."""
-        question = Question(
-            text=text,
-            method=method,
-            parameters=self.methods[method],
-            context_tokens=self.context_tokens,
-            budget=budget,
-        )
-        return index.search(question)
-
-
-def _build_round(names: str, given: tuple[str, ...], **others: object) -> QuestionRound:
-    from clew import methods
-
-    chosen = options.split_list(names)
-    for name in chosen:
-        methods.load(name)
-    check_given(given, chosen, {})
-    return QuestionRound(methods={name: method_settings(name, given) for name in chosen}, **others)  # type: ignore[arg-type]
-
-
-_round_options = options.gather_options(
-    [
-        click.argument("path", metavar="QUESTIONS", type=click.Path(path_type=Path)),
-        options.text(
-            "--methods NAMES",
-            "Methods that follow triples, or others to compare with.",
-            "names",
-            default="paths,paths_plain,bubble",
-            show_default=True,
-        ),
-        given_option,
-        options.choice(
-            "--places",
-            ["all", "even", "odd"],
-            "Which questions of the file, counted from 0: a half to choose on, a half to report.",
-            default="all",
-            show_default=True,
-        ),
-        options.number("--limit N", "At most so many of them."),
-        options.flag("--answers", "Also answer, and say whether a right name is told."),
-        context_option,
-    ],
-    "asked",
-    _build_round,
-)
-
-
 @click.command("graph")
-@_round_options
+@click.argument("path", metavar="QUESTIONS", type=click.Path(path_type=Path))
+@options.text(
+    "--methods NAMES",
+    "Methods that follow triples, or others to compare with.",
+    "names",
+    default="paths,paths_plain,bubble",
+    show_default=True,
+)
+@given_option
+@options.choice(
+    "--places",
+    ["all", "even", "odd"],
+    "Which questions of the file, counted from 0: a half to choose on, a half to report.",
+    default="all",
+    show_default=True,
+)
+@options.number("--limit N", "At most so many of them.")
+@options.flag("--answers", "Also answer, and say whether a right name is told.")
+@context_option
 @options.index()
 @options.paid_options
 @options.json
 @click.pass_obj
-def measure_graph_questions(
+def measure_graph_questions(  # noqa: PLR0913 -- one argument for each option
     opener: options.Opener,
-    asked: QuestionRound,
+    *,
+    path: Path,
+    names: str,
+    given: tuple[str, ...],
+    places: str,
+    limit: int | None,
+    answers: bool,
+    context_tokens: int,
     folder: Path,
     paid: options.PaidModels,
-    *,
     as_json: bool,
 ) -> None:
     """Ask QUESTIONS of the graph of an index: how well are their answers ranked?
@@ -118,24 +69,44 @@ def measure_graph_questions(
     the LLM that was of no use. With --llm, methods that can use an LLM do, it writes the answers of
     --answers, and calls and tokens are told too.
     """
-    from clew.evaluate.graph_questions import measure_graph
+    from clew.evaluate.graph_questions import load_graph_questions, measure_graph
 
-    questions = asked.read_questions()
+    parameters = _parse_methods(names, given)
+    step = slice(None) if places == "all" else slice(places == "odd", None, 2)
+    questions = load_graph_questions(path)[step][:limit]
+    if not questions:
+        raise InputError(f"{path} has no questions at {places} places")
     with opener(folder, **paid.choose_models()) as index:
-        respond = partial(index.answer, context_tokens=asked.context_tokens, budget=paid.budget)
+
+        def search(text: str, method: str) -> Evidence:
+            question = Question(
+                text=text,
+                method=method,
+                parameters=parameters[method],
+                context_tokens=context_tokens,
+                budget=paid.budget,
+            )
+            return index.search(question)
+
+        respond = partial(index.answer, context_tokens=context_tokens, budget=paid.budget)
         rows = [
             row
-            for name in asked.methods
-            for row in measure_graph(
-                lambda text, method: asked.search(index, text, method, paid.budget),
-                questions,
-                name,
-                respond=respond if asked.answers else None,
-            )
+            for name in parameters
+            for row in measure_graph(search, questions, name, respond=respond if answers else None)
         ]
-    print_result(
-        rows, chain([_build_table(rows)], map(one_line, _describe_rows(rows))), as_json=as_json
-    )
+    words = chain([_build_table(rows)], map(one_line, _describe_rows(rows)))
+    print_result(rows, words, as_json=as_json)
+
+
+def _parse_methods(names: str, given: tuple[str, ...]) -> dict[str, dict[str, Scalar]]:
+    """Return the parameters that were given, by method."""
+    from clew import methods
+
+    chosen = options.split_list(names)
+    for name in chosen:
+        methods.load(name)
+    check_given(given, chosen, {})
+    return {name: method_settings(name, given) for name in chosen}
 
 
 def _build_table(rows: list[GraphRow]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -93,17 +92,12 @@ def iterate_indexes(opened: Index | Shards) -> Iterable[Index]:
 class FolderOrAddress(click.Path):
     """A folder, or an address in PostgreSQL, for which a folder of this machine stands."""
 
-    def convert(
-        self,
-        value: str | os.PathLike[str],
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> Any:  # noqa: ANN401 -- as click has it
+    def convert(self, value: Any, *given: Any) -> Any:  # noqa: ANN401 -- click's
         if isinstance(value, str) and "://" in value:
             from clew.store.opening import folder_of
 
             return folder_of(value)
-        return super().convert(value, param, ctx)
+        return super().convert(value, *given)
 
 
 def index_name(folder: Path) -> str:

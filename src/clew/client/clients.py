@@ -17,20 +17,9 @@ from contextlib import asynccontextmanager, contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
-from clew.client import operations
+from clew.client import operations, requests
 from clew.client.operations import Operation
-from clew.client.requests import (
-    MOST_BYTES,
-    Address,
-    AnswerEvent,
-    ClientRequest,
-    Pause,
-    find_index,
-    may_send_again,
-    pause_s,
-    read_answer_event,
-    read_job_event,
-)
+from clew.client.requests import Address, AnswerEvent, ClientRequest, Pause
 from clew.errors import ClewError, InputError, MissingExtra
 from clew.runtime.closing import Closing
 from clew.types import Answer, Evidence
@@ -167,7 +156,7 @@ class _BaseClient(_Operated):
 
     def _make_arguments(self, request: ClientRequest) -> dict[str, Any]:
         given: dict[str, Any] = {"method": request.verb, "url": self.address.make_url(request.path)}
-        seen = (self._generations or {}).get(find_index(request.path))
+        seen = (self._generations or {}).get(requests.find_index(request.path))
         if seen is not None and request.upload is None:
             given["headers"] = {GENERATION_HEADER: str(seen)}
         return {**given, "params": dict(request.query), "json": request.body}
@@ -176,7 +165,7 @@ class _BaseClient(_Operated):
         """Remember the generation of a reply, for later requests."""
         told = headers.get(GENERATION_HEADER, "")
         if self._generations is not None and told.isdigit():
-            name = find_index(request.path)
+            name = requests.find_index(request.path)
             self._generations[name] = max(int(told), self._generations.get(name, 0))
 
     def _repeat(self, operation: Operation[T]) -> Operation[T]:
@@ -206,11 +195,13 @@ class _BaseClient(_Operated):
                     raise _make_fault(self.address, reply)
             else:
                 self._keep_generation(request, reply.headers)
-                if attempt == self._attempts or not may_send_again(request, reply.status_code):
+                if attempt == self._attempts or not requests.may_send_again(
+                    request, reply.status_code
+                ):
                     return self.address.read_reply(request, reply.status_code, reply.content)
                 asked, reason = reply.headers.get("retry-after", ""), f"HTTP {reply.status_code}"
             _log.info("%s %s, attempt %d: %s", request.verb, request.path, attempt, reason)
-            yield Pause(pause_s(attempt - 1, asked, random.random()))  # noqa: S311 -- no secret
+            yield Pause(requests.pause_s(attempt - 1, asked, random.random()))  # noqa: S311 -- no secret
         raise AssertionError
 
 
@@ -240,7 +231,7 @@ class Client(_BaseClient, Closing, is_awaited=False):
     def follow(self, job_id: str, *, after: int = 0) -> Iterator[JobEvent]:
         """Yield the events of a job as they come, behind the number `after`."""
         for told in self._read_events(operations.request_job_stream(job_id, after)):
-            yield read_job_event(self.address, told.event, told.data, told.id)
+            yield requests.read_job_event(self.address, told.event, told.data, told.id)
 
     def run(self, operation: Operation[T]) -> T:
         """Send the requests of an operation until it returns."""
@@ -274,7 +265,7 @@ class Client(_BaseClient, Closing, is_awaited=False):
     def _read_events(self, request: ClientRequest) -> Iterator[httpx2.ServerSentEvent]:
         try:
             with self._open_stream(request) as reply:
-                yield from httpx2.EventSource(reply, MOST_BYTES)
+                yield from httpx2.EventSource(reply, requests.MOST_BYTES)
         except httpx2.RequestError as fault:
             raise _make_fault(self.address, fault) from None
 
@@ -350,7 +341,7 @@ class ServedIndex(_BaseServedIndex[Client], is_awaited=False):
         """Yield an answer as it comes: the evidence, pieces of its text, and at last all of it."""
         request = operations.request_answer_stream(self.path, question, **given)
         for told in self.client._read_events(request):  # noqa: SLF001 -- of this module
-            event = read_answer_event(self.client.address, told.event, told.data)
+            event = requests.read_answer_event(self.client.address, told.event, told.data)
             if event is not None:
                 yield event
 
@@ -383,7 +374,7 @@ class AsyncClient(_BaseClient, is_awaited=True):
     async def follow(self, job_id: str, *, after: int = 0) -> AsyncIterator[JobEvent]:
         """Yield the events of a job as they come, behind the number `after`."""
         async for told in self._read_events(operations.request_job_stream(job_id, after)):
-            yield read_job_event(self.address, told.event, told.data, told.id)
+            yield requests.read_job_event(self.address, told.event, told.data, told.id)
 
     async def run(self, operation: Operation[T]) -> T:
         """Send the requests of an operation until it returns."""
@@ -418,7 +409,7 @@ class AsyncClient(_BaseClient, is_awaited=True):
     async def _read_events(self, request: ClientRequest) -> AsyncIterator[httpx2.ServerSentEvent]:
         try:
             async with self._open_stream(request) as reply:
-                async for event in httpx2.EventSource(reply, MOST_BYTES):
+                async for event in httpx2.EventSource(reply, requests.MOST_BYTES):
                     yield event
         except httpx2.RequestError as fault:
             raise _make_fault(self.address, fault) from None
@@ -452,7 +443,7 @@ class AsyncServedIndex(_BaseServedIndex[AsyncClient], is_awaited=True):
         """Yield an answer as it comes: the evidence, pieces of its text, and at last all of it."""
         request = operations.request_answer_stream(self.path, question, **given)
         async for told in self.client._read_events(request):  # noqa: SLF001 -- of this module
-            event = read_answer_event(self.client.address, told.event, told.data)
+            event = requests.read_answer_event(self.client.address, told.event, told.data)
             if event is not None:
                 yield event
 

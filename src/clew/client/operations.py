@@ -171,7 +171,7 @@ def search(at: str, /, query: str | Question, **options: Any) -> Operation[Evide
 
     Options are those of `Index.search`, and `budget_tokens` and `budget_usd` for its budget.
     """
-    body = _make_search_body(query, **options)
+    body = _make_body(query, called="query", **options)
     return _send("POST", f"{at}/search", Evidence, body=body, is_repeatable=True)
 
 
@@ -192,6 +192,7 @@ def request_answer_stream(at: str, /, question: str | Question, **options: Any) 
 def _make_body(
     text: str | Question,
     *,
+    called: str = "question",
     budget_tokens: int | None = None,
     budget_usd: float | None = None,
     **options: Any,  # noqa: ANN401 -- fields of `Question`, and parameters of the method
@@ -206,19 +207,13 @@ def _make_body(
     if question.budget is not None:
         budget_tokens, budget_usd = question.budget.tokens, question.budget.usd
     return {
-        "question": question.text,
+        called: question.text,
         "history": [each.to_dict() for each in question.history],
         **{name: value for name, value in plain.items() if value != get_default(name)},
         **_make_options(
             question.method, question.where, budget_tokens, budget_usd, question.parameters
         ),
     }
-
-
-def _make_search_body(query: str | Question, **options: Any) -> dict[str, Any]:  # noqa: ANN401 -- as `_make_body`
-    """Return the body of a search, where the question is called a query."""
-    body = _make_body(query, **options)
-    return {"query": body.pop("question"), **body}
 
 
 def classify(
@@ -419,7 +414,7 @@ def draw_question(
     **options: Any,  # noqa: ANN401 -- as `_make_body`
 ) -> Operation[DrawnThread]:
     """Return what a method finds for a question as a graph, with reasons and places."""
-    body = _make_search_body(query, **options)
+    body = _make_body(query, called="query", **options)
     return _send("POST", f"{at}/graph", DrawnThread, body=body, is_repeatable=True)
 
 
