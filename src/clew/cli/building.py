@@ -48,13 +48,11 @@ extraction_options = options.gather_options(
             type=click.FloatRange(0, 1),
         ),
         options.choice(
-            "--value",
-            ["bleu", "cos", "random"],
+            "--value bleu|cos|random",
             "What makes a chunk worth its tokens, where SHARE is below 1. [default: bleu]",
         ),
         options.choice(
-            "--triples",
-            ["none", "llm", "parse", "cooccurrence"],
+            "--triples none|llm|parse|cooccurrence",
             "What extracts entities and triples. [default: none]",
         ),
         options.text(
@@ -63,8 +61,7 @@ extraction_options = options.gather_options(
             type=click.FloatRange(0, 1),
         ),
         options.choice(
-            "--core-by",
-            ["pagerank", "random"],
+            "--core-by pagerank|random",
             "What chooses these chunks, where SHARE is below 1. [default: pagerank]",
         ),
         *options.entity_choice,
@@ -251,7 +248,7 @@ def _watch(
         say("\n".join(_summarize(update(None), opened.folder)))
     named = one_line(", ".join(paths))
     say(f"Watching {named}: Ctrl-C ends it.")
-    watching.follow_changes(watcher, lambda changed: watching.print_update(update(changed).report))
+    watcher.follow(lambda changed: watching.print_update(update(changed).report))
     say(f"\nNo longer watching {named}; what is told above is in the index.")
 
 

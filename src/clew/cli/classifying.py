@@ -42,14 +42,13 @@ _MOST_HITS = 2
     "--label COLUMN",
     "Column that has the labels, of the indexed texts and of FILE.",
     default="label",
-    show_default=True,
 )
 @options.text(
     "--name-weight X",
     "Weight of the labels' names, 0 for what is found alone. [default: measured]",
     type=click.FloatRange(0, 1),
 )
-@options.text("--method", "Retrieval method: 'clew methods'.", default="hybrid", show_default=True)
+@options.text("--method", "Retrieval method: 'clew methods'.", default="hybrid")
 @options.param("chunks=20")
 @options.reranker
 @options.where
@@ -59,7 +58,6 @@ _MOST_HITS = 2
     "--context-tokens N",
     "Tokens that an LLM may be shown of examples, tables and the text.",
     default=4_000,
-    show_default=True,
 )
 @options.flag("--json", "Print JSON, of a FILE a line for each text.", "as_json")
 @click.pass_obj

@@ -175,18 +175,15 @@ def give_variables(command: click.Command, name: str) -> None:
 
 
 def _check_trust(path: Path, option: str) -> None:
-    if option in _TRUSTED and not _is_trusted(path):
+    """Raise InputError for what is only for a user's own file, CLEW_CONFIG, or a trusted file."""
+    is_own = os.environ.get(VARIABLE) or path.parent == _user_folder()
+    if option not in _TRUSTED or is_own:
+        return
+    if _read_trusted().get(str(path.resolve())) != _hash_file(path):
         raise InputError(
             f"{path} sets {option!r}, which runs code or sends texts elsewhere: look at it, then "
             f"'clew config trust' lets it, until it changes"
         )
-
-
-def _is_trusted(path: Path) -> bool:
-    """Say whether a file is the user's own, was named by CLEW_CONFIG, or was trusted as it is."""
-    if os.environ.get(VARIABLE) or path.parent == _user_folder():
-        return True
-    return _read_trusted().get(str(path.resolve())) == _hash_file(path)
 
 
 def _read_trusted() -> dict[str, str]:

@@ -33,11 +33,9 @@ if TYPE_CHECKING:
 )
 @given_option
 @options.choice(
-    "--places",
-    ["all", "even", "odd"],
+    "--places all|even|odd",
     "Which questions of the file, counted from 0: a half to choose on, a half to report.",
     default="all",
-    show_default=True,
 )
 @options.number("--limit N", "At most so many of them.")
 @options.flag("--answers", "Also answer, and say whether a right name is told.")

@@ -53,9 +53,7 @@ def show_index(
 @click.command("export", cls=GroupedCommand)
 @click.argument("file", type=click.Path(path_type=Path))
 @options.text("--query TEXT", "Write the graph that a method finds for TEXT.")
-@options.text(
-    "--method", "Retrieval method that finds a graph.", default="bubble", show_default=True
-)
+@options.text("--method", "Retrieval method that finds a graph.", default="bubble")
 @options.flag(
     "--raw", "Leave names as they are: nothing escaped, and formulas of spreadsheets not guarded."
 )
@@ -247,11 +245,7 @@ def _find_aliases(index: Index, name: str | None) -> dict[str, Any]:
 @click.command("list")
 @click.argument("patterns", nargs=-1, metavar="[PATTERN]...")
 @options.choice(
-    "--sort",
-    ["id", "title", "size"],
-    "By what they are ordered; the largest first.",
-    default="id",
-    show_default=True,
+    "--sort id|title|size", "By what they are ordered; the largest first.", default="id"
 )
 @options.where
 @options.usual

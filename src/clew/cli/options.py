@@ -115,11 +115,13 @@ def display_name(folder: Path) -> str:
 def text(declared: str, purpose: str, *names: str, **more: Any) -> Decorator:  # noqa: ANN401 -- click's
     """Return an option by its flags and what stands for its value, such as "--llm SPEC".
 
-    Its value has one of the `names` that the option is not called by.
+    Its value has one of the `names` that the option is not called by. A default is shown, unless
+    the purpose tells it.
     """
     words = declared.split()
     flags = [word for word in words if word.startswith("-")]
     metavar = words[-1] if len(words) > len(flags) else None
+    more.setdefault("show_default", "default: " not in purpose and more.get("default", "") != "")
     return click.option(*flags, *names, metavar=metavar, help=purpose, **more)
 
 
@@ -138,9 +140,10 @@ def path(declared: str, purpose: str, *names: str, **more: Any) -> Decorator:  #
     return text(declared, purpose, *names, type=click.Path(path_type=Path), **more)
 
 
-def choice(flag: str, choices: Sequence[Any], purpose: str, **more: Any) -> Decorator:  # noqa: ANN401 -- click's
-    """Return an option that takes one of a few values."""
-    return text(flag, purpose, type=click.Choice(choices), **more)
+def choice(declared: str, purpose: str, kind: Callable[[str], Any] = str, **more: Any) -> Decorator:  # noqa: ANN401 -- click's
+    """Return an option that takes one of a few values, such as "--places all|even|odd"."""
+    name, values = declared.split()
+    return text(name, purpose, type=click.Choice([*map(kind, values.split("|"))]), **more)
 
 
 def flag(flag: str, purpose: str, *names: str) -> Decorator:
@@ -236,8 +239,7 @@ def apply_all(decorators: Sequence[Decorator]) -> Decorator:
 
 entity_choice = [
     choice(
-        "--entities",
-        ["llm", "statistical"],
+        "--entities llm|statistical",
         "Whose relations the LLM gives: of entities that it names, or of a chunk's "
         "statistical ones. [default: llm]",
     ),
@@ -414,7 +416,6 @@ def _read_build(embedder: str | None, tagger: str | None, **numbers: int | None)
     return BuildOptions(specs=Specs(embedder=embedder, tagger=tagger), settings=settings)
 
 
-_BITS = (1, 2, 4, 8)
 _KINDS_OF_BITS = ("vector_bits", "unit_bits", "token_bits")
 
 build_options = gather_options(
@@ -427,19 +428,19 @@ build_options = gather_options(
             least=0,
         ),
         choice(
-            "--vector-bits",
-            _BITS,
+            "--vector-bits 1|2|4|8",
             "Bits of a number of a chunk's vector: 8 (default), or fewer for less disk.",
+            kind=int,
         ),
         choice(
-            "--unit-bits",
-            _BITS,
+            "--unit-bits 1|2|4|8",
             "Bits of a number of a sentence's and a name's vector: 4 (default).",
+            kind=int,
         ),
         choice(
-            "--token-bits",
-            _BITS,
+            "--token-bits 1|2|4|8",
             "Bits of a number of a token's vector, of which there are most: 1 (default).",
+            kind=int,
         ),
         text(
             "--embedder SPEC",

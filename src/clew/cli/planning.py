@@ -29,7 +29,6 @@ _planned_for = options.gather_options(
             "Share of the chunks whose triples are planned for, beside all.",
             type=click.FloatRange(0, 1),
             default=0.8,
-            show_default=True,
         ),
         *options.entity_choice,
     ],

@@ -22,7 +22,6 @@ from clew.types import (
     Evidence,
     EvidenceGraph,
     Fact,
-    Growth,
     Hit,
     Path,
     Step,
@@ -52,9 +51,12 @@ def render_answer(found: Answer, *, is_written: bool = False) -> str:
     end = [*_render_notes(found.evidence), *render_costs(found.usage)]
     if found.kind == "refused":
         return "\n\n".join([*_render_text(found), *_render_nearest(found.evidence), *end])
+    unsupported = [wrap_text(each, first="  ", rest="  ") for each in found.unsupported]
+    if unsupported:  # what nothing that was found holds
+        unsupported = ["\n".join([bold("Not in what was found"), *unsupported])]
     blocks = [
         *(() if is_written else _render_text(found)),
-        *_render_unsupported(found),
+        *unsupported,
         *render_citations(found),
         *_render_best_thread(found),
         *render_graph(found.evidence.graph),
@@ -190,13 +192,6 @@ def _render_text(found: Answer) -> Iterator[str]:
         yield "No answer: nothing was found that supports one."
 
 
-def _render_unsupported(found: Answer) -> Iterator[str]:
-    """Yield the sentences of an answer that nothing which was found holds."""
-    if found.unsupported:
-        head = bold("Not in what was found")
-        yield "\n".join([head, *(wrap_text(s, first="  ", rest="  ") for s in found.unsupported)])
-
-
 def _render_nearest(evidence: Evidence) -> Iterator[str]:
     """Yield the first hits as what they are: near to the question, and no answer."""
     if evidence.hits:
@@ -273,7 +268,10 @@ def _render_subgraph(found: Subgraph, facts: Sequence[Fact]) -> Iterator[str]:
     texts = {each.id: each.text for each in facts}
     yield from _render_part("terminals", [", ".join(names[step.id] for step in found.terminals)])
     yield from _render_part("tree", [_render_edge(each, names, texts) for each in found.tree])
-    grown = [_render_growth(each, names) for each in found.growth]
+    grown = []
+    for each in found.growth:
+        limit = "" if each.limit is None else f", limit {each.limit:.3g}"
+        grown.append(f"{names[each.node]} joins {names[each.to]} (ratio {each.ratio:.3g}{limit})")
     yield from _render_part("growth", grown, _MOST_JOINED)
     if len(found.components) > 1:
         listed = [[names[node] for node in nodes] for nodes in found.components]
@@ -296,11 +294,6 @@ def _render_edge(found: Edge, names: Mapping[str, str], texts: Mapping[str, str]
         verb = "stands in" if found.kind == "contains" else "is like"
         said = f"{names[found.a]} {verb} {names[found.b]}"
     return f"{said} (cost {found.cost:.2f})"
-
-
-def _render_growth(found: Growth, names: Mapping[str, str]) -> str:
-    limit = "" if found.limit is None else f", limit {found.limit:.3g}"
-    return f"{names[found.node]} joins {names[found.to]} (ratio {found.ratio:.3g}{limit})"
 
 
 def _shorten_place(place: str) -> str:

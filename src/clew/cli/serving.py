@@ -44,14 +44,12 @@ def _server_home(home: Path | None) -> Path:
     "--host ADDRESS",
     "Address to listen on; one that others can reach needs a key ('clew keys add').",
     default="127.0.0.1",
-    show_default=True,
 )
 @options.text(
     "--port N",
     "Port to listen on; 0 takes a free one.",
     type=click.IntRange(0, 65_535),
     default=PORT,
-    show_default=True,
 )
 @options.several(
     "--allow-host NAME", "A further name by which browsers and proxies call this server", "hosts"
@@ -65,9 +63,7 @@ def _server_home(home: Path | None) -> Path:
 @options.llm
 @options.price
 @options.reranker
-@options.number(
-    "--threads N", "Searches and answers at one time; others wait.", default=4, show_default=True
-)
+@options.number("--threads N", "Searches and answers at one time; others wait.", default=4)
 @options.text(
     "--workers N|RAY",
     "Processes that make rows and vectors for a job, as of 'clew index'. [default: 1]",
@@ -78,11 +74,9 @@ def _server_home(home: Path | None) -> Path:
     "End jobs with the server, behind what they have at hand; the next server goes on.",
 )
 @options.choice(
-    "--log-format",
-    ["text", "json", "none"],
+    "--log-format text|json|none",
     "A line on stderr for each request, without texts or keys; none: warnings alone.",
     default="text",
-    show_default=True,
 )
 def run_server(
     folders: tuple[str, ...],
@@ -191,11 +185,9 @@ def manage_keys() -> None:
 @click.argument("name")
 @_home_option
 @options.choice(
-    "--scope",
-    ["read", "write", "admin"],
+    "--scope read|write|admin",
     "read: ask and look; write: add and remove documents; admin: keys and indexes, too.",
     default="read",
-    show_default=True,
 )
 @options.several("--index NAME", "Only this index", "indexes")
 @options.text(
@@ -209,11 +201,9 @@ def manage_keys() -> None:
 @options.text("--usd X", "Dollars, in all.", type=click.FloatRange(min=0))
 @options.text("--usd-per-day X", "Dollars, each day (UTC).", type=click.FloatRange(min=0))
 @options.choice(
-    "--citations",
-    ["annotations", "open-webui", "markdown", "none"],
+    "--citations annotations|open-webui|markdown|none",
     "How OpenAI-compatible answers cite: as a program of the other side shows them.",
     default="annotations",
-    show_default=True,
 )
 @options.json
 def add_key(name: str, home: Path | None, *, as_json: bool, **given: Any) -> None:  # noqa: ANN401 -- click's

@@ -66,7 +66,6 @@ context_option = options.number(
     "--context-tokens N",
     "Tokens of the context that coverage looks into and answers are made from.",
     default=4_000,
-    show_default=True,
 )
 evaluation_options = options.gather_options(
     [
@@ -129,9 +128,7 @@ evaluation_options = options.gather_options(
             "--metrics A,B,...",
             "What the plot shows. [default: recall at the middle cut-off, and coverage]",
         ),
-        click.option(
-            "--seed", default=0, show_default=True, help="Of the resampling and of --sample."
-        ),
+        options.text("--seed", "Of the resampling and of --sample.", type=int, default=0),
         options.flag("--rows", "Put each question's scores in the JSON too."),
         *options.PAID_OPTIONS,
         options.reranker,
