@@ -94,16 +94,14 @@ def run_server(
     folders meanwhile. Nobody but this machine can reach the server unless --host says so.
     """
     from clew.loading import Specs
-    from clew.models.prices import parse_prices
     from clew.server.settings import ServerSettings
 
     run = _import_server("run", "starlette", "clew serve")
-    prices = {model: price for text in priced for model, price in parse_prices(text).items()}
     settings = ServerSettings(
         home=_server_home(home),
         indexes=name_folders(folders),
         specs=Specs(llm=llm, reranker=reranker),
-        prices=prices,
+        prices=options.read_paid(llm, priced, None, None).prices,
         **given,
     )
 

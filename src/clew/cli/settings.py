@@ -74,7 +74,6 @@ evaluation_options = options.gather_options(
             "The others are compared with the first.",
             "names",
             default="dense,bm25,hybrid,pagerank,clue",
-            show_default=True,
         ),
         given_option,
         options.text(
@@ -95,7 +94,7 @@ evaluation_options = options.gather_options(
         options.path(
             "--corpus PATH", "File or folder of the documents, where it is not the dataset's own."
         ),
-        options.text("--ks K,...", "Cut-offs.", default="2,5,10", show_default=True),
+        options.text("--ks K,...", "Cut-offs.", default="2,5,10"),
         context_option,
         options.flag("--answers", "Also answer, and measure EM, F1 and accuracy."),
         options.text(

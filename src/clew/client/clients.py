@@ -23,7 +23,7 @@ from clew.client.requests import Address, AnswerEvent, ClientRequest, Pause
 from clew.errors import ClewError, InputError, MissingExtra
 from clew.runtime.closing import Closing
 from clew.types import Answer, Evidence
-from clew.wire.names import GENERATION_HEADER
+from clew.wire.names import GENERATION_HEADER, PREFIX
 
 try:
     import httpx2
@@ -155,7 +155,10 @@ class _BaseClient(_Operated):
         return f"<{type(self).__name__} of {self.address.base}>"
 
     def _make_arguments(self, request: ClientRequest) -> dict[str, Any]:
-        given: dict[str, Any] = {"method": request.verb, "url": self.address.make_url(request.path)}
+        given: dict[str, Any] = {
+            "method": request.verb,
+            "url": f"{self.address.base}{PREFIX}{request.path}",
+        }
         seen = (self._generations or {}).get(requests.find_index(request.path))
         if seen is not None and request.upload is None:
             given["headers"] = {GENERATION_HEADER: str(seen)}

@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 from clew.errors import ClewError, EndpointError, InputError
 from clew.types import Answer, Evidence
 from clew.wire.jobs import JobEvent
-from clew.wire.names import PREFIX
 from clew.wire.refusals import KINDS, Refusal
 
 if TYPE_CHECKING:
@@ -80,10 +79,6 @@ class Address:
         if not (key.isascii() and key.isprintable()):
             raise InputError("the key of a server has characters that no key has")
         return cls(base.rstrip("/"), key)
-
-    def make_url(self, path: str) -> str:
-        """Return the URL of a path of the REST interface."""
-        return f"{self.base}{PREFIX}{path}"
 
     @property
     def headers(self) -> dict[str, str]:

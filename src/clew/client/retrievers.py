@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from clew.api import Index
     from clew.client.clients import ServedIndex
     from clew.filters import Filter
-    from clew.types import Evidence, Hit, Scalar
+    from clew.types import Hit, Scalar
 
     Searched = Index | ServedIndex
 
@@ -77,7 +77,13 @@ def find(
     if k is not None and (limit := _find_limit(method)):
         given.setdefault(limit, k)
     evidence = index.search(query, method=method, where=where, **given)
-    return _make_chunks(evidence, evidence.hits if k is None else evidence.hits[:k])
+    threads: dict[str, list[dict[str, Any]]] = {}
+    for path in evidence.paths:
+        if path.steps:
+            threads.setdefault(path.steps[-1].id, [_pick(each, _OF_STEP) for each in path.steps])
+    hits = evidence.hits[:k]
+    best = max((hit.score for hit in hits), default=0.0)
+    return [_make_chunk(hit, best, threads.get(hit.chunk_id, [])) for hit in hits]
 
 
 def _find_limit(method: str | None) -> str:
@@ -88,15 +94,6 @@ def _find_limit(method: str | None) -> str:
         return methods.get_limits(methods.load(method or methods.DEFAULT)).chunks
     except UnknownMethod:  # it may be one of the server's
         return ""
-
-
-def _make_chunks(evidence: Evidence, hits: tuple[Hit, ...]) -> list[FoundChunk]:
-    threads: dict[str, list[dict[str, Any]]] = {}
-    for path in evidence.paths:
-        if path.steps:
-            threads.setdefault(path.steps[-1].id, [_pick(each, _OF_STEP) for each in path.steps])
-    best = max((hit.score for hit in hits), default=0.0)
-    return [_make_chunk(hit, best, threads.get(hit.chunk_id, [])) for hit in hits]
 
 
 def _pick(value: object, names: Iterable[str]) -> dict[str, Any]:
