@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -102,10 +101,7 @@ def read_turns(path: Path | None) -> tuple[Exchange, ...]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeError) as error:
         raise InputError(f"{path} cannot be read as a conversation: {error}") from error
-    return tuple(_parse_turns(path, lines))
-
-
-def _parse_turns(path: Path, lines: list[str]) -> Iterator[Exchange]:
+    turns = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -119,7 +115,8 @@ def _parse_turns(path: Path, lines: list[str]) -> Iterator[Exchange]:
                 f"{path}, line {number}, is no turn of a conversation: write each as one JSON"
                 f' object such as {{"question": "Who?", "answer": "He."}}'
             )
-        yield Exchange(asked, said)
+        turns.append(Exchange(asked, said))
+    return tuple(turns)
 
 
 def write_turn(path: Path, question: str, answer: str) -> None:

@@ -144,18 +144,14 @@ def describe_progress(progress: Progress, left: float | None = None) -> str:
         parts.append(format_count(progress.documents, "document"))
     if left is not None:
         parts.append(f"{format_clock(round_seconds(left))} left")
-    if progress.meter is not None and progress.meter.llm_calls:
-        parts.append(describe_cost(progress.meter))
+    meter: Any = progress.meter  # a `clew.models.metered.Meter`, which takes NumPy to load
+    if meter is not None and meter.llm_calls:
+        tokens = f"{meter.prompt_tokens + meter.completion_tokens:,} tokens"
+        parts.append(f"{tokens}, ${meter.cost_usd:.4f}" if meter.cost_usd else tokens)
     if progress.stage == "indexing" and progress.source:
         name = one_line(progress.source)
         parts.append(name if len(name) <= _MOST else f"…{name[1 - _MOST :]}")
     return ", ".join(parts)
-
-
-def describe_cost(meter: Any) -> str:  # noqa: ANN401 -- a `clew.models.metered.Meter`, which takes NumPy to load
-    """Return what the LLM cost so far."""
-    tokens = f"{meter.prompt_tokens + meter.completion_tokens:,} tokens"
-    return f"{tokens}, ${meter.cost_usd:.4f}" if meter.cost_usd else tokens
 
 
 def round_seconds(seconds: float) -> float:

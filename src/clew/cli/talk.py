@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,26 +24,24 @@ _LOGGER = logging.getLogger("clew")
 
 def build_options() -> list[click.Option]:
     """Return the options that every command has."""
+    option = partial(click.Option, expose_value=False)
     return [
-        click.Option(
+        option(
             ["-q", "--quiet"],
             is_flag=True,
-            expose_value=False,
             callback=_set_quiet,
             help="Print errors and what was asked for, and nothing else.",
         ),
-        click.Option(
+        option(
             ["-v", "--verbose"],
             count=True,
-            expose_value=False,
             callback=_set_verbose,
             help="Tell on stderr what is done, and name each file that is skipped; -vv: more.",
         ),
-        click.Option(
+        option(
             ["--log"],
             type=click.Path(path_type=Path, dir_okay=False),
             metavar="FILE",
-            expose_value=False,
             callback=_log_to_file,
             help="Write what is done to the end of FILE, with times.",
         ),
