@@ -14,7 +14,6 @@ import weakref
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from itertools import count
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from clew.client import operations, requests
@@ -189,7 +188,9 @@ class _BaseClient(_Operated):
 
         What comes back for a request is a response, or the fault for which there is none.
         """
-        for attempt in count(1):
+        attempt = 0
+        while True:
+            attempt += 1
             reply = yield request
             if isinstance(reply, httpx2.RequestError):
                 asked, reason = "", str(reply) or type(reply).__name__
@@ -205,7 +206,6 @@ class _BaseClient(_Operated):
                 asked, reason = reply.headers.get("retry-after", ""), f"HTTP {reply.status_code}"
             _log.info("%s %s, attempt %d: %s", request.verb, request.path, attempt, reason)
             yield Pause(requests.pause_s(attempt - 1, asked, random.random()))  # noqa: S311 -- no secret
-        raise AssertionError
 
 
 class Client(_BaseClient, Closing, is_awaited=False):
