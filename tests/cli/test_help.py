@@ -10,8 +10,8 @@ import click
 import pytest
 
 from clew.cli import main
-from clew.cli.headings import HEADING_OF, HEADINGS
 from clew.cli.helping import list_guides
+from clew.cli.program import HEADING_OF, HEADINGS
 
 FILES = "--limit --exclude --no-gitignore --text-column --title-column --id-column --suffix --web"
 BUILD = (

@@ -13,7 +13,7 @@ import pytest
 
 from clew import testing
 from clew.api import open_index
-from clew.cli.stopping import describe_kept
+from clew.cli.progress import describe_kept
 from clew.stopping import Stop
 
 # A program that is `clew` with models that take their time, and says where it is.

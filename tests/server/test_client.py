@@ -250,7 +250,7 @@ def no_pause(monkeypatch):
     """Let no attempt wait for its turn."""
     waited = []
     monkeypatch.setattr(
-        "clew.client.clients.pause_s", lambda _, asked, __: waited.append(asked) or 0.0
+        "clew.client.requests.pause_s", lambda _, asked, __: waited.append(asked) or 0.0
     )
     return waited
 

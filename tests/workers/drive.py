@@ -8,7 +8,7 @@ import sys
 
 import clew
 from clew import index
-from clew.cli.stopping import handle_stop
+from clew.cli.progress import handle_stop
 from clew.testing import small_documents
 from clew.workers import ray
 

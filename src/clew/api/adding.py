@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from clew import index, loading, readers
 from clew import methods as retrieval
@@ -37,7 +37,7 @@ from clew.types import Document, Usage
 from clew.workers import open_workers, parse_workers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from clew.index.building import Workers
     from clew.index.choose import EntityOptions, ExtractionOptions, Wanted
@@ -45,8 +45,7 @@ if TYPE_CHECKING:
     from clew.index.graph import GraphImport
     from clew.readers.walk import Columns
     from clew.store import Store
-    from clew.text.chunking import Chunking
-    from clew.types import EmbeddingEstimate, Plan
+    from clew.types import Plan
 
 
 T = TypeVar("T")
@@ -174,9 +173,11 @@ class Adding(OpenIndex):
         if not first and not self._exists() and changed is None and own is None:
             raise no_file(describe_source(source), selection.counts())
         items = chain(first, items)
-        note = self._open_store().note(choose.NOTE) if self._exists() else {}
-        wanted = choose.merge_wanted(note, extraction)
-        self._check_workers(workers)
+        wanted = choose.merge_wanted(self._read_note(choose.NOTE), extraction)
+        if self._given is not None and self._needs_workers(workers):
+            raise InputError(
+                "workers load models by name: open the index with 'specs', or add with 'workers=1'"
+            )
         self._reach_llm(wanted)
         store = self._open_to_write(meter)
         if methods is not None:
@@ -232,39 +233,34 @@ class Adding(OpenIndex):
 
         Raises InputError where another one is given, or it has documents of others.
         """
-        store = self._open_store() if self._exists() else None
+        store = self._find_store()
         known = None if store is None else origins.get_part(store)
         if known is not None and given not in (None, known):
             raise InputError(f"{self.shown} is the part {known} of its shards, not {given}")
         if known is None and given is not None and store is not None:
             other = next((each for each in sorted(store.hashes()) if not given.has(each)), None)
             if other is not None:
-                raise InputError(
-                    f"{self.shown} has the document {other!r:.80}, which is not of the part"
-                    f" {given}: name another index"
-                )
+                why = f"has the document {other!r:.80}, which is not of the part {given}"
+                raise InputError(f"{self.shown} {why}: name another index")
         return known if given is None else given
 
     @contextmanager
     def _open_workers(self, spec: int | str, store: Store) -> Iterator[Workers | None]:
         """Open workers with the models of this index, for a block; None where it needs none."""
-        if spec == 1 or is_priced(self.models.embedder):
+        if not self._needs_workers(spec):
             yield None
             return
         specs = loading.from_recipe(self._specs, store.recipe)
         opened = open_workers(spec, replace(specs, llm=None, reranker=None))
-        try:
+        with nullcontext() if opened is None else closing(opened):
             yield opened
-        finally:
-            if opened is not None:
-                opened.close()
 
-    def _check_workers(self, spec: int | str) -> None:
-        """Raise InputError if workers are requested but cannot load the models by name."""
-        if spec != 1 and not is_priced(self.models.embedder) and self._given is not None:
-            raise InputError(
-                "workers load models by name: open the index with 'specs', or add with 'workers=1'"
-            )
+    def _read_note(self, name: str) -> Mapping[str, Any]:
+        store = self._find_store()
+        return {} if store is None else store.note(name)
+
+    def _needs_workers(self, spec: int | str) -> bool:
+        return spec != 1 and not is_priced(self.models.embedder)
 
     def _reach_llm(self, wanted: Wanted) -> None:
         """Raise EndpointError where an LLM that will be needed does not answer.
@@ -278,7 +274,8 @@ class Adding(OpenIndex):
 
     def _name_roots(self, source: Source, name: str) -> Roots:
         """Return what the folders and files of this index are called, with a new name for one."""
-        roots = Roots(origins.get_roots(self._open_store(), self.folder) if self._exists() else {})
+        store = self._find_store()
+        roots = Roots({} if store is None else origins.get_roots(store, self.folder))
         if name:
             if not isinstance(source, str | Path):
                 raise InputError(f"one folder or file can be called {name!r}, not several: name it")
@@ -315,10 +312,10 @@ class Adding(OpenIndex):
         models = limit_models(self.models, budget)
         rules = loading.load_extractor(wanted.triples, self.models.tagger)
         if workers is not None:
-            from clew.workers.spread import spread_embedder, spread_extractor
+            from clew.workers.spread import SpreadExtractor, spread_embedder
 
             models = replace(models, embedder=spread_embedder(models.embedder, workers))
-            rules = rules and spread_extractor(rules, wanted.triples, workers)
+            rules = rules and SpreadExtractor(rules, wanted.triples, workers)
         return extract_wanted(
             store,
             add_meter(models, progress.meter),
@@ -426,23 +423,9 @@ class Adding(OpenIndex):
         this index holds just these documents, else a random sample. Nothing is written, and what
         the ledger of this index has costs nothing.
 
-        Args:
-            source: As of `add`, and so are `exclude`, `limits`, `gitignore`, `columns`, `web` and
-                `suffix`.
-            exclude: Patterns of files to leave out.
-            limits: What a document may take at the most.
-            gitignore: Leave out what `.gitignore` files name.
-            columns: Which fields of tables and records have text, title and id.
-            web: Read a source that is a web address.
-            suffix: The format of standard input.
-            core: The share of chunks that an LLM reads.
-            probe: Calls of each kind to make first and estimate from; they are kept, and not made
-                again.
-            budget: What these calls may take.
-            **entities: Whose triples, as of `add`; by default those that were wanted last.
-
-        Raises:
-            InputError: There is nothing to plan for.
+        What is read is said as to `add`, and so are `entities`, by default those that were wanted
+        last. Of each kind `probe` calls are made first, within `budget`, to estimate from; they are
+        kept, and not made again. Raises InputError where there is nothing to plan for.
         """
         from clew.index import building, plan
         from clew.index.choose import NOTE, ReplyMemory, merge_wanted
@@ -458,22 +441,21 @@ class Adding(OpenIndex):
         items = items_of(source, read_files)
         documents = [item for item in items if isinstance(item, Document)]
         chunking = (self._settings or Settings()).chunking
-        kept = self._open_store().note(NOTE) if self._exists() else {}
-        wanted = merge_wanted({**kept, "triples": "llm"}, entities)
-        if self._exists():
-            given, stored = chunking, building.read_chunking(self._open_store().recipe)
-            differ = (given.size, given.overlap) != (stored.size, stored.overlap)
+        store = self._find_store()
+        if store is not None:
+            given, chunking = chunking, building.read_chunking(store.recipe)
+            differ = (given.size, given.overlap) != (chunking.size, chunking.overlap)
             if self._settings is not None and differ:
                 raise RecipeMismatch(
-                    f"this index was built with chunks of {stored.size} tokens, {stored.overlap}"
-                    f" of them from the one before, not {given.size} and {given.overlap}: plan for"
-                    f" a new folder, or without these options"
+                    f"this index was built with chunks of {chunking.size} tokens,"
+                    f" {chunking.overlap} of them from the one before, not {given.size} and"
+                    f" {given.overlap}: plan for a new folder, or without these options"
                 )
-            chunking = stored
+        wanted = merge_wanted({**self._read_note(NOTE), "triples": "llm"}, entities)
         corpus = plan.build_corpus(documents, chunking, wanted.terms)
         if not len(corpus.texts):
             raise InputError(f"there is nothing to plan for in {describe_source(source)}")
-        if self._exists():
+        if store is not None:
             corpus = plan.rank_corpus(corpus, self.snapshot())
         llm = self._load_llm(budget)
         ledger = self._ledger if probe or self._ledger.exists() else None
@@ -483,18 +465,10 @@ class Adding(OpenIndex):
                 raise NotAnIndex(sharded.explain_home(self.folder))
             self._make_folder()  # of the ledger
         found = plan.plan_extraction(corpus, llm, memory, core=core, n_probes=probe)
-        return replace(found, embedding=self._estimate_vectors(documents, chunking))
-
-    def _estimate_vectors(
-        self, documents: Sequence[Document], chunking: Chunking
-    ) -> EmbeddingEstimate | None:
-        """Return what the vectors of those documents would cost that are not here as they are."""
-        from clew.index import plan
-
-        store = self._open_store() if self._exists() else None
         known = store.hashes([document.id for document in documents]) if store else {}
         new = [each for each in documents if index.has_new_rows(each, known.get(each.id))]
-        return plan.estimate_embedding(new, chunking, self.models, store)
+        vectors = plan.estimate_embedding(new, chunking, self.models, store)
+        return replace(found, embedding=vectors)
 
     @checked
     def documents(self, *patterns: str, where: str | Filter | None = None) -> list[str]:

@@ -117,15 +117,9 @@ class Index(Adding, Upkeep, Askable):
 
             index.answer(index.search("Who built the Fram?"), llm=clew.load_llm("openai:gpt-5"))
 
-        Args:
-            evidence: What a search of this index found.
-            context_tokens: Tokens of the context at most.
-            answer_tokens: Tokens of an LLM's reply at most.
-            llm: The LLM that writes, in place of the index's.
-            budget: What it may take.
-            min_support: As of `ask`, but nothing is refused by default.
-            on_text: As of `ask`.
-            on_citation: As of `ask`.
+        The context has `context_tokens` at most, an LLM's reply `answer_tokens`. An `llm` writes in
+        place of the index's, and `budget` is what it may take. All else is as of `ask`, but nothing
+        is refused by default.
         """
         models = limit_models(self.models, budget)
         if llm is not None:

@@ -102,6 +102,11 @@ class OpenIndex(Closing):
         self._given = models
         self._specs = chosen or loading.Specs()
         self._settings = settings
+        self._begin()
+        _OPEN.add(self)
+
+    def _begin(self) -> None:
+        """Begin without files, models and locks."""
         self._store: Store | None = None
         self._models: Models | None = None
         self._llms: dict[str, LLM] = {}  # by spec, those that are not in `_models`
@@ -111,16 +116,11 @@ class OpenIndex(Closing):
         self._writing = threading.RLock()  # held by the thread that writes
         self._catching_up = threading.Lock()  # held by the thread that opens a new generation
         self._follower: Follower | None = None
-        _OPEN.add(self)
 
     def _reset_after_fork(self) -> None:
-        """Begin without files, models and locks: those of the parent are not for this process."""
+        """Begin anew: what the parent has is not for this process."""
         _INHERITED.append((self._store, self._snapshot, self._models, self._llms))
-        self._store = self._snapshot = self._models = None
-        self._filtered = Once(_MOST_FILTERED)
-        self._llms = {}
-        self._lock, self._writing = threading.RLock(), threading.RLock()
-        self._catching_up, self._follower = threading.Lock(), None
+        self._begin()
 
     @property
     def shown(self) -> str:
@@ -128,7 +128,8 @@ class OpenIndex(Closing):
         return opening.describe_place(self.folder)
 
     def __len__(self) -> int:
-        return len(self._open_store().hashes()) if self._exists() else 0
+        store = self._find_store()
+        return 0 if store is None else len(store.hashes())
 
     def __contains__(self, document_id: object) -> bool:
         if not isinstance(document_id, str) or not self._exists():
@@ -141,7 +142,7 @@ class OpenIndex(Closing):
 
     def __repr__(self) -> str:
         try:
-            size = f"{format_count(len(self), 'document')}" if self._exists() else "not made yet"
+            size = format_count(len(self), "document") if self._exists() else "not made yet"
         except StoreError as error:
             size = f"{type(error).__name__}: {error}"
         return f"<Index {self.shown!r}: {size}>"
@@ -207,10 +208,8 @@ class OpenIndex(Closing):
             store = self._open_store()
             newest = store.generation
             if newest < generation:
-                raise InputError(
-                    f"{self.shown} has generation {newest}, not {generation} yet: name one that it"
-                    f" has"
-                )
+                why = f"has generation {newest}, not {generation} yet: name one that it has"
+                raise InputError(f"{self.shown} {why}")
             if before is None or before.generation != newest:
                 found = open_snapshot(store)
                 if before is not None:
@@ -241,14 +240,15 @@ class OpenIndex(Closing):
         """
         with self._lock:
             if self._models is None:
-                self._models = self._recorded_models()
+                store = self._store or self._find_store()
+                self._models = recorded_models(
+                    self._given,
+                    self._specs,
+                    {} if store is None else store.recipe,
+                    self.folder,
+                    self._prices,
+                )
             return self._models
-
-    def _recorded_models(self) -> Models:
-        recipe: Mapping[str, Scalar] = {}
-        if self._store is not None or self._exists():
-            recipe = self._open_store().recipe
-        return recorded_models(self._given, self._specs, recipe, self.folder, self._prices)
 
     @checked
     def load_llm(self, spec: str, *, budget: Budget | None = None) -> Conversation:
@@ -262,19 +262,15 @@ class OpenIndex(Closing):
                 llm = self._llms[spec] = loading.load_llm(spec)
         return recorded(llm, self._ledger, budget, self._prices)
 
-    def _embedder(self) -> Embedder:
-        return self.models.embedder
-
     @property
     def _ledger(self) -> Ledger:
         return Ledger(opening.paid_place(self.folder, paid.CALLS))
 
     def _load_llm(self, budget: Budget | None) -> Conversation | None:
         """Return the LLM by itself: a plan needs no other model."""
-        if self._given is not None:
-            llm = self._given.llm
-        else:
-            llm = loading.load_llm(self._specs.llm) if self._specs.llm else None
+        llm = None if self._given is None else self._given.llm
+        if self._given is None and self._specs.llm:
+            llm = loading.load_llm(self._specs.llm)
         return None if llm is None else recorded(llm, self._ledger, budget, self._prices)
 
     # -- the store ----------------------------------------------------------------------------
@@ -283,14 +279,15 @@ class OpenIndex(Closing):
         return opening.exists(self.folder)
 
     def _make_folder(self) -> None:
-        if self.folder.exists():
-            return
         try:
-            make_folder(self.folder)
+            if not self.folder.exists():
+                make_folder(self.folder)
         except OSError as error:
-            raise StoreError(
-                f"{self.folder} cannot be made ({error.strerror}): name another"
-            ) from error
+            why = error.strerror
+            raise StoreError(f"{self.folder} cannot be made ({why}): name another") from error
+
+    def _find_store(self) -> Store | None:
+        return self._open_store() if self._exists() else None
 
     def _open_store(self) -> Store:
         with self._lock:
@@ -359,7 +356,8 @@ class OpenIndex(Closing):
         used = retrieval.find_arrays(set(store.cache.names()) - GENERATION_ARRAYS)
         found = {each.name: each for each in (*retrieval.list_needed_arrays(*made_for), *used)}
         cached = [found[name] for name in sorted(found)]
-        index.finish_index(store, embedder or self._embedder, cached=cached, compact=compact)
+        embedder = embedder or (lambda: self.models.embedder)
+        index.finish_index(store, embedder, cached=cached, compact=compact)
 
     def close(self) -> None:
         """Let go of files and locks; what still reads has its generation until it ends."""

@@ -127,8 +127,7 @@ class Upkeep(OpenIndex):
         if FILE in files and opening.address_of(self.folder) is None:
             self.close()
             self._store = EmbeddedStore.open_damaged(self.folder)
-        store, meter = self._open_store(), Meter(budget=budget)
-        done = repair.Repaired()
+        store, meter, done = self._open_store(), Meter(budget=budget), repair.Repaired()
         if not isinstance(store, EmbeddedStore):
             if found:
                 raise InputError(opening.explain_repair(self.folder))

@@ -12,25 +12,26 @@ from clew import __version__
 from clew.cli import talk
 from clew.cli.asking import run_ask, run_search
 from clew.cli.building import (
+    backup_index,
     compact_index,
     import_graph,
     import_triples,
     merge_names,
     remove_documents,
+    restore_index,
     run_index,
+    split_index,
     unmerge_name,
 )
 from clew.cli.classifying import run_classify
 from clew.cli.config import run_config
-from clew.cli.connecting import run_mcp
 from clew.cli.helping import show_help
-from clew.cli.keeping import backup_index, restore_index, split_index
 from clew.cli.looking import check_index, export_graph, list_documents, show_index, show_methods
 from clew.cli.measuring import run_evaluation
 from clew.cli.options import open_index
 from clew.cli.planning import run_plan
 from clew.cli.program import Program
-from clew.cli.serving import manage_keys, run_server
+from clew.cli.serving import manage_keys, run_mcp, run_server
 
 __all__ = ["main"]
 

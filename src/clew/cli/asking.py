@@ -1,53 +1,39 @@
-"""`clew ask` and `clew search`."""
+"""`clew ask`, `clew search`, and the file of a conversation."""
 
 from __future__ import annotations
 
+import json
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from clew.cli import render
-from clew.cli.headings import GroupedCommand
-from clew.cli.options import (
-    Opener,
-    PaidModels,
-    QuestionOptions,
-    json_option,
-    open_any,
-    paid_options,
-    question_options,
-)
-from clew.cli.plain import echo_json
-from clew.cli.program import REFUSED
-from clew.cli.turns import read_turns, write_turn
+from clew.cli import options, render
+from clew.cli.plain import echo_json, to_json
+from clew.cli.program import REFUSED, GroupedCommand
 from clew.cli.writing import AnswerWriter
-
-if TYPE_CHECKING:
-    from clew.api import Index
-    from clew.shards import Shards
+from clew.errors import InputError
+from clew.types import Exchange
 
 
 @click.command("ask", cls=GroupedCommand)
 @click.argument("question")
-@question_options("answer")
-@paid_options
-@click.option("--anyway", is_flag=True, help="Refuse nothing: the same as --threshold 0.")
-@click.option(
-    "--history",
+@options.question_options("answer")
+@options.paid_options
+@options.flag("--anyway", "Refuse nothing: the same as --threshold 0.")
+@options.text(
+    "--history FILE",
+    "A conversation: QUESTION follows the turns in FILE, and goes there with its answer.",
     type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="A conversation: QUESTION follows the turns in FILE, and goes there with its answer.",
 )
-@json_option
+@options.json
 @click.pass_obj
 def run_ask(
-    opener: Opener,
+    opener: options.Opener,
     question: str,
-    asked: QuestionOptions,
-    paid: PaidModels,
+    asked: options.QuestionOptions,
+    paid: options.PaidModels,
     history: Path | None,
     *,
     anyway: bool,
@@ -66,7 +52,7 @@ def run_ask(
     unrefused = {"min_support": 0.0} if anyway else {}
     whole = asked.build_question(question, paid.budget, history=read_turns(history), **unrefused)
     writing = AnswerWriter() if paid.llm and not as_json and sys.stdout.isatty() else None
-    with _open_index(opener, asked, paid) as index, writing or nullcontext():
+    with asked.open_index(opener, paid) as index, writing or nullcontext():
         answer = index.ask(whole, on_text=writing)
     is_written = writing is not None and writing.finish(answer)
     if as_json:
@@ -81,12 +67,17 @@ def run_ask(
 
 @click.command("search", cls=GroupedCommand)
 @click.argument("text", metavar="QUERY")
-@question_options("search")
-@paid_options
-@json_option
+@options.question_options("search")
+@options.paid_options
+@options.json
 @click.pass_obj
 def run_search(
-    opener: Opener, text: str, asked: QuestionOptions, paid: PaidModels, *, as_json: bool
+    opener: options.Opener,
+    text: str,
+    asked: options.QuestionOptions,
+    paid: options.PaidModels,
+    *,
+    as_json: bool,
 ) -> None:
     """Show the chunks that a method finds for QUERY, best first.
 
@@ -94,7 +85,7 @@ def run_search(
     there are such. Scores order the chunks of one search; they do not compare between methods. The
     relevance of a chunk does: how probably an answer needs it.
     """
-    with _open_index(opener, asked, paid) as index:
+    with asked.open_index(opener, paid) as index:
         evidence = index.search(asked.build_question(text, paid.budget))
     if as_json:
         echo_json(evidence)
@@ -102,8 +93,36 @@ def run_search(
         click.echo(render.render_evidence(evidence))
 
 
-def _open_index(opener: Opener, asked: QuestionOptions, paid: PaidModels) -> Index | Shards:
-    from clew.loading import Specs
+def read_turns(path: Path | None) -> tuple[Exchange, ...]:
+    """Return the turns in a file, none where it is not there. Raises InputError."""
+    if path is None or not path.exists():
+        return ()
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeError) as error:
+        raise InputError(f"{path} cannot be read as a conversation: {error}") from error
+    turns = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            turn = json.loads(line)
+            asked, said = turn["question"], turn["answer"]
+        except (ValueError, RecursionError, KeyError, TypeError):
+            asked = said = None
+        if not (isinstance(asked, str) and isinstance(said, str)):
+            raise InputError(
+                f"{path}, line {number}, is no turn of a conversation: write each as one JSON"
+                f' object such as {{"question": "Who?", "answer": "He."}}'
+            )
+        turns.append(Exchange(asked, said))
+    return tuple(turns)
 
-    specs = Specs(llm=paid.llm, reranker=asked.reranker)
-    return open_any(opener, asked.folder, specs=specs, prices=paid.prices)
+
+def write_turn(path: Path, question: str, answer: str) -> None:
+    """Write a turn at the end of a file. Raises InputError."""
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(f"{to_json({'question': question, 'answer': answer})}\n")
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from error

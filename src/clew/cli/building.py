@@ -1,51 +1,35 @@
-"""`clew index`, `clew import-kg`, `clew remove`, ...: what writes to an index."""
+"""`clew index`, `clew import-kg`, `clew backup`, ...: what writes an index."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from clew.cli.headings import GroupedCommand
-from clew.cli.options import (
-    BuildOptions,
-    Opener,
-    PaidModels,
-    build_options,
-    command_line,
-    entity_choice,
-    file_options,
-    gather_options,
-    index_name,
-    index_option,
-    iterate_indexes,
-    join_filters,
-    json_option,
-    limit_option,
-    open_any,
-    paid_options,
-    split_list,
-    where_option,
-)
+from clew.cli import options
 from clew.cli.plain import bold, dim, echo_json, one_line
-from clew.cli.program import SKIPPED, UserInterrupt
-from clew.cli.progress import show_documents, show_progress
+from clew.cli.program import SKIPPED, GroupedCommand, UserInterrupt
+from clew.cli.progress import (
+    describe_kept,
+    handle_stop,
+    report_interruption,
+    show_documents,
+    show_progress,
+)
 from clew.cli.render import render_usage
-from clew.cli.stopping import describe_kept, handle_stop, report_interruption
-from clew.cli.talk import is_verbose, say
+from clew.cli.talk import is_verbose, print_result, say
 from clew.errors import BudgetSpent, InputError
 from clew.text.quantities import format_count
 from clew.types import Skipped, Usage
 
 if TYPE_CHECKING:
     from clew.api import Added, Index
-    from clew.index import AddReport
     from clew.index.extract import ExtractionReport
     from clew.index.graph import GraphImport
     from clew.shards import Shards
@@ -56,61 +40,52 @@ _MOST_TITLES, _LONGEST_TITLE = 5, 40  # looked at for a question, and its charac
 _MOST_SKIPPED = 20  # lines of a graph that are named one by one
 _TELLING_FALLBACKS = 5  # chunks without one usable reply that make a model doubtful
 
-extraction_options = gather_options(
-    {
-        "units": click.option(
-            "--units",
+extraction_options = options.gather_options(
+    [
+        options.text(
+            "--units SHARE",
+            "Share of the tokens whose chunks the LLM splits into knowledge units.",
             type=click.FloatRange(0, 1),
-            metavar="SHARE",
-            help="Share of the tokens whose chunks the LLM splits into knowledge units.",
         ),
-        "value": click.option(
-            "--value",
-            type=click.Choice(["bleu", "cos", "random"]),
-            help="What makes a chunk worth its tokens, where SHARE is below 1. [default: bleu]",
+        options.choice(
+            "--value bleu|cos|random",
+            "What makes a chunk worth its tokens, where SHARE is below 1. [default: bleu]",
         ),
-        "triples": click.option(
-            "--triples",
-            type=click.Choice(["none", "llm", "parse", "cooccurrence"]),
-            help="What extracts entities and triples. [default: none]",
+        options.choice(
+            "--triples none|llm|parse|cooccurrence",
+            "What extracts entities and triples. [default: none]",
         ),
-        "core": click.option(
-            "--core",
+        options.text(
+            "--core SHARE",
+            "Share of the chunks that the LLM reads for triples. [default: 1, all]",
             type=click.FloatRange(0, 1),
-            metavar="SHARE",
-            help="Share of the chunks that the LLM reads for triples. [default: 1, all]",
         ),
-        "core_by": click.option(
-            "--core-by",
-            type=click.Choice(["pagerank", "random"]),
-            help="What chooses these chunks, where SHARE is below 1. [default: pagerank]",
+        options.choice(
+            "--core-by pagerank|random",
+            "What chooses these chunks, where SHARE is below 1. [default: pagerank]",
         ),
-        **entity_choice,
-        "again": click.option(
-            "--retry", "again", is_flag=True, help="Ask again where a reply was of no use."
-        ),
-        "name": click.option(
-            "--as",
-            "name",
-            metavar="NAME",
-            default="",
-            help="What PATH is called in ids. The name of a folder of the index says that it has "
+        *options.entity_choice,
+        options.flag("--retry", "Ask again where a reply was of no use.", "again"),
+        options.text(
+            "--as NAME",
+            "What PATH is called in ids. The name of a folder of the index says that it has "
             "moved to PATH.",
+            "name",
+            default="",
         ),
-        "prune": click.option(
-            "--prune",
-            is_flag=True,
-            help="Remove documents whose file is gone from a PATH, or left out now.",
+        options.flag(
+            "--prune", "Remove documents whose file is gone from a PATH, or left out now."
         ),
-        "methods": click.option(
-            "--for",
-            "methods",
-            metavar="NAMES",
-            callback=lambda _context, _option, text: None if text is None else split_list(text),
-            help="Methods that every run prepares the index for, such as ket,agrag. [default: "
+        options.text(
+            "--for NAMES",
+            "Methods that every run prepares the index for, such as ket,agrag. [default: "
             "those that it was asked by]",
+            "methods",
+            callback=lambda _context, _option, text: (
+                None if text is None else options.split_list(text)
+            ),
         ),
-    },
+    ],
     "extraction",
     dict,
 )
@@ -118,46 +93,41 @@ extraction_options = gather_options(
 
 @click.command("index", cls=GroupedCommand)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@index_option("Folder of the index; made if it is not there.", into=True)
-@build_options
-@file_options
+@options.index("Folder of the index; made if it is not there.", into=True)
+@options.build_options
+@options.file_options
 @extraction_options
-@paid_options
-@click.option(
-    "--workers",
-    metavar="N|RAY",
-    default="1",
-    help="Processes that make rows and vectors, 0 for one on each core, or a Ray cluster: ray, "
+@options.paid_options
+@options.text(
+    "--workers N|RAY",
+    "Processes that make rows and vectors, 0 for one on each core, or a Ray cluster: ray, "
     "ray:HOST:PORT or ray://HOST:PORT. [default: 1]",
+    default="1",
 )
-@click.option(
-    "--shards",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Make a new index in N shards, each in a folder below FOLDER, which are asked as one.",
+@options.number(
+    "--shards N",
+    "Make a new index in N shards, each in a folder below FOLDER, which are asked as one.",
 )
-@click.option(
-    "--part",
-    metavar="I/N",
-    help="Take the documents that belong in shard I of N, from 0: the index is that shard, which "
-    "any machine may fill.",
+@options.text(
+    "--part I/N",
+    "Take the documents that belong in shard I of N, from 0: the index is that shard, which any "
+    "machine may fill.",
 )
-@click.option(
+@options.flag(
     "--watch",
-    is_flag=True,
-    help="Go on after that: follow what is written, renamed and deleted in folders, until Ctrl-C.",
+    "Go on after that: follow what is written, renamed and deleted in folders, until Ctrl-C.",
 )
-@json_option
+@options.json
 @click.pass_obj
 def run_index(  # noqa: PLR0913 -- one argument for each group of options
-    opener: Opener,
+    opener: options.Opener,
     *,
     paths: tuple[str, ...],
     folder: Path,
-    build: BuildOptions,
+    build: options.BuildOptions,
     files: Mapping[str, Any],
     extraction: Mapping[str, Any],
-    paid: PaidModels,
+    paid: options.PaidModels,
     workers: str,
     shards: int | None,
     part: str | None,
@@ -183,10 +153,7 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
         raise click.UsageError("--watch is for folders, and not with --json")
     if shards is not None:
         _make_shards(folder, shards)
-    specs = replace(build.specs, llm=paid.llm)
-    with open_any(
-        opener, folder, specs=specs, settings=build.settings, prices=paid.prices
-    ) as opened:
+    with options.open_any(opener, folder, **build.choose_models(paid)) as opened:
 
         def add(**more: Any) -> Added:  # noqa: ANN401 -- options of `Index.add`
             with show_progress() as progress, handle_stop() as stop:
@@ -204,21 +171,19 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
             from clew import api
 
             if not isinstance(opened, api.Index):
-                raise click.UsageError(
-                    "--watch is for one index: watch each shard by itself, with --part"
-                )
+                why = "watch each shard by itself, with --part"
+                raise click.UsageError(f"--watch is for one index: {why}")
             _watch(opened, add, paths, files)
             return
         with report_interruption(opened):
             added = add()
         asked = suggest_question("ask", opened=opened, folder=folder) if added.n_documents else ""
         is_new = added.n_documents == len(added.report.added) > 0  # no document was there before
-        bare = is_new and not any(
-            len(i.snapshot().layer("triple")) for i in iterate_indexes(opened)
-        )
+        triples = (i.snapshot().layer("triple") for i in options.iterate_indexes(opened))
+        bare = is_new and not any(map(len, triples))
     warn_skipped(added.report.skipped)
     if as_json:
-        echo_json({"index": index_name(folder), **added.to_dict()})
+        echo_json({"index": options.index_name(folder), **added.to_dict()})
     elif part is not None or not added.report.is_empty:
         say("\n".join([*_summarize(added, folder), *(["", asked] if asked else [])]))
         if bare and extraction["triples"] is None:
@@ -234,9 +199,8 @@ def _make_shards(folder: Path, n: int) -> None:
     if not sharded.is_home(folder):
         create(folder, n)
     elif (there := len(sharded.read_places(folder))) != n:
-        raise InputError(
-            f"{folder} has {format_count(there, 'shard')}, not {n}: leave --shards out"
-        )
+        held = format_count(there, "shard")
+        raise InputError(f"{folder} has {held}, not {n}: leave --shards out")
 
 
 def _end_run(added: Added, paths: Sequence[str]) -> None:
@@ -284,24 +248,24 @@ def _watch(
         say("\n".join(_summarize(update(None), opened.folder)))
     named = one_line(", ".join(paths))
     say(f"Watching {named}: Ctrl-C ends it.")
-    watching.follow_changes(watcher, lambda changed: watching.print_update(update(changed).report))
+    watcher.follow(lambda changed: watching.print_update(update(changed).report))
     say(f"\nNo longer watching {named}; what is told above is in the index.")
 
 
 @click.command("import-kg", cls=GroupedCommand)
 @click.argument("file", type=click.Path(path_type=Path))
-@index_option("Folder of the index; made if it is not there.", into=True)
-@limit_option
-@build_options
-@json_option
+@options.index("Folder of the index; made if it is not there.", into=True)
+@options.limit
+@options.build_options
+@options.json
 @click.pass_obj
 def import_graph(
-    opener: Opener,
+    opener: options.Opener,
     *,
     file: Path,
     folder: Path,
     limits: Sequence[str],
-    build: BuildOptions,
+    build: options.BuildOptions,
     as_json: bool,
 ) -> None:
     """Take a knowledge graph from FILE into an index, or bring it up to date.
@@ -323,23 +287,18 @@ def import_graph(
         done = opened.import_graph(file, limits=parse_limits(limits), on_progress=on_progress)
         layers = {name: len(layer) for name, layer in opened.snapshot().layers.items()}
         asked = suggest_question("ask", "--method", "paths", opened=opened, folder=folder)
-    _tell_problems(done.skipped[:_MOST_SKIPPED])
-    if len(done.skipped) > _MOST_SKIPPED:
-        say(f"clew: and {len(done.skipped) - _MOST_SKIPPED:,} more", err=True)
-    if as_json:
-        echo_json({"index": index_name(folder), **done.to_dict()})
-    else:
-        say("\n".join([*_summarize_graph(done, layers, folder), "", asked]))
+    _tell_problems(done.skipped, _MOST_SKIPPED)
+    value = {"index": options.index_name(folder), **done.to_dict()}
+    words = [*_summarize_graph(done, layers, folder), "", asked]
+    print_result(value, words, as_json=as_json, is_news=True)
     if done.skipped:
         sys.exit(SKIPPED)
 
 
 @click.command("import-triples")
 @click.argument("file", type=click.Path(path_type=Path))
-@index_option()
-@json_option
-@click.pass_obj
-def import_triples(opener: Opener, file: Path, folder: Path, *, as_json: bool) -> None:
+@options.usual
+def import_triples(opener: options.Opener, file: Path, folder: Path, *, as_json: bool) -> None:
     """Take entities and triples of indexed documents from FILE, JSON lines.
 
     A line is {"id": DOCUMENT, "triples": [[SUBJECT, RELATION, OBJECT], ...]}. They replace what was
@@ -349,11 +308,10 @@ def import_triples(opener: Opener, file: Path, folder: Path, *, as_json: bool) -
         done = opened.import_triples(file, on_chunks=on_chunks)
         layers = opened.show()["layers"]
     _tell_problems(done.skipped)
-    if as_json:
-        echo_json({"index": index_name(folder), **done.to_dict()})
-    else:
-        held = f"{format_count(layers['triple'], 'triple')} now in {one_line(index_name(folder))}"
-        say(f"Triples of {format_count(done.recorded, 'chunk')} taken over; {held}.")
+    value = {"index": options.index_name(folder), **done.to_dict()}
+    held = f"{format_count(layers['triple'], 'triple')} now in {options.display_name(folder)}"
+    told = f"Triples of {format_count(done.recorded, 'chunk')} taken over; {held}."
+    print_result(value, [told], as_json=as_json, is_news=True)
     if done.skipped:
         sys.exit(SKIPPED)
 
@@ -361,12 +319,16 @@ def import_triples(opener: Opener, file: Path, folder: Path, *, as_json: bool) -
 @click.command("merge")
 @click.argument("name", required=False)
 @click.argument("into", required=False)
-@click.option("--rules", is_flag=True, help="Merge what differs by an article or a legal form.")
-@index_option()
-@json_option
-@click.pass_obj
+@options.flag("--rules", "Merge what differs by an article or a legal form.")
+@options.usual
 def merge_names(
-    opener: Opener, name: str | None, into: str | None, folder: Path, *, rules: bool, as_json: bool
+    opener: options.Opener,
+    name: str | None,
+    into: str | None,
+    folder: Path,
+    *,
+    rules: bool,
+    as_json: bool,
 ) -> None:
     """Let the entity NAME stand for the entity INTO; 'clew unmerge NAME' takes it back.
 
@@ -376,52 +338,41 @@ def merge_names(
         raise click.UsageError("give NAME and INTO, or --rules")
     with opener(folder) as opened:
         if name is None or into is None:
-            pairs = _merge_by_rules(opened)
+            names = opened.snapshot().layer("entity")
+            keys = opened.merge_by_rules().items()  # told as they were written before
+            pairs = [tuple(names.texts(names.rows(list(pair)))) for pair in keys]
         else:
             opened.merge(name, into)
             pairs = [(name, into)]
-    if as_json:
-        merged = [{"name": one, "into": other} for one, other in pairs]
-        echo_json({"index": index_name(folder), "merged": merged})
-        return
-    for one, other in pairs:
-        say(f"{one_line(one)} stands for {one_line(other)} now.")
-    if not pairs:
-        say("No name differs from another by an article or a legal form alone.")
-
-
-def _merge_by_rules(index: Index) -> list[tuple[str, str]]:
-    """Merge by rules; return the pairs of names as they were written before."""
-    names = index.snapshot().layer("entity")
-    pairs = index.merge_by_rules()
-    ones, others = (names.texts(names.rows(list(keys))) for keys in (pairs, pairs.values()))
-    return list(zip(ones, others, strict=True))
+    merged = [{"name": one, "into": other} for one, other in pairs]
+    told = [f"{one_line(one)} stands for {one_line(other)} now." for one, other in pairs]
+    print_result(
+        {"index": options.index_name(folder), "merged": merged},
+        told or ["No name differs from another by an article or a legal form alone."],
+        as_json=as_json,
+        is_news=True,
+    )
 
 
 @click.command("unmerge")
 @click.argument("name")
-@index_option()
-@json_option
-@click.pass_obj
-def unmerge_name(opener: Opener, name: str, folder: Path, *, as_json: bool) -> None:
+@options.usual
+def unmerge_name(opener: options.Opener, name: str, folder: Path, *, as_json: bool) -> None:
     """Let the entity NAME, which stood for another, stand for itself again."""
     with opener(folder) as opened:
         opened.unmerge(name)
-    if as_json:
-        echo_json({"index": index_name(folder), "unmerged": name})
-        return
-    say(f"{one_line(name)} stands for itself again.")
+    value = {"index": options.index_name(folder), "unmerged": name}
+    told = f"{one_line(name)} stands for itself again."
+    print_result(value, [told], as_json=as_json, is_news=True)
 
 
 @click.command("remove")
 @click.argument("documents", nargs=-1, metavar="[DOCUMENT]...")
-@where_option
-@click.option("--dry-run", is_flag=True, help="Name what would be deleted, and delete nothing.")
-@index_option()
-@json_option
-@click.pass_obj
+@options.where
+@options.flag("--dry-run", "Name what would be deleted, and delete nothing.")
+@options.usual
 def remove_documents(
-    opener: Opener,
+    opener: options.Opener,
     documents: tuple[str, ...],
     folder: Path,
     *,
@@ -437,12 +388,16 @@ def remove_documents(
     """
     if not (documents or filters):
         raise click.UsageError("give a DOCUMENT or --where FILTER")
-    with open_any(opener, folder) as opened:
-        gone = opened.remove(documents, where=join_filters(filters), dry_run=dry_run)
-    place, n = one_line(index_name(folder)), format_count(len(gone), "document")
+    with options.open_any(opener, folder) as opened:
+        gone = opened.remove(documents, where=options.join_filters(filters), dry_run=dry_run)
+    place, n = options.display_name(folder), format_count(len(gone), "document")
     if as_json:
         echo_json(
-            {"index": index_name(folder), "removed": [] if dry_run else gone, "matched": gone}
+            {
+                "index": options.index_name(folder),
+                "removed": [] if dry_run else gone,
+                "matched": gone,
+            }
         )
     elif dry_run:
         click.echo("\n".join(map(one_line, gone)))
@@ -452,22 +407,72 @@ def remove_documents(
 
 
 @click.command("compact")
-@index_option()
-@json_option
-@click.pass_obj
-def compact_index(opener: Opener, folder: Path, *, as_json: bool) -> None:
+@options.usual
+def compact_index(opener: options.Opener, folder: Path, *, as_json: bool) -> None:
     """Rewrite an index without what was deleted or replaced, and erase that."""
     before = after = 0
-    with open_any(opener, folder) as opened:
-        for each in iterate_indexes(opened):
+    with options.open_any(opener, folder) as opened:
+        for each in options.iterate_indexes(opened):
             before += each.show()["size_bytes"]
             each.compact()
             after += each.show()["size_bytes"]
+    name = options.index_name(folder)
+    told = f"{one_line(name)}: {before / 1e6:.1f} MB before, {after / 1e6:.1f} MB now."
+    value = {"index": name, "size_bytes_before": before, "size_bytes": after}
+    print_result(value, [told], as_json=as_json, is_news=True)
+
+
+@click.command("backup")
+@click.argument("file", type=click.Path(path_type=Path))
+@options.usual
+def backup_index(opener: options.Opener, file: Path, folder: Path, *, as_json: bool) -> None:
+    """Write an index to FILE, an archive that ends in .tar.gz or .tar.
+
+    It is the newest generation, with what was paid for. Others may ask and write meanwhile. A FILE
+    that is there is never overwritten, and one that is not whole is never there.
+    """
+    with opener(folder) as index:
+        found = index.backup(file)
+    documents, size = format_count(found.n_documents, "document"), found.n_bytes / 1e6
+    told = f"{one_line(found.path)} has generation {found.generation} with {documents}"
+    print_result(found, [f"{told} ({size:,.1f} MB)"], as_json=as_json, is_news=True)
+
+
+@click.command("restore")
+@click.argument("file", type=click.Path(path_type=Path))
+@options.index("Folder of the index; it must not be there, or be empty.", into=True)
+@options.json
+def restore_index(file: Path, folder: Path, *, as_json: bool) -> None:
+    """Make an index of FILE, which 'clew backup' wrote, once every byte of it was looked at."""
+    from clew.api import restore as restored
+
+    found = restored(file, folder)
+    documents, place = format_count(found.n_documents, "document"), options.display_name(folder)
+    told = f"{place} is checked and has generation {found.generation} with {documents}"
+    print_result(found, [told], as_json=as_json, is_news=True)
+
+
+@click.command("split")
+@click.argument("home", type=click.Path(path_type=Path), metavar="FOLDER")
+@click.argument("shards", type=click.IntRange(min=1), metavar="N")
+@options.usual
+def split_index(
+    opener: options.Opener, home: Path, shards: int, folder: Path, *, as_json: bool
+) -> None:
+    """Cut an index into N shards in a new FOLDER, which are asked as one.
+
+    Nothing is computed anew, and the index stays what it is. 'clew ask', 'search', 'index',
+    'list', 'remove' and 'compact' take the FOLDER as an index; all else takes one of the shards.
+    """
+    from clew.shards import split as cut
+
+    places = cut(folder, home, shards)
     if as_json:
-        echo_json({"index": index_name(folder), "size_bytes_before": before, "size_bytes": after})
+        echo_json({"index": str(home), "shards": [str(place) for place in places]})
     else:
-        sizes = f"{before / 1e6:.1f} MB before, {after / 1e6:.1f} MB now"
-        say(f"{one_line(index_name(folder))}: {sizes}.")
+        with options.open_any(opener, folder) as opened:
+            asked = suggest_question("ask", opened=opened, folder=home)
+        say(f"{one_line(str(home))} has {format_count(shards, 'shard')}.\n\n{asked}")
 
 
 def warn_skipped(skipped: Sequence[Skipped]) -> None:
@@ -483,10 +488,12 @@ def warn_skipped(skipped: Sequence[Skipped]) -> None:
         say(f"clew: skipped {files}: {kinds} (--verbose names them)", err=True)
 
 
-def _tell_problems(problems: Iterable[Skipped]) -> None:
+def _tell_problems(problems: Sequence[Skipped], most: int | None = None) -> None:
     """Say on stderr what cannot be used, a line each; most of it is a part of a line of a file."""
-    for each in problems:
+    for each in problems[:most]:
         say(f"clew: {one_line(str(each))}", err=True)
+    if most is not None and len(problems) > most:
+        say(f"clew: and {len(problems) - most:,} more", err=True)
 
 
 def describe_added(added: Added) -> list[str]:
@@ -512,11 +519,8 @@ def describe_added(added: Added) -> list[str]:
 def _describe_cost(usage: Usage) -> str:
     stages = sorted(usage.seconds.items(), key=lambda stage: -stage[1])
     shown = ", ".join(f"{name} {seconds:.1f}" for name, seconds in stages if seconds >= 0.05)
-    return (
-        f"{usage.total_seconds:.1f} s"
-        + (f" ({shown})" if shown else "")
-        + f", {render_usage(usage)}"
-    )
+    stated = f" ({shown})" if shown else ""
+    return f"{usage.total_seconds:.1f} s{stated}, {render_usage(usage)}"
 
 
 def _describe_extracted(done: ExtractionReport) -> Iterator[str]:
@@ -545,52 +549,43 @@ def _count_extracted(done: ExtractionReport, kind: str) -> Iterator[str]:
 
 def suggest_question(*words: str, opened: Index | Shards, folder: Path) -> str:
     """Return a line with a command that asks an index about what one of its first titles names."""
-    layers = (index.snapshot().document_layer for index in iterate_indexes(opened))
+    layers = (index.snapshot().document_layer for index in options.iterate_indexes(opened))
     first = (d.title for each in layers for d in each.documents(range(len(each))[:_MOST_TITLES]))
     fitting = (t for t in first if len(t) <= _LONGEST_TITLE and any(map(str.isalpha, t)))
     about = next(fitting, "")
     question = f"What is known about {about}?" if about else "What is this about?"
-    return f"Ask it:  {command_line(*words, question, folder=folder)}"
+    return f"Ask it:  {options.command_line(*words, question, folder=folder)}"
 
 
-def _summarize(added: Added, folder: Path) -> list[str]:
+def _summarize(added: Added, folder: Path) -> Iterator[str]:
     holds, done, cost, *more = describe_added(added)
-    lines = [f"{bold(one_line(index_name(folder)))}: {holds}", f"  {done}"]
-    lines += [f"  {line}" for line in more] + [dim(f"  {cost}")]
-    if added.report.left_out:
-        lines.append(f"  {_describe_left_out(added.report.left_out)}")
-    if added.report.gone:
-        lines.append(f"  {_describe_gone(added.report)}")
-    return lines
-
-
-def _describe_left_out(counts: Mapping[str, int]) -> str:
-    """Return how many files and folders were not read, and the option that is why."""
-    options = {"exclude": "--exclude", "gitignore": ".gitignore, see --no-gitignore"}
-    parts = (f"{n:,} by {options[why]}" for why, n in counts.items())
-    return f"files and folders left out: {', '.join(parts)}"
-
-
-def _describe_gone(report: AddReport) -> str:
-    n = len(report.gone)
-    there = "no longer there or left out" if report.left_out else "no longer there"
-    done = "removed" if report.pruned else f"--prune removes {'it' if n == 1 else 'them'}"
-    return f"{format_count(n, 'document')} {there}: {done}"
+    yield f"{bold(options.display_name(folder))}: {holds}"
+    yield from (f"  {line}" for line in (done, *more))
+    yield dim(f"  {cost}")
+    report, n = added.report, len(added.report.gone)
+    if report.left_out:
+        reasons = {"exclude": "--exclude", "gitignore": ".gitignore, see --no-gitignore"}
+        parts = (f"{count:,} by {reasons[why]}" for why, count in report.left_out.items())
+        yield f"  files and folders left out: {', '.join(parts)}"
+    if n:
+        there = "no longer there or left out" if report.left_out else "no longer there"
+        done = "removed" if report.pruned else f"--prune removes {'it' if n == 1 else 'them'}"
+        yield f"  {format_count(n, 'document')} {there}: {done}"
 
 
 def _suggest_triples(paths: Sequence[str], folder: Path, files: Mapping[str, Any]) -> str:
     """Return what needs the triples that an index lacks, and the command that makes them."""
     need = "It has no triples, which bubble and agrag need:"
-    is_told = not ("-" in paths or files["web"] or any(asdict(files["columns"]).values()))
-    if not is_told or len(paths) > _MOST_PATHS:
+    is_unsaid = "-" in paths or files["web"] or any(asdict(files["columns"]).values())
+    if is_unsaid or len(paths) > _MOST_PATHS:
         return f"{need}  the same command with --triples cooccurrence"
     left_out = [word for pattern in files["exclude"] for word in ("--exclude", pattern)]
     left_out += [] if files["gitignore"] else ["--no-gitignore"]
     words = [*paths, *left_out, "--triples", "cooccurrence"]
-    return f"{need}  {command_line('index', *words, folder=folder)}"
+    return f"{need}  {options.command_line('index', *words, folder=folder)}"
 
 
-def _summarize_graph(done: GraphImport, layers: Mapping[str, int], folder: Path) -> list[str]:
+def _summarize_graph(done: GraphImport, layers: Mapping[str, int], folder: Path) -> Iterator[str]:
     held = ", ".join(format_count(layers[each], each) for each in ("triple", "entity", "document"))
     subjects = {
         "added": done.n_added,
@@ -598,18 +593,13 @@ def _summarize_graph(done: GraphImport, layers: Mapping[str, int], folder: Path)
         "removed": done.n_removed,
         "unchanged": done.n_unchanged,
     }
-    lines = [
-        f"{bold(one_line(index_name(folder)))}: {held}",
-        f"  subjects: {', '.join(f'{n:,} {what}' for what, n in subjects.items())}",
-    ]
+    yield f"{bold(options.display_name(folder))}: {held}"
+    yield f"  subjects: {', '.join(f'{n:,} {what}' for what, n in subjects.items())}"
     if done.n_placed:
-        lines.append(f"  {format_count(done.n_placed, 'triple')} went to texts of the index")
+        yield f"  {format_count(done.n_placed, 'triple')} went to texts of the index"
     if done.n_unplaced:
-        lines.append(
-            f"  {format_count(done.n_unplaced, 'triple')} named texts that the index lacks"
-        )
+        yield f"  {format_count(done.n_unplaced, 'triple')} named texts that the index lacks"
     if done.skipped:
-        lines.append(
-            f"  {format_count(len(done.skipped), 'problem')} in {one_line(done.skipped[0].source)}"
-        )
-    return [*lines, dim(f"  {_describe_cost(done.usage)}")]
+        problems = format_count(len(done.skipped), "problem")
+        yield f"  {problems} in {one_line(done.skipped[0].source)}"
+    yield dim(f"  {_describe_cost(done.usage)}")

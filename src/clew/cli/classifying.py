@@ -6,28 +6,16 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from clew.cli import options
 from clew.cli.building import warn_skipped
-from clew.cli.headings import GroupedCommand
-from clew.cli.options import (
-    Opener,
-    PaidModels,
-    index_option,
-    join_filters,
-    paid_options,
-    param_option,
-    parse_parameters,
-    reranker_option,
-    where_option,
-)
-from clew.cli.plain import align, bold, count_more, echo_json, one_line, to_json_line, wrap_text
-from clew.cli.program import SKIPPED
+from clew.cli.plain import align, bold, count_more, echo_json, one_line, to_json, wrap_text
+from clew.cli.program import SKIPPED, GroupedCommand
 from clew.cli.progress import show_questions
 from clew.cli.render import render_costs, render_hit
 from clew.errors import InputError
@@ -45,56 +33,36 @@ _MOST_NOTES = 3  # of a file
 _MOST_HITS = 2
 
 
-@dataclass(frozen=True, slots=True)
-class _ClassifiedLine:
-    """What a text of a file was classified as."""
-
-    right: str  # the label that its line has, empty for none
-    label: str
-    out_of_set: bool
-
-
 @click.command("classify", cls=GroupedCommand)
 @click.argument("text", required=False)
-@click.option(
-    "--file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Classify each text of FILE, such as JSON lines with 'text', 'id' and 'label'.",
+@options.path(
+    "--file FILE", "Classify each text of FILE, such as JSON lines with 'text', 'id' and 'label'."
 )
-@click.option(
-    "--label",
+@options.text(
+    "--label COLUMN",
+    "Column that has the labels, of the indexed texts and of FILE.",
     default="label",
-    show_default=True,
-    metavar="COLUMN",
-    help="Column that has the labels, of the indexed texts and of FILE.",
 )
-@click.option(
-    "--name-weight",
+@options.text(
+    "--name-weight X",
+    "Weight of the labels' names, 0 for what is found alone. [default: measured]",
     type=click.FloatRange(0, 1),
-    metavar="X",
-    help="Weight of the labels' names, 0 for what is found alone. [default: measured]",
 )
-@click.option(
-    "--method", default="hybrid", show_default=True, help="Retrieval method: 'clew methods'."
-)
-@param_option("chunks=20")
-@reranker_option
-@where_option
-@index_option()
-@paid_options
-@click.option(
-    "--context-tokens",
-    type=click.IntRange(min=1),
+@options.text("--method", "Retrieval method: 'clew methods'.", default="hybrid")
+@options.param("chunks=20")
+@options.reranker
+@options.where
+@options.index()
+@options.paid_options
+@options.number(
+    "--context-tokens N",
+    "Tokens that an LLM may be shown of examples, tables and the text.",
     default=4_000,
-    show_default=True,
-    metavar="N",
-    help="Tokens that an LLM may be shown of examples, tables and the text.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, of a FILE a line for each text.")
+@options.flag("--json", "Print JSON, of a FILE a line for each text.", "as_json")
 @click.pass_obj
 def run_classify(  # noqa: PLR0913 -- one argument for each option
-    opener: Opener,
+    opener: options.Opener,
     text: str | None,
     *,
     file: Path | None,
@@ -105,7 +73,7 @@ def run_classify(  # noqa: PLR0913 -- one argument for each option
     reranker: str | None,
     filters: Sequence[str],
     folder: Path,
-    paid: PaidModels,
+    paid: options.PaidModels,
     context_tokens: int,
     as_json: bool,
 ) -> None:
@@ -115,12 +83,10 @@ def run_classify(  # noqa: PLR0913 -- one argument for each option
     columns; one text for each label will do. Of a FILE that has labels itself, the share of right
     ones comes at the end. A line that cannot be read is named, and the rest goes on.
     """
-    from clew.loading import Specs
-
     if (text is None) == (file is None):
         raise click.UsageError("give TEXT or --file FILE")
-    parameters, where = parse_parameters(method, given), join_filters(filters)
-    with opener(folder, specs=Specs(llm=paid.llm, reranker=reranker), prices=paid.prices) as index:
+    parameters, where = options.parse_parameters(method, given), options.join_filters(filters)
+    with opener(folder, **paid.choose_models(reranker)) as index:
 
         def classify(each: str) -> Classified:
             return index.classify(
@@ -153,42 +119,40 @@ def _classify_file(file: Path, label: str, classify: Classify, *, as_json: bool)
     warn_skipped(skipped)
     if not documents:
         raise InputError(f"there is no text to classify in {str(file)!r}")
-    done: list[_ClassifiedLine] = []
+    done: list[tuple[str, Classified]] = []  # behind the label of its line, empty for none
     usage, notes = Usage(), Counter[str]()
     shown = nullcontext() if sys.stdout.isatty() else show_questions()
     with shown as on_progress:
         for document in documents:
             found = classify(title_head(document.title, document.text) + document.text)
-            done.append(
-                _ClassifiedLine(document_label(document, label), found.label, found.out_of_set)
-            )
+            done.append((document_label(document, label), found))
             usage += found.usage
             notes.update(_collect_notes(found))
             tell = _to_json_line if as_json else _describe_text
-            click.echo(tell(document.id, done[-1].right, found))
+            click.echo(tell(document.id, *done[-1]))
             if on_progress is not None:
                 on_progress(len(done), len(documents))
     scores = _compute_scores(done)
     if as_json:
-        click.echo(to_json_line({"texts": len(done), **scores, "usage": usage.to_dict()}))
+        click.echo(to_json({"texts": len(done), **scores, "usage": usage.to_dict()}))
     else:
         click.echo("\n".join(_summarize(len(done), scores, notes, usage)))
     if skipped:
         sys.exit(SKIPPED)
 
 
-def _compute_scores(done: Sequence[_ClassifiedLine]) -> dict[str, float]:
+def _compute_scores(done: Sequence[tuple[str, Classified]]) -> dict[str, float]:
     """Return the metrics on the texts whose lines have a label; none where there are none."""
     from clew.evaluate import metrics
 
-    known = [each for each in done if each.right]
+    known = [(right, found) for right, found in done if right]
     if not known:
         return {}
-    right, given = [each.right for each in known], [each.label for each in known]
+    right, given = [right for right, _ in known], [found.label for _, found in known]
     return {
         "accuracy": metrics.accuracy(right, given),
         "macro_recall": metrics.macro_recall(right, given),
-        "out_of_set": sum(each.out_of_set for each in known) / len(known),
+        "out_of_set": sum(found.out_of_set for _, found in known) / len(known),
     }
 
 
@@ -206,16 +170,9 @@ def _summarize(
 
 
 def _to_json_line(document_id: str, right: str, found: Classified) -> str:
-    told = {
-        "id": document_id,
-        "label": found.label,
-        "out_of_set": found.out_of_set,
-        "candidates": found.candidates,
-        "said": found.said,
-        "notes": _collect_notes(found),
-        **({"right": right} if right else {}),
-    }
-    return to_json_line(told)
+    told = {name: getattr(found, name) for name in ("label", "out_of_set", "candidates", "said")}
+    known = {"right": right} if right else {}
+    return to_json({"id": document_id, **told, "notes": _collect_notes(found), **known})
 
 
 def _describe_text(document_id: str, right: str, found: Classified) -> str:
@@ -238,9 +195,8 @@ def _describe_label(found: Classified) -> str:
     if hits:
         lines += ["", bold("What was found"), *starmap(render_hit, enumerate(hits, 1))]
     notes = [_format_note(note) for note in _collect_notes(found)]
-    spent = list(render_costs(found.usage))
-    blocks = (notes, spent)
-    return "\n".join([*lines, *(line for block in blocks if block for line in ("", *block))])
+    blocks = filter(None, (notes, [*render_costs(found.usage)]))
+    return "\n".join([*lines, *(line for block in blocks for line in ("", *block))])
 
 
 def _collect_notes(found: Classified) -> list[str]:

@@ -11,8 +11,7 @@ import difflib
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,27 +38,22 @@ _SOURCES = {
 Values = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class FileSettings:
-    """What the files say: for each command the values of its options, and the file of each."""
-
-    values: Mapping[str, Values]
-    origins: Mapping[tuple[str, str], Path]
+Origins = dict[tuple[str, str], Path]
 
 
-def read_settings(program: click.Group) -> FileSettings:
-    """Return what the user's file and the nearest `clew.toml` say of the commands.
+def read_settings(program: click.Group) -> tuple[Mapping[str, Values], Origins]:
+    """Return what the user's file and the nearest `clew.toml` say, and the file of each value.
 
-    Raises InputError for a file that cannot be read, for a name that no option has, and for a value
-    that only a trusted file may have.
+    The values are by command and option. Raises InputError for a file that cannot be read, for a
+    name that no option has, and for a value that only a trusted file may have.
     """
     values: dict[str, Values] = {name: {} for name in program.commands}
-    origins = {}
+    origins: Origins = {}
     for path in find_files():
         for command, option, value in _read_options(path, program):
             values[command][option] = _resolve_index(path, value) if option == INDEX else value
             origins[command, option] = path
-    return FileSettings({name: each for name, each in values.items() if each}, origins)
+    return {name: each for name, each in values.items() if each}, origins
 
 
 def find_files() -> list[Path]:
@@ -71,10 +65,9 @@ def find_files() -> list[Path]:
     if named is not None:
         return [Path(named)] if named else []
     here = Path.cwd()
-    above = (place / FILE for place in (here, *here.parents))
-    found = next((path for path in above if path.is_file()), None)
+    nearest = [place / FILE for place in (here, *here.parents) if (place / FILE).is_file()][:1]
     own = _user_folder() / FILE
-    return [path for path in (own if own.is_file() else None, found) if path is not None]
+    return [own, *nearest] if own.is_file() else nearest
 
 
 def _resolve_index(path: Path, index: object) -> object:
@@ -98,7 +91,7 @@ def _read_options(path: Path, program: click.Group) -> Iterator[tuple[str, str, 
     options = {name: _file_options(command) for name, command in program.commands.items()}
     every = {each for names in options.values() for each in names}
     for name, value in shared.items():
-        written = _find_option(name, every, path)
+        written = _find_option(name, list(every), path)
         for command, names in options.items():
             # `clew eval` has an index for each data set
             if written in names and (written not in _INDEX_NAMES or names[written] == INDEX):
@@ -110,13 +103,11 @@ def _read_options(path: Path, program: click.Group) -> Iterator[tuple[str, str, 
         if command not in options:
             raise InputError(f"{path}: {_explain_unknown(command, [*options, _PRICES], 'table')}")
         for name, value in table.items():
-            option = options[command][_find_option(name, options[command], path, command)]
+            option = options[command][_find_option(name, list(options[command]), path, command)]
             _check_trust(path, option)
             yield command, option, value
     if prices:
-        priced = tuple(
-            f"{model}={_parse_price(path, model, each)}" for model, each in prices.items()
-        )
+        priced = tuple(_write_price(path, model, each) for model, each in prices.items())
         yield from ((command, "priced", priced) for command, n in options.items() if "price" in n)
 
 
@@ -134,21 +125,25 @@ def _parse_file(path: Path) -> dict[str, Any]:
 def _file_options(command: click.Command) -> dict[str, str]:
     """Return the options of a command by the names that a file may call them."""
     known: dict[str, str] = {}
-    for param in command.params:
-        if isinstance(param, click.Option) and param.expose_value:
-            name = str(param.name)
-            written = [each.lstrip("-") for each in param.opts if each.startswith("--")]
-            if param.is_flag and param.flag_value is False:  # --no-gitignore: gitignore = false
-                written = [name]
-            if name == INDEX:  # one option, also where a command calls it by one of the names
-                written = [*_INDEX_NAMES]
-            known |= {each.replace("-", "_"): name for each in written}
+    for param in _list_options(command):
+        name = str(param.name)
+        written = [each.lstrip("-") for each in param.opts if each.startswith("--")]
+        if param.is_flag and param.flag_value is False:  # --no-gitignore: gitignore = false
+            written = [name]
+        if name == INDEX:  # one option, also where a command calls it by one of the names
+            written = [*_INDEX_NAMES]
+        known |= {each.replace("-", "_"): name for each in written}
     return known
 
 
-def _find_option(name: str, options: Iterable[str], path: Path, command: str = "") -> str:
+def _list_options(command: click.Command) -> list[click.Option]:
+    """Return the options of a command whose values it takes."""
+    return [each for each in command.params if isinstance(each, click.Option) and each.expose_value]
+
+
+def _find_option(name: str, known: list[str], path: Path, command: str = "") -> str:
     """Return the name of an option as it is kept. Raises InputError where there is none."""
-    written, known = name.replace("-", "_"), list(options)
+    written = name.replace("-", "_")
     if written not in known:
         where = f" in the table {command!r}" if command else ""
         raise InputError(f"{path}: {_explain_unknown(name, known, 'option')}{where}")
@@ -161,38 +156,34 @@ def _explain_unknown(name: str, known: list[str], what: str) -> str:
     return f"there is no {what} {name!r}{hint}"
 
 
-def _parse_price(path: Path, model: str, price: object) -> str:
+def _write_price(path: Path, model: str, price: object) -> str:
     if isinstance(price, list) and len(price) == 2:
-        return f"{price[0]},{price[1]}"
+        return f"{model}={price[0]},{price[1]}"
     raise InputError(f"{path}: the price of {model!r} is two numbers, of prompts and completions")
 
 
 def give_variables(command: click.Command, name: str) -> None:
     """Let every option of a command be given by a variable of its own: CLEW_ASK_CHUNKS."""
-    for param in command.params:
-        if isinstance(param, click.Option) and param.expose_value:
-            others = [param.envvar] if isinstance(param.envvar, str) else list(param.envvar or ())
-            written = [each for each in param.opts if each.startswith("--")] or param.opts
-            own = [f"clew_{name}_{each.lstrip('-')}".upper().replace("-", "_") for each in written]
-            param.envvar = [*own, *others]
+    for param in _list_options(command):
+        others = [param.envvar] if isinstance(param.envvar, str) else list(param.envvar or ())
+        written = [each for each in param.opts if each.startswith("--")] or param.opts
+        own = [f"clew_{name}_{each.lstrip('-')}".upper().replace("-", "_") for each in written]
+        param.envvar = [*own, *others]
 
 
 # -- trust ----------------------------------------------------------------------------------------
 
 
 def _check_trust(path: Path, option: str) -> None:
-    if option in _TRUSTED and not _is_trusted(path):
+    """Raise InputError for what is only for a user's own file, CLEW_CONFIG, or a trusted file."""
+    is_own = os.environ.get(VARIABLE) or path.parent == _user_folder()
+    if option not in _TRUSTED or is_own:
+        return
+    if _read_trusted().get(str(path.resolve())) != _hash_file(path):
         raise InputError(
             f"{path} sets {option!r}, which runs code or sends texts elsewhere: look at it, then "
             f"'clew config trust' lets it, until it changes"
         )
-
-
-def _is_trusted(path: Path) -> bool:
-    """Say whether a file is the user's own, was named by CLEW_CONFIG, or was trusted as it is."""
-    if os.environ.get(VARIABLE) or path.parent == _user_folder():
-        return True
-    return _read_trusted().get(str(path.resolve())) == _hash_file(path)
 
 
 def _read_trusted() -> dict[str, str]:
@@ -236,7 +227,11 @@ def run_config(
     trust' lets the nearest clew.toml name models and addresses, until it changes.
     """
     if action == "trust":
-        click.echo(_trust_nearest())
+        nearest = find_files()[-1:]
+        if not nearest:
+            raise InputError(f"there is no {FILE} here or above")
+        trust_file(nearest[0])
+        click.echo(f"{one_line(str(nearest[0]))} is trusted, until it changes.")
         return
     program = context.find_root().command
     assert isinstance(program, click.Group)  # noqa: S101 -- this command is in one
@@ -253,34 +248,23 @@ def run_config(
         click.echo(dim("Every option has its default; --all shows them."))
 
 
-def _trust_nearest() -> str:
-    found = find_files()
-    if not found:
-        raise InputError(f"there is no {FILE} here or above")
-    trust_file(found[-1])
-    return f"{one_line(str(found[-1]))} is trusted, until it changes."
-
-
 def _list_values(context: click.Context, program: click.Group) -> Iterator[dict[str, Any]]:
     """Yield each option of each command with its value and where that is from."""
-    known = read_settings(program)
+    known, origins = read_settings(program)
     for name, command in program.commands.items():
         inner = click.Context(
-            command, info_name=name, parent=context.find_root(), default_map=known.values.get(name)
+            command, info_name=name, parent=context.find_root(), default_map=known.get(name)
         )
-        for param in command.params:
-            if not (isinstance(param, click.Option) and param.expose_value):
-                continue
+        for param in _list_options(command):
             value, source = param.consume_value(inner, {})
-            file = known.origins.get((name, str(param.name)))
-            written = param.opts[-1].lstrip("-")
             if source is ParameterSource.DEFAULT_MAP:
-                told = str(file or "")
+                told = str(origins.get((name, str(param.name)), ""))
             elif source is ParameterSource.ENVIRONMENT:
                 told = next(each for each in param.envvar or () if os.environ.get(each))
             else:
                 told = _SOURCES[source]
-            yield {"command": name, "option": written, "value": _to_plain(value), "from": told}
+            option = param.opts[-1].lstrip("-")
+            yield {"command": name, "option": option, "value": _to_plain(value), "from": told}
 
 
 def _to_plain(value: object) -> object:

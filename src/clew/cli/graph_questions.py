@@ -2,126 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from clew.asking.question import Question
-from clew.cli.options import (
-    Decorator,
-    Opener,
-    PaidModels,
-    gather_options,
-    index_option,
-    json_option,
-    paid_options,
-    split_list,
-)
-from clew.cli.plain import align, echo_json, one_line
+from clew.cli import options
+from clew.cli.plain import align, one_line
 from clew.cli.settings import check_given, context_option, given_option, method_settings
+from clew.cli.talk import print_result
 from clew.errors import InputError
 
 if TYPE_CHECKING:
-    from clew.api import Index
-    from clew.evaluate.graph_questions import GraphQuestion, GraphRow
-    from clew.models.budget import Budget
-    from clew.types import Answer, Evidence, Scalar
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionRound:
-    """Who is asked which questions, and how."""
-
-    path: Path
-    methods: Mapping[str, Mapping[str, Scalar]]  # with the parameters that were given
-    places: str
-    limit: int | None
-    answers: bool
-    context_tokens: int
-
-    def read_questions(self) -> list[GraphQuestion]:
-        """Return the questions of the file at the places that are asked for."""
-        from clew.evaluate.graph_questions import load_graph_questions
-
-        step = slice(None) if self.places == "all" else slice(self.places == "odd", None, 2)
-        questions = load_graph_questions(self.path)[step][: self.limit]
-        if not questions:
-            raise InputError(f"{self.path} has no questions at {self.places} places")
-        return questions
-
-    def build_search(self, index: Index, budget: Budget | None) -> Callable[[str, str], Evidence]:
-        """Return what finds the evidence of a text by a method."""
-        return lambda text, method: index.search(
-            Question(
-                text=text,
-                method=method,
-                parameters=self.methods[method],
-                context_tokens=self.context_tokens,
-                budget=budget,
-            )
-        )
-
-    def build_answerer(
-        self, index: Index, budget: Budget | None
-    ) -> Callable[[Evidence], Answer] | None:
-        """Return what answers from evidence, where answers are asked for."""
-        if not self.answers:
-            return None
-        return lambda evidence: index.answer(
-            evidence, context_tokens=self.context_tokens, budget=budget
-        )
-
-
-def _build_round(names: str, given: tuple[str, ...], **others: object) -> QuestionRound:
-    from clew import methods
-
-    chosen = split_list(names)
-    for name in chosen:
-        methods.load(name)
-    check_given(given, chosen, {})
-    return QuestionRound(methods={name: method_settings(name, given) for name in chosen}, **others)  # type: ignore[arg-type]
-
-
-_OPTIONS: Mapping[str, Decorator] = {
-    "path": click.argument("path", metavar="QUESTIONS", type=click.Path(path_type=Path)),
-    "names": click.option(
-        "--methods",
-        "names",
-        default="paths,paths_plain,bubble",
-        show_default=True,
-        metavar="NAMES",
-        help="Methods that follow triples, or others to compare with.",
-    ),
-    "given": given_option,
-    "places": click.option(
-        "--places",
-        type=click.Choice(("all", "even", "odd")),
-        default="all",
-        show_default=True,
-        help="Which questions of the file, counted from 0: a half to choose on, a half to report.",
-    ),
-    "limit": click.option(
-        "--limit", type=click.IntRange(min=1), metavar="N", help="At most so many of them."
-    ),
-    "answers": click.option(
-        "--answers", is_flag=True, help="Also answer, and say whether a right name is told."
-    ),
-    "context_tokens": context_option,
-}
-_round_options = gather_options(_OPTIONS, "asked", _build_round)
+    from clew.evaluate.graph_questions import GraphRow
+    from clew.types import Evidence, Scalar
 
 
 @click.command("graph")
-@_round_options
-@index_option()
-@paid_options
-@json_option
+@click.argument("path", metavar="QUESTIONS", type=click.Path(path_type=Path))
+@options.text(
+    "--methods NAMES",
+    "Methods that follow triples, or others to compare with.",
+    "names",
+    default="paths,paths_plain,bubble",
+    show_default=True,
+)
+@given_option
+@options.choice(
+    "--places all|even|odd",
+    "Which questions of the file, counted from 0: a half to choose on, a half to report.",
+    default="all",
+)
+@options.number("--limit N", "At most so many of them.")
+@options.flag("--answers", "Also answer, and say whether a right name is told.")
+@context_option
+@options.index()
+@options.paid_options
+@options.json
 @click.pass_obj
-def measure_graph_questions(
-    opener: Opener, asked: QuestionRound, folder: Path, paid: PaidModels, *, as_json: bool
+def measure_graph_questions(  # noqa: PLR0913 -- one argument for each option
+    opener: options.Opener,
+    *,
+    path: Path,
+    names: str,
+    given: tuple[str, ...],
+    places: str,
+    limit: int | None,
+    answers: bool,
+    context_tokens: int,
+    folder: Path,
+    paid: options.PaidModels,
+    as_json: bool,
 ) -> None:
     """Ask QUESTIONS of the graph of an index: how well are their answers ranked?
 
@@ -132,26 +67,44 @@ def measure_graph_questions(
     the LLM that was of no use. With --llm, methods that can use an LLM do, it writes the answers of
     --answers, and calls and tokens are told too.
     """
-    from clew.evaluate.graph_questions import measure_graph
-    from clew.loading import Specs
+    from clew.evaluate.graph_questions import load_graph_questions, measure_graph
 
-    questions = asked.read_questions()
-    with opener(folder, specs=Specs(llm=paid.llm), prices=paid.prices) as index:
-        search, respond = (
-            asked.build_search(index, paid.budget),
-            asked.build_answerer(index, paid.budget),
-        )
+    parameters = _parse_methods(names, given)
+    step = slice(None) if places == "all" else slice(places == "odd", None, 2)
+    questions = load_graph_questions(path)[step][:limit]
+    if not questions:
+        raise InputError(f"{path} has no questions at {places} places")
+    with opener(folder, **paid.choose_models()) as index:
+
+        def search(text: str, method: str) -> Evidence:
+            question = Question(
+                text=text,
+                method=method,
+                parameters=parameters[method],
+                context_tokens=context_tokens,
+                budget=paid.budget,
+            )
+            return index.search(question)
+
+        respond = partial(index.answer, context_tokens=context_tokens, budget=paid.budget)
         rows = [
             row
-            for name in asked.methods
-            for row in measure_graph(search, questions, name, respond=respond)
+            for name in parameters
+            for row in measure_graph(search, questions, name, respond=respond if answers else None)
         ]
-    if as_json:
-        echo_json(rows)
-    else:
-        click.echo(_build_table(rows))
-        for line in _describe_rows(rows):
-            click.echo(one_line(line))
+    words = chain([_build_table(rows)], map(one_line, _describe_rows(rows)))
+    print_result(rows, words, as_json=as_json)
+
+
+def _parse_methods(names: str, given: tuple[str, ...]) -> dict[str, dict[str, Scalar]]:
+    """Return the parameters that were given, by method."""
+    from clew import methods
+
+    chosen = options.split_list(names)
+    for name in chosen:
+        methods.load(name)
+    check_given(given, chosen, {})
+    return {name: method_settings(name, given) for name in chosen}
 
 
 def _build_table(rows: list[GraphRow]) -> str:

@@ -27,14 +27,14 @@ def list_guides() -> dict[str, Traversable]:
     return dict(sorted(found.items()))
 
 
-def _complete_topic(
-    _context: click.Context, _parameter: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    return [CompletionItem(topic) for topic in list_guides() if topic.startswith(incomplete)]
-
-
 @click.command(name="help")
-@click.argument("topic", required=False, shell_complete=_complete_topic)
+@click.argument(
+    "topic",
+    required=False,
+    shell_complete=lambda _context, _parameter, start: [
+        CompletionItem(topic) for topic in list_guides() if topic.startswith(start)
+    ],
+)
 @click.pass_context
 def show_help(context: click.Context, topic: str | None) -> None:
     """Show the guide on TOPIC, or a command's help; without one, list the topics.
@@ -42,9 +42,7 @@ def show_help(context: click.Context, topic: str | None) -> None:
     The guides are those of the documentation, and need no connection.
     """
     group = context.find_root().command
-    command = (
-        group.get_command(context, topic) if isinstance(group, click.Group) and topic else None
-    )
+    command = group.commands.get(topic or "") if isinstance(group, click.Group) else None
     if topic is None:
         click.echo(_list_topics())
     elif topic in list_guides():
@@ -59,10 +57,8 @@ def show_help(context: click.Context, topic: str | None) -> None:
 
 
 def _list_topics() -> str:
-    leads = [
-        (topic, _first_sentences(file.read_text(encoding="utf-8")))
-        for topic, file in list_guides().items()
-    ]
+    guides = list_guides().items()
+    leads = [(topic, _first_sentences(file.read_text(encoding="utf-8"))) for topic, file in guides]
     tail = dim("clew help TOPIC shows a guide, clew COMMAND --help a command's options.")
     return "\n".join([bold("Guides"), align(leads), "", tail])
 

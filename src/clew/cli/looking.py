@@ -9,24 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clew.cli.headings import GroupedCommand
-from clew.cli.options import (
-    Opener,
-    PaidModels,
-    index_name,
-    index_option,
-    iterate_indexes,
-    join_filters,
-    json_option,
-    open_any,
-    paid_options,
-    param_option,
-    parse_parameters,
-    reranker_option,
-    where_option,
-)
-from clew.cli.plain import align, bold, count_more, dim, echo_json, one_line, wrap_text
-from clew.cli.talk import say
+from clew.cli import options
+from clew.cli.plain import align, bold, count_more, dim, one_line, wrap_text
+from clew.cli.program import GroupedCommand
+from clew.cli.talk import print_result
 from clew.errors import InputError
 from clew.text.lines import file_place
 from clew.text.quantities import format_count
@@ -35,7 +21,6 @@ if TYPE_CHECKING:
     from clew.api import Index
     from clew.index.repair import Repaired
     from clew.store.check import Damage
-    from clew.types import Document
 
 _MOST_DOCUMENTS, _MOST_PROPOSALS = 20, 50  # in the text form
 _GROUPS = {
@@ -49,12 +34,10 @@ _UNTOUCHED = {"units": "sentences only", "graph": "without triples"}  # chunks t
 
 @click.command("show")
 @click.argument("name", required=False, metavar="[ID|NAME]")
-@click.option("--aliases", is_flag=True, help="List names that may be of one thing.")
-@index_option()
-@json_option
-@click.pass_obj
+@options.flag("--aliases", "List names that may be of one thing.")
+@options.usual
 def show_index(
-    opener: Opener, name: str | None, folder: Path, *, aliases: bool, as_json: bool
+    opener: options.Opener, name: str | None, folder: Path, *, aliases: bool, as_json: bool
 ) -> None:
     """Show what an index holds, or a row of it by its id, or an entity by its name.
 
@@ -62,39 +45,30 @@ def show_index(
     """
     with opener(folder) as index:
         description = _find_aliases(index, name) if aliases else index.show(name)
-    if as_json:
-        echo_json(description)
-    elif aliases:
-        click.echo("\n".join(_describe_aliases(description)))
-    elif name is None:
-        click.echo("\n".join(_describe_index(description)))
-    else:
-        click.echo("\n".join(_describe_values(description)))
+    describe_named = _describe_index if name is None else _describe_values
+    describe = _describe_aliases if aliases else describe_named
+    print_result(description, describe(description), as_json=as_json)
 
 
 @click.command("export", cls=GroupedCommand)
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--query", metavar="TEXT", help="Write the graph that a method finds for TEXT.")
-@click.option(
-    "--method", default="bubble", show_default=True, help="Retrieval method that finds a graph."
+@options.text("--query TEXT", "Write the graph that a method finds for TEXT.")
+@options.text("--method", "Retrieval method that finds a graph.", default="bubble")
+@options.flag(
+    "--raw", "Leave names as they are: nothing escaped, and formulas of spreadsheets not guarded."
 )
-@click.option(
-    "--raw",
-    is_flag=True,
-    help="Leave names as they are: nothing escaped, and formulas of spreadsheets not guarded.",
-)
-@param_option("depth=2")
-@reranker_option
-@where_option
-@index_option()
-@paid_options
-@json_option
+@options.param("depth=2")
+@options.reranker
+@options.where
+@options.index()
+@options.paid_options
+@options.json
 @click.pass_obj
 def export_graph(  # noqa: PLR0913 -- one argument for each option
-    opener: Opener,
+    opener: options.Opener,
     file: Path,
     folder: Path,
-    paid: PaidModels,
+    paid: options.PaidModels,
     *,
     query: str | None,
     method: str,
@@ -111,42 +85,35 @@ def export_graph(  # noqa: PLR0913 -- one argument for each option
     triples .graphml and .json hold the names that stand in one sentence; all else needs triples,
     which 'clew index PATH --triples cooccurrence' makes without an LLM.
     """
-    from clew.loading import Specs
     from clew.views.export import check_triples, target
 
     if query is None and given:
         raise InputError("--param sets a method, and there is none without --query")
-    parameters = {} if query is None else parse_parameters(method, given)
-    specs = Specs(llm=paid.llm, reranker=reranker)
-    with opener(folder, specs=specs, prices=paid.prices) as index:
+    parameters = {} if query is None else options.parse_parameters(method, given)
+    with opener(folder, **paid.choose_models(reranker)) as index:
         written = target(file, whole=query is None)
-        where = join_filters(filters)
+        where = options.join_filters(filters)
         # before anything is paid for
         check_triples(index.snapshot(where), written, whole=query is None)
         exported = index.export(
             file, query=query, method=method, where=where, budget=paid.budget, raw=raw, **parameters
         )
-    if as_json:
-        echo_json(exported)
-    else:
-        counts = (
-            f"{format_count(exported.n_nodes, 'node')} and {format_count(exported.n_edges, 'edge')}"
-        )
-        joined = exported.edges_are == "sentences"
-        instead = ": no triples, so names that stand in one sentence" if joined else ""
-        say(f"{one_line(exported.file)} has {counts}{instead}")
+    nodes = format_count(exported.n_nodes, "node")
+    edges = format_count(exported.n_edges, "edge")
+    joined = exported.edges_are == "sentences"
+    instead = ": no triples, so names that stand in one sentence" if joined else ""
+    told = f"{one_line(exported.file)} has {nodes} and {edges}{instead}"
+    print_result(exported, [told], as_json=as_json, is_news=True)
 
 
 @click.command("check")
-@index_option()
-@click.option(
-    "--repair", is_flag=True, help="Index the documents concerned again, from their kept texts."
-)
-@paid_options
-@json_option
+@options.index()
+@options.flag("--repair", "Index the documents concerned again, from their kept texts.")
+@options.paid_options
+@options.json
 @click.pass_obj
 def check_index(
-    opener: Opener, folder: Path, *, repair: bool, paid: PaidModels, as_json: bool
+    opener: options.Opener, folder: Path, *, repair: bool, paid: options.PaidModels, as_json: bool
 ) -> None:
     """Look at every byte of an index, and say what is damaged and which documents it concerns.
 
@@ -156,21 +123,36 @@ def check_index(
     others stay as they are. What an LLM made of chunks comes back from its recorded replies. The
     exit status is 1 where damage is left.
     """
-    from clew.loading import Specs
-
-    with opener(folder, specs=Specs(llm=paid.llm), prices=paid.prices) as index:
+    with opener(folder, **paid.choose_models()) as index:
         found = index.check()
         is_sound = all(each.is_cached for each in found)
         done = index.repair(budget=paid.budget) if repair else None  # one that was killed goes on
     done = None if is_sound else done
-    if as_json:
-        echo_json({"index": index_name(folder), "damages": found, "repaired": done})
-    else:
-        click.echo("\n".join(_describe_damage(found, folder, is_told=done is not None)))
-        if done is not None:
-            click.echo("\n".join(_describe_repair(done)))
+    value = {"index": options.index_name(folder), "damages": found, "repaired": done}
+    print_result(value, _describe_damage(found, folder, done), as_json=as_json)
     if not is_sound and (done is None or done.lost or done.without_triples):
         sys.exit(1)
+
+
+def _describe_damage(found: Sequence[Damage], folder: Path, done: Repaired | None) -> Iterator[str]:
+    """Yield what is damaged, and what was repaired or how to do so."""
+    if not found:
+        yield f"{options.display_name(folder)}: every byte is as it was written."
+    for each in found:
+        yield f"{bold(one_line(each.file))}  {one_line(each.what)}"
+        if each.is_cached:
+            yield "  dropped: it is made again"
+        yield from _list_documents(each.documents)
+    if done is not None:
+        yield from _describe_repair(done)
+        return
+    if any(each.is_paid for each in found):
+        yield "'clew check --repair' keeps what can be read of what was paid for."
+    if not all(each.is_cached or each.is_paid for each in found):
+        yield (
+            "'clew check --repair' indexes the documents concerned again, from the texts that the "
+            "index holds; or restore the folder from a copy."
+        )
 
 
 def _describe_repair(done: Repaired) -> Iterator[str]:
@@ -183,44 +165,26 @@ def _describe_repair(done: Repaired) -> Iterator[str]:
         ("Without the triples that came from a file, to be imported again:", done.without_triples),
     ):
         if names:
-            shown = [f"  {one_line(name)}" for name in names[:_MOST_DOCUMENTS]]
-            yield from [what, *shown, *count_more(len(names) - len(shown))]
+            yield what
+            yield from _list_documents(names)
 
 
-def _describe_damage(found: Sequence[Damage], folder: Path, *, is_told: bool) -> Iterator[str]:
-    if not found:
-        yield f"{one_line(index_name(folder))}: every byte is as it was written."
-    for each in found:
-        yield f"{bold(one_line(each.file))}  {one_line(each.what)}"
-        if each.is_cached:
-            yield "  dropped: it is made again"
-        shown = [f"  {one_line(name)}" for name in each.documents[:_MOST_DOCUMENTS]]
-        yield from [*shown, *count_more(len(each.documents) - len(shown))]
-    if not is_told and any(each.is_paid for each in found):
-        yield "'clew check --repair' keeps what can be read of what was paid for."
-    if not is_told and not all(each.is_cached or each.is_paid for each in found):
-        yield (
-            "'clew check --repair' indexes the documents concerned again, from the texts that the "
-            "index holds; or restore the folder from a copy."
-        )
+def _list_documents(names: Sequence[str]) -> Iterator[str]:
+    yield from (f"  {one_line(name)}" for name in names[:_MOST_DOCUMENTS])
+    yield from count_more(len(names) - _MOST_DOCUMENTS)
 
 
 @click.command("methods")
 @click.argument("name", required=False)
-@json_option
+@options.json
 def show_methods(name: str | None, *, as_json: bool) -> None:
     """Show the retrieval methods, or one with its parameters and their defaults."""
     from clew import methods as known
     from clew.views.describe import describe_method
 
     found = [describe_method(each) for each in ([name] if name else known.names())]
-    if as_json:
-        echo_json(found[0] if name else found)
-    elif name:
-        click.echo(_describe_method(found[0]))
-    else:
-        click.echo("\n\n".join(_describe_groups(found)))
-        click.echo("\nParameters:  clew methods NAME")
+    words = _describe_method(found[0]) if name else _describe_groups(found)
+    print_result(found[0] if name else found, words, as_json=as_json)
 
 
 def _describe_groups(described: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -232,30 +196,28 @@ def _describe_groups(described: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for group, names in known.group_names().items():
         rows = [(_mark_default(by_name[n]).ljust(width), by_name[n]["summary"]) for n in names]
         if rows:
-            yield f"{bold(_GROUPS[group])}\n{align(rows)}"
+            yield f"{bold(_GROUPS[group])}\n{align(rows)}\n"
+    yield "Parameters:  clew methods NAME"
 
 
 def _mark_default(method: Mapping[str, Any]) -> str:
     return f"{method['name']} (default)" if method["default"] else method["name"]
 
 
-def _describe_method(method: Mapping[str, Any]) -> str:
+def _describe_method(method: Mapping[str, Any]) -> Iterator[str]:
+    yield bold(_mark_default(method))
+    for part in filter(None, (method["summary"], method["description"])):
+        yield wrap_text(part, first="  ", rest="  ") + "\n"
+    yield dim(f"  needs the layers: {', '.join(method['layers']) or 'none'}")
     rows = [
-        (each["name"], _format_value(each["default"]), _describe_parameter(each))
+        (
+            each["name"],
+            _format_value(each["default"]),
+            "; ".join(filter(None, (each["description"], " or ".join(each["choices"])))),
+        )
         for each in method["parameters"]
     ]
-    blocks = [
-        bold(_mark_default(method)) + "\n" + wrap_text(method["summary"], first="  ", rest="  "),
-        wrap_text(method["description"], first="  ", rest="  ") if method["description"] else "",
-        dim(f"  needs the layers: {', '.join(method['layers']) or 'none'}"),
-        f"{bold('Parameters')} and their defaults\n{align(rows)}",
-    ]
-    return "\n\n".join(block for block in blocks if block)
-
-
-def _describe_parameter(parameter: Mapping[str, Any]) -> str:
-    parts = (parameter["description"], " or ".join(parameter["choices"]))
-    return "; ".join(part for part in parts if part)
+    yield f"\n{bold('Parameters')} and their defaults\n{align(rows)}"
 
 
 def _find_aliases(index: Index, name: str | None) -> dict[str, Any]:
@@ -268,36 +230,27 @@ def _find_aliases(index: Index, name: str | None) -> dict[str, Any]:
     key = name_key(name)
     merged = {one: other for one, other in found["merged"].items() if key in {one, other}}
     if not merged and index.snapshot().layer("entity").rows([key]) == [-1]:
-        raise InputError(
-            f"the index has no entity {name!r}: see 'clew show' for what the index holds"
-        )
+        holds = "see 'clew show' for what the index holds"
+        raise InputError(f"the index has no entity {name!r}: {holds}")
     ends = {*merged, *merged.values()}
     return {
         "merged": merged,
         "names": {one: written for one, written in found["names"].items() if one in ends},
         "proposed": [
-            pair
-            for pair in found["proposed"]
-            if key in {name_key(pair["name"]), name_key(pair["into"])}
+            each for each in found["proposed"] if key in map(name_key, (each["name"], each["into"]))
         ],
     }
 
 
 @click.command("list")
 @click.argument("patterns", nargs=-1, metavar="[PATTERN]...")
-@click.option(
-    "--sort",
-    type=click.Choice(["id", "title", "size"]),
-    default="id",
-    show_default=True,
-    help="By what they are ordered; the largest first.",
+@options.choice(
+    "--sort id|title|size", "By what they are ordered; the largest first.", default="id"
 )
-@where_option
-@index_option()
-@json_option
-@click.pass_obj
+@options.where
+@options.usual
 def list_documents(
-    opener: Opener,
+    opener: options.Opener,
     patterns: tuple[str, ...],
     folder: Path,
     *,
@@ -309,9 +262,9 @@ def list_documents(
 
     A PATTERN is an id, a folder of ids, or a pattern such as 'notes/*.md'.
     """
-    with open_any(opener, folder) as opened:
-        chosen = opened.documents(*patterns, where=join_filters(filters))
-        rows = [
+    with options.open_any(opener, folder) as opened:
+        chosen = opened.documents(*patterns, where=options.join_filters(filters))
+        rows: list[dict[str, Any]] = [
             {
                 "id": d.id,
                 "characters": len(d.text),
@@ -319,21 +272,18 @@ def list_documents(
                 "source": d.source,
                 "metadata": dict(d.metadata),
             }
-            for index in iterate_indexes(opened)
-            for d in _read_documents(index, chosen)
+            for layer in (
+                each.snapshot().document_layer for each in options.iterate_indexes(opened)
+            )
+            for d in layer.documents([row for row in layer.rows(chosen) if row >= 0])
         ]
     rows.sort(key=_ORDERS[sort])
-    if as_json:
-        echo_json({"index": index_name(folder), "documents": rows})
-        return
-    for row in rows:
-        words = (f"{row['characters']:>9,}", one_line(str(row["id"])), one_line(str(row["title"])))
-        click.echo("  ".join(words).rstrip())
-
-
-def _read_documents(index: Index, ids: Sequence[str]) -> Sequence[Document]:
-    layer = index.snapshot().document_layer
-    return layer.documents([row for row in layer.rows(ids) if row >= 0])
+    lines = (
+        f"{row['characters']:>9,}  {one_line(row['id'])}  {one_line(row['title'])}".rstrip()
+        for row in rows
+    )
+    value = {"index": options.index_name(folder), "documents": rows}
+    print_result(value, lines, as_json=as_json)
 
 
 _ORDERS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
@@ -370,29 +320,21 @@ def _describe_index(description: Mapping[str, Any]) -> Iterator[str]:
         wanted.pop("seed", None)
     if wanted.get("entities") == "llm":
         wanted = {name: v for name, v in wanted.items() if not name.startswith("entit")}
-    kinds = {_describe_kind(kind): _describe_counts(kind, extraction[kind]) for kind in _UNTOUCHED}
+    kinds = {
+        {"graph": "triples"}.get(kind, kind): {
+            untouched if by == "none" else by: n for by, n in extraction[kind].items()
+        }
+        for kind, untouched in _UNTOUCHED.items()
+    }
+    advice = ": 'clew compact' erases them" if description["wasted"] else ""
     shown = {
         **description,
-        "wasted": _describe_wasted(description["wasted"]),
+        "wasted": f"{description['wasted']:.1%} of the rows{advice}",
         "extraction": {"wanted": wanted, **kinds},
         "documents": documents[:_MOST_DOCUMENTS],
     }
     yield from _describe_values(shown)
     yield from count_more(len(documents) - _MOST_DOCUMENTS)
-
-
-def _describe_wasted(share: float) -> str:
-    advice = ": 'clew compact' erases them" if share else ""
-    return f"{share:.1%} of the rows{advice}"
-
-
-def _describe_kind(kind: str) -> str:
-    return {"graph": "triples"}.get(kind, kind)
-
-
-def _describe_counts(kind: str, counts: Mapping[str, int]) -> dict[str, int]:
-    """Return how many chunks something was made of, by what, in words."""
-    return {_UNTOUCHED[kind] if by == "none" else by: n for by, n in counts.items()}
 
 
 def _describe_values(description: Mapping[str, Any], indent: str = "") -> list[str]:

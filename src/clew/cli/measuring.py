@@ -1,20 +1,19 @@
-"""`clew eval`: methods and their settings on a dataset, with what they cost."""
+"""`clew eval`: methods and their settings on a dataset, what they cost, and runs compared."""
 
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from clew.cli import options
 from clew.cli.building import describe_added, warn_skipped
-from clew.cli.comparing import compare_runs, print_report
 from clew.cli.graph_questions import measure_graph_questions
-from clew.cli.headings import GroupedCommand
-from clew.cli.options import Opener, json_option, read_paid, split_list
-from clew.cli.plain import one_line
-from clew.cli.program import SKIPPED
+from clew.cli.plain import echo_json, one_line
+from clew.cli.program import SKIPPED, GroupedCommand
 from clew.cli.progress import show_progress, show_questions
 from clew.cli.settings import (
     EvaluationOptions,
@@ -22,6 +21,7 @@ from clew.cli.settings import (
     check_combination,
     check_reports,
     evaluation_options,
+    report_option,
 )
 from clew.cli.talk import say
 from clew.errors import BudgetSpent, InputError, NotAnIndex
@@ -30,36 +30,55 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.api import Added, Index
-    from clew.evaluate import Dataset
+    from clew.evaluate import Dataset, Report
     from clew.evaluate.measure import Protocol
     from clew.evaluate.summary import Row
     from clew.models.budget import Budget
 
 
+@click.command("compare")
+@click.argument("paths", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@options.text(
+    "--baseline LABEL",
+    "The setting that the others are compared with. "
+    "[default: the first named, and of a folder the first by name]",
+    default="",
+)
+@report_option
+@options.json
+def compare_runs(
+    paths: tuple[Path, ...], *, baseline: str, reports: tuple[Path, ...], as_json: bool
+) -> None:
+    """Compare runs that 'clew eval --runs' wrote: the same report, and nothing is asked again.
+
+    RUN is a file, or a folder of such. All runs must be over the same questions and documents, and
+    scored the same way. Settings of one name are told apart by their folders.
+    """
+    from clew.evaluate import read_runs, report_of
+
+    check_reports(reports)
+    report = report_of(read_runs(paths), baseline)
+    print_report(report, reports, as_json=as_json)
+
+
 class EvaluationGroup(GroupedCommand):
     """Measures, unless its first word is that of another command."""
 
-    def make_context(
-        self,
-        info_name: str | None,
-        args: list[str],
-        parent: click.Context | None = None,
-        **extra: Any,  # noqa: ANN401 -- click's
-    ) -> click.Context:
+    def make_context(self, info_name: str | None, args: list[str], *more: Any, **extra: Any) -> Any:  # noqa: ANN401 -- click's
         for command in (compare_runs, measure_graph_questions):
             if args and args[0] == command.name:
                 name = f"{info_name} {command.name}"
-                return command.make_context(name, args[1:], parent, **extra)
-        return super().make_context(info_name, args, parent, **extra)
+                return command.make_context(name, args[1:], *more, **extra)
+        return super().make_context(info_name, args, *more, **extra)
 
 
 @click.command("eval", cls=EvaluationGroup)
 @click.argument("path", metavar="DATASET", type=click.Path(path_type=Path))
 @evaluation_options
-@json_option
+@options.json
 @click.pass_obj
 def run_evaluation(
-    opener: Opener, *, path: Path, options: EvaluationOptions, as_json: bool
+    opener: options.Opener, *, path: Path, flags: EvaluationOptions, as_json: bool
 ) -> None:
     """Measure methods on DATASET: recall, nDCG and MRR with intervals, tests and costs.
 
@@ -75,67 +94,71 @@ def run_evaluation(
     bm25 are measured too.
     """
     from clew.evaluate import load
+    from clew.evaluate.evaluation import measurable
     from clew.evaluate.files import make_folder
     from clew.evaluate.measure import measure
-    from clew.loading import Specs
 
-    check_combination(options, as_json=as_json)
-    check_reports(options.reports)
-    bought = read_paid(
-        options.llm,
-        options.priced,
-        options.budget_tokens,
-        options.budget_usd,
-        others=(options.answer_llm, options.judge),
+    check_combination(flags, as_json=as_json)
+    check_reports(flags.reports)
+    bought = options.read_paid(
+        flags.llm,
+        flags.priced,
+        flags.budget_tokens,
+        flags.budget_usd,
+        others=(flags.answer_llm, flags.judge),
     )
-    asked = build_protocol(options)
+    asked = build_protocol(flags)
     dataset = load(
         path,
-        split=options.split,
-        limit=options.limit,
-        sample=options.sample,
-        seed=options.seed,
-        corpus=options.corpus,
+        split=flags.split,
+        limit=flags.limit,
+        sample=flags.sample,
+        seed=flags.seed,
+        corpus=flags.corpus,
     )
-    if options.runs is not None:
-        make_folder(options.runs)
-    have = _choose_metrics(dataset, asked)
-    shown = (
-        () if options.plot is None else _choose_plotted(options.plot, options.metrics, have, asked)
-    )
-    peers = _read_peers(options.peers, dataset, asked)
-    place = options.into or Path(f"{dataset.name}.clew")
-    specs = Specs(llm=options.llm, reranker=options.reranker)
-    with opener(place, specs=specs, prices=bought.prices) as index:
+    if flags.runs is not None:
+        make_folder(flags.runs)
+    judged = () if asked.judge is None else asked.judged
+    have = measurable(dataset, asked.scoring, answers=asked.answers, judged=judged)
+    shown = () if flags.plot is None else _choose_plotted(flags.plot, flags.metrics, have, asked)
+    peers = _read_peers(flags.peers, dataset, asked)
+    place = flags.into or Path(f"{dataset.name}.clew")
+    with opener(place, **bought.choose_models(flags.reranker)) as index:
         added = _update_index(index, dataset, bought.budget)
         with show_questions() as on_progress:
             report = measure(
                 index,
                 dataset,
                 asked,
-                folder=options.runs,
+                folder=flags.runs,
                 budget=bought.budget,
                 on_progress=on_progress,
             )
     report = report.with_peers(peers)
-    print_report(report, options.reports, as_json=as_json, with_rows=options.rows)
-    if options.plot is not None:
+    print_report(report, flags.reports, as_json=as_json, with_rows=flags.rows)
+    if flags.plot is not None:
         from clew.evaluate.figures.sensitivity import draw
 
-        draw(report, options.plot, shown)
+        draw(report, flags.plot, shown)
     if added.report.skipped or any(row.is_failed for row in report.rows):
         sys.exit(SKIPPED)
 
 
-def _choose_metrics(dataset: Dataset, asked: Protocol) -> frozenset[str]:
-    """Return the metrics that apply.
+def print_report(
+    report: Report, files: Sequence[Path], *, as_json: bool, with_rows: bool = False
+) -> None:
+    """Print a report, and write it to the files."""
+    from clew.evaluate import render
 
-    Raises MissingExtra where one cannot be computed, so that nothing is indexed in vain.
-    """
-    from clew.evaluate.evaluation import measurable
+    if as_json:
+        echo_json(report.to_json(with_rows=with_rows))
+    else:
+        click.echo(render(report), nl=False)
+    if files:
+        from clew.evaluate.pages.page import write
 
-    judged = () if asked.judge is None else asked.judged
-    return measurable(dataset, asked.scoring, answers=asked.answers, judged=judged)
+        for file in files:
+            write(report, file)
 
 
 def _choose_plotted(
@@ -148,7 +171,7 @@ def _choose_plotted(
     from clew.evaluate.figures.sensitivity import check_figure
     from clew.evaluate.settings import main_metrics
 
-    shown = main_metrics(have, asked.scoring.ks) if metrics is None else split_list(metrics)
+    shown = main_metrics(have, asked.scoring.ks) if metrics is None else options.split_list(metrics)
     check_figure(plot, asked.settings, shown, have)
     return shown
 
@@ -171,12 +194,15 @@ def _read_peers(files: Sequence[Path], dataset: Dataset, asked: Protocol) -> dic
 
 def _update_index(index: Index, dataset: Dataset, budget: Budget | None) -> Added:
     """Bring the corpus's index up to date; refuse one that holds anything else."""
-    foreign = _find_foreign(index, dataset)
-    if foreign:
-        raise InputError(
-            f"{index.folder} holds {foreign!r}, which {dataset.name} lacks: "
-            "name another folder with --index"
-        )
+    with suppress(NotAnIndex):  # it will be made
+        layer = index.snapshot().layer("document")
+        ids = layer.ids(range(len(layer)))
+        foreign = next((id_ for id_ in ids if id_ not in dataset.document_ids), None)
+        if foreign is not None:
+            raise InputError(
+                f"{index.folder} holds {foreign!r}, which {dataset.name} lacks: "
+                "name another folder with --index"
+            )
     with show_progress() as progress:
         added = index.add(dataset.corpus, budget=budget, progress=progress)
     warn_skipped(added.report.skipped)
@@ -184,13 +210,3 @@ def _update_index(index: Index, dataset: Dataset, budget: Budget | None) -> Adde
     if added.extracted.stopped:
         raise BudgetSpent(added.extracted.stopped)
     return added
-
-
-def _find_foreign(index: Index, dataset: Dataset) -> str | None:
-    """Return the id of a document that the index holds and the corpus does not, if there is."""
-    try:
-        layer = index.snapshot().layer("document")
-    except NotAnIndex:
-        return None  # it will be made
-    ids = layer.ids(range(len(layer)))
-    return next((id_ for id_ in ids if id_ not in dataset.document_ids), None)

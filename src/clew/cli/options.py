@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import reduce, wraps
 from operator import and_
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack
 
 import click
 
@@ -51,74 +50,54 @@ TEXT = _Text()
 INDEX_VARIABLE, LLM_VARIABLE = "CLEW_INDEX", "CLEW_LLM"
 
 
+class HowToOpen(TypedDict, total=False):
+    """What an index is opened with."""
+
+    specs: Specs | None
+    settings: Settings | None
+    prices: Mapping[str, Price] | None
+
+
 class Opener(Protocol):
     """Opens indexes; the context object of every command, so that a test can put its own."""
 
-    def __call__(
-        self,
-        folder: Path,
-        *,
-        specs: Specs | None = None,
-        settings: Settings | None = None,
-        prices: Mapping[str, Price] | None = None,
-    ) -> Index: ...
+    def __call__(self, folder: Path, **how: Unpack[HowToOpen]) -> Index: ...
 
 
-def open_index(
-    folder: Path,
-    *,
-    specs: Specs | None = None,
-    settings: Settings | None = None,
-    prices: Mapping[str, Price] | None = None,
-) -> Index:
+def open_index(folder: Path, **how: Unpack[HowToOpen]) -> Index:
     """Return the index in `folder` with the models that `specs` name."""
     from clew import api
 
-    return api.open_index(folder, specs=specs, settings=settings, prices=prices)
+    return api.open_index(folder, **how)
 
 
-def open_any(
-    opener: Opener,
-    folder: Path,
-    *,
-    specs: Specs | None = None,
-    settings: Settings | None = None,
-    prices: Mapping[str, Price] | None = None,
-) -> Index | Shards:
+def open_any(opener: Opener, folder: Path, **how: Unpack[HowToOpen]) -> Index | Shards:
     """Return the index in `folder`, or all the shards that it names."""
     from clew.store import sharded
 
     if not sharded.is_home(folder):
-        return opener(folder, specs=specs, settings=settings, prices=prices)
+        return opener(folder, **how)
     from clew.shards import open_any as opened
 
-    return opened(folder, specs=specs, settings=settings, prices=prices)
+    return opened(folder, **how)
 
 
-def iterate_indexes(opened: Index | Shards) -> Iterator[Index]:
-    """Yield the indexes that were opened: one, or shards one after the other."""
+def iterate_indexes(opened: Index | Shards) -> Iterable[Index]:
+    """Return the indexes that were opened: one, or shards one after the other."""
     from clew.api import Index
 
-    if isinstance(opened, Index):
-        yield opened
-    else:
-        yield from opened.each()
+    return [opened] if isinstance(opened, Index) else opened.each()
 
 
 class FolderOrAddress(click.Path):
     """A folder, or an address in PostgreSQL, for which a folder of this machine stands."""
 
-    def convert(
-        self,
-        value: str | os.PathLike[str],
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> Any:  # noqa: ANN401 -- as click has it
+    def convert(self, value: Any, *given: Any) -> Any:  # noqa: ANN401 -- click's
         if isinstance(value, str) and "://" in value:
             from clew.store.opening import folder_of
 
             return folder_of(value)
-        return super().convert(value, param, ctx)
+        return super().convert(value, *given)
 
 
 def index_name(folder: Path) -> str:
@@ -128,51 +107,89 @@ def index_name(folder: Path) -> str:
     return opening.describe_place(folder)
 
 
-def index_option(purpose: str = "Folder of the index.", *, into: bool = False) -> Decorator:
+def display_name(folder: Path) -> str:
+    """Return the same as a terminal shows it."""
+    return one_line(index_name(folder))
+
+
+def text(declared: str, purpose: str, *names: str, **more: Any) -> Decorator:  # noqa: ANN401 -- click's
+    """Return an option by its flags and what stands for its value, such as "--llm SPEC".
+
+    Its value has one of the `names` that the option is not called by. A default is shown, unless
+    the purpose tells it.
+    """
+    words = declared.split()
+    flags = [word for word in words if word.startswith("-")]
+    metavar = words[-1] if len(words) > len(flags) else None
+    more.setdefault("show_default", "default: " not in purpose and more.get("default", "") != "")
+    return click.option(*flags, *names, metavar=metavar, help=purpose, **more)
+
+
+def several(declared: str, purpose: str, name: str, **more: Any) -> Decorator:  # noqa: ANN401 -- click's
+    """Return an option that may be repeated."""
+    return text(declared, f"{purpose}; may be repeated.", name, multiple=True, **more)
+
+
+def number(declared: str, purpose: str, *, least: int = 1, **more: Any) -> Decorator:  # noqa: ANN401 -- click's
+    """Return an option that takes a whole number."""
+    return text(declared, purpose, type=click.IntRange(min=least), **more)
+
+
+def path(declared: str, purpose: str, *names: str, **more: Any) -> Decorator:  # noqa: ANN401 -- click's
+    """Return an option that takes a file or a folder."""
+    return text(declared, purpose, *names, type=click.Path(path_type=Path), **more)
+
+
+def choice(declared: str, purpose: str, kind: Callable[[str], Any] = str, **more: Any) -> Decorator:  # noqa: ANN401 -- click's
+    """Return an option that takes one of a few values, such as "--places all|even|odd"."""
+    name, values = declared.split()
+    return text(name, purpose, type=click.Choice([*map(kind, values.split("|"))]), **more)
+
+
+def flag(flag: str, purpose: str, *names: str) -> Decorator:
+    """Return an option that is given or not."""
+    return text(flag, purpose, *names, is_flag=True)
+
+
+def index(purpose: str = "Folder of the index.", *, into: bool = False) -> Decorator:
     """Return the option that names the folder of the index, or its address.
 
     A command that puts something `into` an index calls it so, too. Of all commands it is the same
     option: they have one value in the environment and in `clew.toml`.
     """
-    names = ("--into", "--index") if into else ("--index",)
-    return click.option(
-        *names,
+    return text(
+        f"{'--into ' * into}--index FOLDER",
+        f"{purpose} [env var: {INDEX_VARIABLE}; default: {DEFAULT_INDEX}]",
         INDEX,
         type=FolderOrAddress(path_type=Path),
         default=DEFAULT_INDEX,
         envvar=INDEX_VARIABLE,
-        metavar="FOLDER",
-        help=f"{purpose} [env var: {INDEX_VARIABLE}; default: {DEFAULT_INDEX}]",
     )
 
 
-def param_option(example: str) -> Decorator:
+def param(example: str) -> Decorator:
     """Return the option that sets parameters of the method."""
-    return click.option(
-        "--param",
-        "given",
-        multiple=True,
-        type=TEXT,
-        metavar="NAME=VALUE",
-        help=f"Parameter of the method, such as {example}; may be repeated.",
-    )
+    purpose = f"Parameter of the method, such as {example}"
+    return several("--param NAME=VALUE", purpose, "given", type=TEXT)
 
 
-reranker_option = click.option(
-    "--reranker",
-    metavar="SPEC",
-    help="maxsim (default), cosine, cross-encoder:NAME or endpoint:MODEL@URL.",
+reranker = text(
+    "--reranker SPEC", "maxsim (default), cosine, cross-encoder:NAME or endpoint:MODEL@URL."
 )
-where_option = click.option(
-    "--where",
+where = text(
+    "--where FILTER",
+    "Only documents that fulfil it, such as \"date >= 2024 and tags has 'fram'\"; may be "
+    "repeated, then all must hold.",
     "filters",
     multiple=True,
     type=TEXT,
-    metavar="FILTER",
-    help="Only documents that fulfil it, such as \"date >= 2024 and tags has 'fram'\"; may be "
-    "repeated, then all must hold.",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+json = flag("--json", "Print one JSON document.", "as_json")
+
+
+def usual(command: Command) -> Command:
+    """Give a command what most have: the index, --json, and what opens an index."""
+    return apply_all([index(), json, click.pass_obj])(command)
 
 
 def join_filters(filters: Sequence[str]) -> Filter | None:
@@ -183,49 +200,56 @@ def join_filters(filters: Sequence[str]) -> Filter | None:
 
 
 def gather_options(
-    options: Mapping[str, Decorator], argument: str, make: Callable[..., Any]
+    options: Sequence[Decorator], argument: str, make: Callable[..., Any]
 ) -> Decorator:
-    """Return a decorator that gives a command `options`, by the names of their values.
+    """Return a decorator that gives a command `options`.
 
     The command has one argument for them, what `make` gives for the values by name.
     """
 
+    @click.command
+    @apply_all(options)
+    def bare() -> None: ...
+
+    names = [str(each.name) for each in bare.params]
+
     def decorate(command: Command) -> Command:
         @wraps(command)
         def run_with_values(*args: object, **values: Any) -> None:  # noqa: ANN401 -- click's
-            mine = {name: values.pop(name) for name in options}
+            mine = {name: values.pop(name) for name in names}
             command(*args, **{argument: make(**mine)}, **values)
 
-        decorated: Command = run_with_values
-        for option in reversed(list(options.values())):
-            decorated = option(decorated)
-        return decorated
+        return apply_all(options)(run_with_values)
 
     return decorate
 
 
+def apply_all(decorators: Sequence[Decorator]) -> Decorator:
+    """Return what several decorators do, the first of them outermost."""
+
+    def apply(command: Callable[..., Any]) -> Callable[..., Any]:
+        for each in reversed(decorators):
+            command = each(command)
+        return command
+
+    return apply
+
+
 # -- what an LLM relates --------------------------------------------------------------------------
 
-entity_choice: Mapping[str, Decorator] = {
-    "entities": click.option(
-        "--entities",
-        type=click.Choice(["llm", "statistical"]),
-        help="Whose relations the LLM gives: of entities that it names, or of a chunk's "
+entity_choice = [
+    choice(
+        "--entities llm|statistical",
+        "Whose relations the LLM gives: of entities that it names, or of a chunk's "
         "statistical ones. [default: llm]",
     ),
-    "entity_threshold": click.option(
-        "--entity-threshold",
+    text(
+        "--entity-threshold RATE",
+        "Rate above which an n-gram is a statistical entity. [default: 0.5]",
         type=click.FloatRange(0, 1, max_open=True),
-        metavar="RATE",
-        help="Rate above which an n-gram is a statistical entity. [default: 0.5]",
     ),
-    "entity_words": click.option(
-        "--entity-words",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Words of a statistical entity, at most. [default: 3]",
-    ),
-}
+    number("--entity-words N", "Words of a statistical entity, at most. [default: 3]"),
+]
 
 
 # -- the LLM and what it may cost -----------------------------------------------------------------
@@ -238,6 +262,12 @@ class PaidModels:
     llm: str | None
     prices: Mapping[str, Price]
     budget: Budget | None
+
+    def choose_models(self, reranker: str | None = None) -> HowToOpen:
+        """Return what an index is opened with so that it asks this LLM."""
+        from clew.loading import Specs
+
+        return {"specs": Specs(llm=self.llm, reranker=reranker), "prices": self.prices}
 
 
 def read_paid(
@@ -260,37 +290,33 @@ def read_paid(
     return PaidModels(llm=llm, prices=prices, budget=budget)
 
 
-llm_option = click.option(
-    "--llm",
-    metavar="SPEC",
+llm = text(
+    "--llm SPEC",
+    "LLM: openai:MODEL, openai:MODEL@URL, ollama:MODEL or local:FILE.gguf; a key is read from "
+    "OPENAI_API_KEY.",
     envvar=LLM_VARIABLE,
     show_envvar=True,
-    help="LLM: openai:MODEL, openai:MODEL@URL, ollama:MODEL or local:FILE.gguf; a key is read from "
-    "OPENAI_API_KEY.",
 )
-PAID_OPTIONS: Mapping[str, Decorator] = {
-    "llm": llm_option,
-    "priced": click.option(
-        "--price",
-        "priced",
-        multiple=True,
-        type=TEXT,
-        metavar="MODEL=IN,OUT",
-        help="Dollars per million tokens of prompts and of completions; may be repeated.",
+price = several(
+    "--price MODEL=IN,OUT",
+    "Dollars per million tokens of prompts and of completions",
+    "priced",
+    type=TEXT,
+)
+PAID_OPTIONS = [
+    llm,
+    price,
+    number(
+        "--budget-tokens N",
+        "Tokens that the LLM may use in this run, prompts included; never exceeded.",
+        least=0,
     ),
-    "budget_tokens": click.option(
-        "--budget-tokens",
-        type=click.IntRange(min=0),
-        metavar="N",
-        help="Tokens that the LLM may use in this run, prompts included; never exceeded.",
-    ),
-    "budget_usd": click.option(
-        "--budget-usd",
+    text(
+        "--budget-usd X",
+        "Dollars that the LLM may cost in this run; never exceeded.",
         type=click.FloatRange(min=0),
-        metavar="X",
-        help="Dollars that the LLM may cost in this run; never exceeded.",
     ),
-}
+]
 paid_options = gather_options(PAID_OPTIONS, "paid", read_paid)
 
 
@@ -315,60 +341,47 @@ def _build_files(
     return {**others, "columns": columns, "limits": parse_limits(limits), "suffix": suffix.lower()}
 
 
-limit_option = click.option(
-    "--limit",
+limit = several(
+    "--limit NAME=NUMBER",
+    "Raise or lower what a document may take, such as seconds=600",
     "limits",
-    multiple=True,
     type=TEXT,
-    metavar="NAME=NUMBER",
-    help="Raise or lower what a document may take, such as seconds=600; may be repeated.",
 )
 file_options = gather_options(
-    {
-        "exclude": click.option(
-            "--exclude",
-            multiple=True,
+    [
+        several(
+            "--exclude PATTERN",
+            "Leave out files and folders, by id, by path below PATH or by name, such as drafts or "
+            "'*.log'",
+            "exclude",
             type=TEXT,
-            metavar="PATTERN",
-            help="Leave out files and folders, by id, by path below PATH or by name, such as "
-            "drafts or '*.log'; may be repeated.",
         ),
-        "limits": limit_option,
-        "gitignore": click.option(
+        limit,
+        click.option(
             "--no-gitignore",
             "gitignore",
             flag_value=False,
             default=True,
             help="Read what .gitignore files name, too.",
         ),
-        "text_column": click.option(
-            "--text-column",
+        text(
+            "--text-column NAME",
+            "Column or field that has the text. [default: text, content, body ...]",
             default="",
-            metavar="NAME",
-            help="Column or field that has the text. [default: text, content, body ...]",
         ),
-        "title_column": click.option(
-            "--title-column",
+        text(
+            "--title-column NAME",
+            "Column or field that has the title. [default: title, name, heading]",
             default="",
-            metavar="NAME",
-            help="Column or field that has the title. [default: title, name, heading]",
         ),
-        "id_column": click.option(
-            "--id-column",
+        text("--id-column NAME", "Column or field that has the id. [default: id, _id]", default=""),
+        text(
+            "--suffix .SUFFIX",
+            "Format of standard input, such as .md. [default: what it looks like]",
             default="",
-            metavar="NAME",
-            help="Column or field that has the id. [default: id, _id]",
         ),
-        "suffix": click.option(
-            "--suffix",
-            default="",
-            metavar=".SUFFIX",
-            help="Format of standard input, such as .md. [default: what it looks like]",
-        ),
-        "web": click.option(
-            "--web", is_flag=True, help="Fetch a PATH that is a web address: one page each."
-        ),
-    },
+        flag("--web", "Fetch a PATH that is a web address: one page each."),
+    ],
     "files",
     _build_files,
 )
@@ -384,76 +397,58 @@ class BuildOptions:
     specs: Specs
     settings: Settings | None
 
+    def choose_models(self, paid: PaidModels) -> HowToOpen:
+        """Return what an index is opened with, with the LLM that is paid."""
+        specs = replace(self.specs, llm=paid.llm)
+        return {"specs": specs, "settings": self.settings, "prices": paid.prices}
+
 
 def _read_build(embedder: str | None, tagger: str | None, **numbers: int | None) -> BuildOptions:
-    from clew.loading import Specs
-
-    given = {name: number for name, number in numbers.items() if number is not None}
-    return BuildOptions(
-        specs=Specs(embedder=embedder, tagger=tagger), settings=_read_settings(**given)
-    )
-
-
-def _read_settings(**given: int) -> Settings | None:
-    if not given:
-        return None
     from clew.index import Settings
+    from clew.loading import Specs
     from clew.text.chunking import Chunking
 
-    usual = Settings()
-    bits = {name: given.pop(name, getattr(usual, name)) for name in _KINDS_OF_BITS}
-    cut = {name.removeprefix("chunk_"): number for name, number in given.items()}
-    return Settings(chunking=Chunking(**cut), **bits)
+    settings, given = None, {name: n for name, n in numbers.items() if n is not None}
+    if given:
+        bits: Any = {name: given.pop(name) for name in _KINDS_OF_BITS if name in given}
+        cut = {name.removeprefix("chunk_"): number for name, number in given.items()}
+        settings = Settings(chunking=Chunking(**cut), **bits)
+    return BuildOptions(specs=Specs(embedder=embedder, tagger=tagger), settings=settings)
 
 
-_BITS = (1, 2, 4, 8)
 _KINDS_OF_BITS = ("vector_bits", "unit_bits", "token_bits")
 
 build_options = gather_options(
-    {
-        "chunk_size": click.option(
-            "--chunk-size",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help="Tokens of a chunk, at most.",
+    [
+        number("--chunk-size N", "Tokens of a chunk, at most."),
+        number("--chunk-overlap N", "Tokens that a chunk repeats from the one before.", least=0),
+        number(
+            "--subchunk-depth N",
+            "How often a chunk is halved into sub-chunks, to which keywords lead.",
+            least=0,
         ),
-        "chunk_overlap": click.option(
-            "--chunk-overlap",
-            type=click.IntRange(min=0),
-            metavar="N",
-            help="Tokens that a chunk repeats from the one before.",
+        choice(
+            "--vector-bits 1|2|4|8",
+            "Bits of a number of a chunk's vector: 8 (default), or fewer for less disk.",
+            kind=int,
         ),
-        "subchunk_depth": click.option(
-            "--subchunk-depth",
-            type=click.IntRange(min=0),
-            metavar="N",
-            help="How often a chunk is halved into sub-chunks, to which keywords lead.",
+        choice(
+            "--unit-bits 1|2|4|8",
+            "Bits of a number of a sentence's and a name's vector: 4 (default).",
+            kind=int,
         ),
-        "vector_bits": click.option(
-            "--vector-bits",
-            type=click.Choice(_BITS),
-            help="Bits of a number of a chunk's vector: 8 (default), or fewer for less disk.",
+        choice(
+            "--token-bits 1|2|4|8",
+            "Bits of a number of a token's vector, of which there are most: 1 (default).",
+            kind=int,
         ),
-        "unit_bits": click.option(
-            "--unit-bits",
-            type=click.Choice(_BITS),
-            help="Bits of a number of a sentence's and a name's vector: 4 (default).",
-        ),
-        "token_bits": click.option(
-            "--token-bits",
-            type=click.Choice(_BITS),
-            help="Bits of a number of a token's vector, of which there are most: 1 (default).",
-        ),
-        "embedder": click.option(
-            "--embedder",
-            metavar="SPEC",
-            help="minilm (default), sentence-transformers:NAME, static:FOLDER, openai:MODEL@URL or "
+        text(
+            "--embedder SPEC",
+            "minilm (default), sentence-transformers:NAME, static:FOLDER, openai:MODEL@URL or "
             "ollama:MODEL.",
         ),
-        "tagger": click.option(
-            "--tagger", metavar="SPEC", help="rules (default), spacy or spacy:PIPELINE."
-        ),
-    },
+        text("--tagger SPEC", "rules (default), spacy or spacy:PIPELINE."),
+    ],
     "build",
     _read_build,
 )
@@ -469,6 +464,10 @@ class QuestionOptions:
     folder: Path
     reranker: str | None
     options: Mapping[str, Any]  # of `Question`
+
+    def open_index(self, opener: Opener, paid: PaidModels) -> Index | Shards:
+        """Return the index, with the models that are asked."""
+        return open_any(opener, self.folder, **paid.choose_models(self.reranker))
 
     def build_question(self, text: str, budget: Budget | None, **others: Any) -> Question:  # noqa: ANN401 -- its fields
         """Return the question of a text with these options, of which `others` come first."""
@@ -520,25 +519,17 @@ def _click_option(name: str, option: Option) -> Decorator:
 
 def question_options(stage: Literal["search", "answer"]) -> Decorator:
     """Return the options of a command that asks a question: all that `Question` has."""
+    usual = f"{DEFAULT}; auto where the index has an imported graph"
     return gather_options(
-        {
-            "folder": index_option(),
-            "method": click.option(
-                "--method",
-                show_default=f"{DEFAULT}; auto where the index has an imported graph",
-                help="Retrieval method: 'clew methods'.",
-            ),
-            "chunks": click.option(
-                "--chunks",
-                type=click.IntRange(min=1),
-                metavar="N",
-                help="Chunks to find. [default: the method's]",
-            ),
-            "given": param_option("depth=2"),
-            "reranker": reranker_option,
-            "filters": where_option,
-            **{name: _click_option(name, each) for name, each in list_plain_options(stage).items()},
-        },
+        [
+            index(),
+            text("--method", "Retrieval method: 'clew methods'.", show_default=usual),
+            number("--chunks N", "Chunks to find. [default: the method's]"),
+            param("depth=2"),
+            reranker,
+            where,
+            *(_click_option(name, each) for name, each in list_plain_options(stage).items()),
+        ],
         "asked",
         _read_question_options,
     )
@@ -606,6 +597,6 @@ def command_line(command: str, *words: str, folder: Path) -> str:
 
 
 def _quote_word(word: str) -> str:
-    """Return a word of a command as every shell takes it, in double quotes where these do."""
+    """Quote a word for every shell, in double quotes where these do."""
     plain = shlex.quote(word)
     return plain if plain == word or set(word) & set('"$`\\!') else f'"{word}"'

@@ -65,13 +65,9 @@ def dim(text: str) -> str:
 
 def echo_json(value: object) -> None:
     """Print one JSON document; everything outside ASCII is escaped, so nothing can obey it."""
-    click.echo(_to_json(value, indent=2))
+    click.echo(to_json(value, indent=2))
 
 
-def to_json_line(value: object) -> str:
-    """Return one JSON document in a line, escaped alike."""
-    return _to_json(value, indent=None)
-
-
-def _to_json(value: object, *, indent: int | None) -> str:
+def to_json(value: object, *, indent: int | None = None) -> str:
+    """Return one JSON document, in a line without an indent, escaped alike."""
     return json.dumps(plain(value), indent=indent).replace("\x7f", "\\u007f")

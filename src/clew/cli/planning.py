@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from clew.cli.headings import GroupedCommand
-from clew.cli.options import (
-    BuildOptions,
-    Opener,
-    PaidModels,
-    build_options,
-    entity_choice,
-    file_options,
-    gather_options,
-    index_option,
-    json_option,
-    paid_options,
-)
-from clew.cli.plain import bold, dim, echo_json, one_line, wrap_text
+from clew.cli import options
+from clew.cli.plain import bold, dim, one_line, wrap_text
+from clew.cli.program import GroupedCommand
+from clew.cli.talk import print_result
 from clew.display.columns import align
 from clew.text.quantities import format_count
 
@@ -33,18 +22,16 @@ _HOUR, _MINUTE = 3600, 60
 _HEAD = ("setting", "for", "chunks", "calls", "prompt", "completion", "repairs", "dollars", "time")
 
 
-_planned_for = gather_options(
-    {
-        "core": click.option(
-            "--core",
+_planned_for = options.gather_options(
+    [
+        options.text(
+            "--core SHARE",
+            "Share of the chunks whose triples are planned for, beside all.",
             type=click.FloatRange(0, 1),
             default=0.8,
-            show_default=True,
-            metavar="SHARE",
-            help="Share of the chunks whose triples are planned for, beside all.",
         ),
-        **entity_choice,
-    },
+        *options.entity_choice,
+    ],
     "planned_for",
     dict,
 )
@@ -52,27 +39,25 @@ _planned_for = gather_options(
 
 @click.command("plan", cls=GroupedCommand)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@index_option("Folder of the index: what its ledger has costs nothing.", into=True)
-@build_options
-@file_options
-@paid_options
+@options.index("Folder of the index: what its ledger has costs nothing.", into=True)
+@options.build_options
+@options.file_options
+@options.paid_options
 @_planned_for
-@click.option(
-    "--probe",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Make N calls of each kind first, to estimate from; they are kept and not made again.",
+@options.number(
+    "--probe N",
+    "Make N calls of each kind first, to estimate from; they are kept and not made again.",
 )
-@json_option
+@options.json
 @click.pass_obj
 def run_plan(  # noqa: PLR0913 -- one argument for each group of options
-    opener: Opener,
+    opener: options.Opener,
     *,
     paths: tuple[str, ...],
     folder: Path,
-    build: BuildOptions,
+    build: options.BuildOptions,
     files: Mapping[str, Any],
-    paid: PaidModels,
+    paid: options.PaidModels,
     planned_for: Mapping[str, Any],
     probe: int | None,
     as_json: bool,
@@ -82,15 +67,10 @@ def run_plan(  # noqa: PLR0913 -- one argument for each group of options
     Without --probe nothing is sent to the LLM and nothing is written. Prompts are the real ones;
     what the LLM will answer is estimated, and the plan says from what.
     """
-    specs = replace(build.specs, llm=paid.llm)
-    with opener(folder, specs=specs, settings=build.settings, prices=paid.prices) as opened:
-        found = opened.plan(
-            list(paths), **files, **planned_for, probe=probe or 0, budget=paid.budget
-        )
-    if as_json:
-        echo_json(found)
-    else:
-        click.echo("\n".join(_describe_plan(found)))
+    wanted = {**files, **planned_for, "probe": probe or 0}
+    with opener(folder, **build.choose_models(paid)) as opened:
+        found = opened.plan(list(paths), **wanted, budget=paid.budget)
+    print_result(found, _describe_plan(found), as_json=as_json)
 
 
 def _describe_plan(found: Plan) -> Iterator[str]:
@@ -101,42 +81,38 @@ def _describe_plan(found: Plan) -> Iterator[str]:
     rows = align([_HEAD, *map(_estimate_cells, found.estimates)], left=2)
     yield from (f"  {row}".rstrip() for row in rows)
     yield ""
+    yield from (dim(wrap_text(note)) for note in _list_notes(found))
+
+
+def _list_notes(found: Plan) -> Iterator[str]:
+    """Yield what is to be known of the numbers."""
     whole = found.estimates[-1]
     saved = 1 - whole.prompt_tokens / max(whole.unpacked_prompt_tokens, 1)
     counter = "the model itself" if found.exact else "cl100k_base"
-    notes = [
-        f"Prompt tokens are counted by {counter}, on the prompts that would be sent.",
-        f"Completion tokens are estimated from {found.basis}.",
-    ]
+    yield f"Prompt tokens are counted by {counter}, on the prompts that would be sent."
+    yield f"Completion tokens are estimated from {found.basis}."
     if not found.core_is_known:
-        notes.append(
+        yield (
             "Which chunks are core is not known before they are indexed: a random sample of as many"
             " stands for them. A core may cost more: its chunks tend to be longer."
         )
     if saved > 0:
-        notes.append(
-            f"Short chunks share a prompt: {saved:.0%} fewer prompt tokens for everything."
-        )
+        yield f"Short chunks share a prompt: {saved:.0%} fewer prompt tokens for everything."
     if any(found.n_known.values()):
         units, graph = found.n_known["units"], found.n_known["graph"]
-        notes.append(
-            f"The ledger has the units of {units:,} chunks and the triples of {graph:,}, which"
-            f" cost nothing."
-        )
+        held = f"the units of {units:,} chunks and the triples of {graph:,}"
+        yield f"The ledger has {held}, which cost nothing."
     if not whole.repair_tokens:
-        notes.append("Repairs of replies that cannot be used come on top: none are known of.")
+        yield "Repairs of replies that cannot be used come on top: none are known of."
     if found.n_useless:
-        notes.append(
-            f"{found.n_useless:,} of {found.n_probed:,} probes gave no usable reply: this model"
-            f" may not be up to it."
-        )
+        useless = f"{found.n_useless:,} of {found.n_probed:,} probes gave no usable reply"
+        yield f"{useless}: this model may not be up to it."
     if found.embedding is not None:
-        notes.append(_describe_vectors(found.embedding))
+        yield _describe_vectors(found.embedding)
     if whole.cost_usd is None:
-        notes.append("The price is not known: give it with --price MODEL=IN,OUT.")
+        yield "The price is not known: give it with --price MODEL=IN,OUT."
     if whole.seconds is None:
-        notes.append("The time is not known before some calls were made: try --probe 5.")
-    yield from (dim(wrap_text(note)) for note in notes)
+        yield "The time is not known before some calls were made: try --probe 5."
 
 
 def _describe_vectors(found: EmbeddingEstimate) -> str:

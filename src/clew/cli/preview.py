@@ -48,16 +48,11 @@ def cut_preview(text: str, weights: Mapping[str, float], *, indent: str) -> str:
 
 def _find_sentences(text: str) -> list[tuple[int, int]]:
     """Return where sentences stand in the one line of a text, whose first one begins with it."""
-    spans = [
-        (_shown_place(text, start), len(one_line(text[:end])))
+    spans = [  # a dot behind what is before a sentence keeps the space between
+        (len(one_line(f"{text[:start]}.")) - 1, len(one_line(text[:end])))
         for start, end in sentence_spans(text)
     ]
     return [(0, spans[0][1]), *spans[1:]] if spans else []
-
-
-def _shown_place(text: str, place: int) -> int:
-    """Return where a character that is no white space stands in the one line of a text."""
-    return len(one_line(f"{text[:place]}.")) - 1
 
 
 def _find_starts(shown: str, sentences: Spans, matches: Matches, room: int) -> Iterator[int]:

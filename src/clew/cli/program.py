@@ -1,12 +1,14 @@
-"""What ends a command early becomes one line on stderr and an exit status."""
+"""How commands are shown and end: options under headings, and errors as a line on stderr."""
 
 from __future__ import annotations
 
 import errno
-from typing import IO, Any
+from collections.abc import Mapping
+from typing import IO, Any, Never
 
 import click
 
+from clew.asking.question import OPTIONS
 from clew.cli import config, talk
 from clew.cli.plain import one_line
 from clew.display.visible import has_hidden
@@ -35,6 +37,12 @@ class UserInterrupt(Failure):
     exit_code = 130  # 128 + SIGINT, as shells have it
 
 
+def _raise_visibly(error: click.UsageError) -> Never:
+    """Raise an error of a command line anew, with escapes for what a terminal obeys or hides."""
+    said = error.format_message()
+    raise click.UsageError(one_line(said), error.ctx) if has_hidden(said) else error
+
+
 class Program(click.Group):
     """The group of all commands, in the order in which a newcomer needs them."""
 
@@ -43,23 +51,15 @@ class Program(click.Group):
         cmd.params += talk.build_options()
         super().add_command(cmd, name)
 
-    def make_context(
-        self,
-        info_name: str | None,
-        args: list[str],
-        parent: click.Context | None = None,
-        **extra: Any,  # noqa: ANN401 -- click's
-    ) -> click.Context:
+    def make_context(self, info_name: str | None, args: list[str], *more: Any, **extra: Any) -> Any:  # noqa: ANN401 -- click's
         talk.shorten_warnings()
         try:
-            values = {} if args[:1] == ["config"] else dict(config.read_settings(self).values)
-            return super().make_context(info_name, args, parent, default_map=values, **extra)
+            values = {} if args[:1] == ["config"] else dict(config.read_settings(self)[0])
+            return super().make_context(info_name, args, *more, default_map=values, **extra)
         except ClewError as error:
             raise Failure(str(error)) from error
         except click.UsageError as error:
-            if not has_hidden(said := error.format_message()):
-                raise
-            raise click.UsageError(one_line(said), error.ctx) from error
+            _raise_visibly(error)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(self.commands)
@@ -68,9 +68,7 @@ class Program(click.Group):
         try:
             return super().invoke(ctx)
         except click.UsageError as error:
-            if not has_hidden(said := error.format_message()):
-                raise
-            raise click.UsageError(one_line(said), error.ctx) from error
+            _raise_visibly(error)
         except BudgetSpent as error:
             raise BudgetEnded(str(error)) from error
         except ClewError as error:
@@ -83,3 +81,44 @@ class Program(click.Group):
                 raise
             place = f"{error.filename}: " if error.filename else ""
             raise Failure(f"{place}{error.strerror or error}") from error
+
+
+# By the names of the options' values. A command has the headings that it has options for.
+HEADINGS: Mapping[str, str] = {
+    "Where the index is": "folder into shards part home",
+    "What is read": "exclude limits gitignore text_column title_column id_column suffix web name "
+    "prune watch file label",
+    "How it is cut and embedded": "chunk_size chunk_overlap subchunk_depth vector_bits unit_bits "
+    "token_bits embedder tagger",
+    "What is extracted": "units value triples core core_by entities entity_threshold entity_words "
+    "again methods probe",
+    "Which questions": "split limit sample seed corpus",
+    "How it is searched": "query method names chunks given grids reranker filters name_weight",
+    "How it is answered": "context_tokens anyway history answers answer_llm answer_tokens",
+    "How it is scored": "ks judge judged peers metrics",
+    "LLM and budget": "llm priced budget_tokens budget_usd",
+    "Address": "host port hosts proxies root_path",
+    "Work at one time": "workers threads stop_jobs",
+    "Output": "raw rows runs reports plot as_json log_format quiet verbose log",
+}
+_LAST = "Output"
+_OF_STAGES = {"search": "How it is searched", "answer": "How it is answered"}
+HEADING_OF = {
+    **{name: _OF_STAGES[option.stage] for name, option in OPTIONS.items()},
+    **{name: heading for heading, names in HEADINGS.items() for name in names.split()},
+}  # by the name of an option's value; those of a question are in `Question`
+
+
+class GroupedCommand(click.Command):
+    """A command that shows its options under headings."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}
+        for param in self.get_params(ctx):  # that of the help is click's own, and the last
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if record is not None:
+                sections[HEADING_OF.get(str(param.name), _LAST)].append(record)
+        for heading, records in sections.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)

@@ -1,23 +1,32 @@
-"""How far a long command is: on stderr, a bar on a terminal, a line now and then elsewhere."""
+"""How far a long command is, on stderr, and Ctrl-C, at which what is whole is kept."""
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from clew.cli.plain import one_line
-from clew.cli.talk import is_quiet
+from clew.cli.program import UserInterrupt
+from clew.cli.talk import is_quiet, say
+from clew.errors import NotAnIndex
 from clew.progress import Progress, TimeLeft
+from clew.stopping import Stop
 from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from rich.progress import Progress as Bars
+
+    from clew.api import Index
+    from clew.shards import Shards
 
 
 Documents = Callable[[int], None]
@@ -62,23 +71,16 @@ def show_questions() -> Iterator[Callable[[int, int], None] | None]:
 def show_progress() -> Iterator[Progress]:
     """Give what a run that indexes writes down, and show it meanwhile."""
     progress = Progress()
-    if is_quiet():
+    show = _show_bar if sys.stderr.isatty() else _print_lines
+    with nullcontext() if is_quiet() else show(progress):
         yield progress
-    elif sys.stderr.isatty():
-        with _show_bar(progress):
-            yield progress
-    else:
-        with _print_lines(progress):
-            yield progress
 
 
 @contextmanager
 def _show_bar(progress: Progress) -> Iterator[None]:
     """Show a bar that looks at the progress whenever it is drawn."""
-    bars, left = (
-        _build_bars("{task.fields[told]}", bar=True, timed=False),
-        estimate_time_left(progress),
-    )
+    bars = _build_bars("{task.fields[told]}", bar=True, timed=False)
+    left = estimate_time_left(progress)
     task = bars.add_task("starting", total=None, told="")
     drawn = bars.get_renderables
 
@@ -103,11 +105,10 @@ def _print_lines(progress: Progress) -> Iterator[None]:
         while not over.wait(min(_LINE_S, _LOOK_S)):
             now = time.monotonic()
             seconds = left(now)
-            if now - told_at < _LINE_S:
-                continue
-            told_at = now
-            words = [progress.stage, describe_progress(progress, seconds)]
-            click.echo(f"clew: {', '.join(filter(None, words))}", err=True)
+            if now - told_at >= _LINE_S:
+                told_at = now
+                words = [progress.stage, describe_progress(progress, seconds)]
+                click.echo(f"clew: {', '.join(filter(None, words))}", err=True)
 
     thread = threading.Thread(target=tell, name="clew-progress", daemon=True)
     thread.start()
@@ -143,18 +144,14 @@ def describe_progress(progress: Progress, left: float | None = None) -> str:
         parts.append(format_count(progress.documents, "document"))
     if left is not None:
         parts.append(f"{format_clock(round_seconds(left))} left")
-    if progress.meter is not None and progress.meter.llm_calls:
-        parts.append(describe_cost(progress.meter))
+    meter: Any = progress.meter  # a `clew.models.metered.Meter`, which takes NumPy to load
+    if meter is not None and meter.llm_calls:
+        tokens = f"{meter.prompt_tokens + meter.completion_tokens:,} tokens"
+        parts.append(f"{tokens}, ${meter.cost_usd:.4f}" if meter.cost_usd else tokens)
     if progress.stage == "indexing" and progress.source:
         name = one_line(progress.source)
         parts.append(name if len(name) <= _MOST else f"…{name[1 - _MOST :]}")
     return ", ".join(parts)
-
-
-def describe_cost(meter: Any) -> str:  # noqa: ANN401 -- a `clew.models.metered.Meter`, which takes NumPy to load
-    """Return what the LLM cost so far."""
-    tokens = f"{meter.prompt_tokens + meter.completion_tokens:,} tokens"
-    return f"{tokens}, ${meter.cost_usd:.4f}" if meter.cost_usd else tokens
 
 
 def round_seconds(seconds: float) -> float:
@@ -181,18 +178,62 @@ def _measure_share(progress: Progress) -> tuple[float, float | None]:
 
 
 def _build_bars(told: str, *, bar: bool, timed: bool = True) -> Bars:
+    from rich import progress as rich
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        SpinnerColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
 
     # A name of a file is no markup, whatever brackets it has.
-    parts = [SpinnerColumn(), TextColumn("{task.description}"), *([BarColumn(16)] if bar else [])]
-    times = TimeRemainingColumn(compact=True) if bar and timed else TimeElapsedColumn()
-    told_column = TextColumn(told, markup=False)
-    return Progress(*parts, times, told_column, console=Console(stderr=True), transient=True)
+    parts: list[rich.ProgressColumn] = [rich.SpinnerColumn(), rich.TextColumn("{task.description}")]
+    parts += [rich.BarColumn(16)] if bar else []
+    is_foreseen = bar and timed
+    times = rich.TimeRemainingColumn(compact=True) if is_foreseen else rich.TimeElapsedColumn()
+    told_column = rich.TextColumn(told, markup=False)
+    return rich.Progress(*parts, times, told_column, console=Console(stderr=True), transient=True)
+
+
+# -- how it is stopped --------------------------------------------------------------------------
+
+
+@contextmanager
+def handle_stop() -> Iterator[Stop]:
+    """Give what the first Ctrl-C or SIGTERM asks to stop; a second one ends at once.
+
+    Where nothing heeds it, as while models load, the first one ends at once too. Nothing that was
+    committed is lost by either.
+    """
+    stop = Stop()
+
+    def ask(_signal: int, _frame: FrameType | None) -> None:
+        if stop.is_asked or not stop.is_heeded:
+            raise KeyboardInterrupt
+        stop.ask()
+        say("clew: stopping behind the documents at hand; once more ends at once", err=True)
+
+    before = {}
+    if threading.current_thread() is threading.main_thread():  # no other may set handlers
+        before = {each: signal.signal(each, ask) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+@contextmanager
+def report_interruption(index: Index | Shards) -> Iterator[None]:
+    """Say of a block that was interrupted how many documents the index has."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        try:
+            n_documents = len(index.documents())
+        except NotAnIndex:
+            n_documents = 0
+        raise UserInterrupt(describe_kept(n_documents)) from None
+
+
+def describe_kept(n_documents: int) -> str:
+    """Return the message for an index run that was stopped."""
+    if not n_documents:
+        return "stopped before a document was whole; the same command begins anew"
+    have = "is" if n_documents == 1 else "are"
+    return f"stopped: {format_count(n_documents, 'document')} {have} kept; the same command goes on"

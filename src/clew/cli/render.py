@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 import click
 
@@ -21,7 +22,6 @@ from clew.types import (
     Evidence,
     EvidenceGraph,
     Fact,
-    Growth,
     Hit,
     Path,
     Step,
@@ -48,26 +48,21 @@ def render_answer(found: Answer, *, is_written: bool = False) -> str:
 
     Of one that was refused, the nearest passages. The text is left out where it `is_written`.
     """
+    end = [*_render_notes(found.evidence), *render_costs(found.usage)]
     if found.kind == "refused":
-        near = _render_nearest(found.evidence)
-        blocks = [
-            *_render_text(found),
-            *near,
-            *_render_notes(found.evidence),
-            *render_costs(found.usage),
-        ]
-        return "\n\n".join(blocks)
+        return "\n\n".join([*_render_text(found), *_render_nearest(found.evidence), *end])
+    unsupported = [wrap_text(each, first="  ", rest="  ") for each in found.unsupported]
+    if unsupported:  # what nothing that was found holds
+        unsupported = ["\n".join([bold("Not in what was found"), *unsupported])]
     blocks = [
         *(() if is_written else _render_text(found)),
-        *_render_unsupported(found),
+        *unsupported,
         *render_citations(found),
         *_render_best_thread(found),
         *render_graph(found.evidence.graph),
         *map(render_table, found.context.tables),
-        *_render_notes(found.evidence),
-        *render_costs(found.usage),
     ]
-    return "\n\n".join(blocks)
+    return "\n\n".join([*blocks, *end])
 
 
 def render_evidence(found: Evidence) -> str:
@@ -95,17 +90,11 @@ def render_hit(place: int, found: Hit, weights: Mapping[str, float] | None = Non
     where = one_line(found.place)
     place_line = dim("  ".join(filter(None, (where, pages, found.apparatus, likely))))
     shown = cut_preview(found.text, weights or {}, indent=indent)
-    same = (
-        dim(wrap_text(each, first=indent, rest=indent, max_lines=2))
-        for each in _render_repeats(found)
-    )
-    return "\n".join([f"{head}{channel}{title}{place_line}", shown, *same])
-
-
-def _render_repeats(found: Hit) -> Iterator[str]:
-    """Yield which other chunks say the same as a hit, if any."""
+    lines = [f"{head}{channel}{title}{place_line}", shown]
     if found.also:
-        yield f"also said in {_join_first(found.also, _MOST_NAMES, ', ')}"
+        same = f"also said in {_join_first(found.also, _MOST_NAMES, ', ')}"
+        lines.append(dim(wrap_text(same, first=indent, rest=indent, max_lines=2)))
+    return "\n".join(lines)
 
 
 def render_table(found: Table) -> str:
@@ -138,10 +127,8 @@ def render_graph(found: EvidenceGraph | None) -> Iterator[str]:
         head = bold(f"Candidates ({len(chosen)} of {len(found.candidates)})")
         texts = {each.id: each.text for each in found.entities}
         texts |= {each.id: each.text for each in found.facts}
-        lines = (
-            line for each in chosen[:_MOST_ROWS] for line in _render_candidate(each, found, texts)
-        )
-        yield "\n".join([head, *lines, *count_more(len(chosen) - _MOST_ROWS)])
+        lines = [_render_candidate(each, found, texts) for each in chosen[:_MOST_ROWS]]
+        yield "\n".join([head, *chain(*lines), *count_more(len(chosen) - _MOST_ROWS)])
     if found.subgraph:
         yield "\n".join(_render_subgraph(found.subgraph, found.facts))
 
@@ -158,9 +145,9 @@ def _render_answers(found: EvidenceGraph) -> Iterator[str]:
 
 def render_citations(found: Answer) -> Iterator[str]:
     """Yield each citation: its number, file and line, pages and section, and its words."""
-    generated = found.kind == "generated"
+    most = _QUOTE_LINES if found.kind == "generated" else None
     if found.citations:
-        yield "\n".join(_render_citation(each, shortened=generated) for each in found.citations)
+        yield "\n".join(_render_citation(each, most) for each in found.citations)
 
 
 def render_thread(path: Path) -> str:
@@ -172,21 +159,15 @@ def render_thread(path: Path) -> str:
 def render_costs(usage: Usage) -> Iterator[str]:
     """Yield the line that says what a run cost, unless nobody wants to know."""
     if not is_quiet():
-        yield dim(render_ledger(usage))
-
-
-def render_ledger(usage: Usage) -> str:
-    """Return what a run cost, in one line."""
-    shown = {stage: s for stage, s in usage.seconds.items() if s >= _SHOWN_S}
-    stages = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in shown.items())
-    return f"{render_usage(usage)}; {stages or 'no time worth naming'}"
+        shown = {stage: s for stage, s in usage.seconds.items() if s >= _SHOWN_S}
+        stages = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in shown.items())
+        yield dim(f"{render_usage(usage)}; {stages or 'no time worth naming'}")
 
 
 def render_usage(usage: Usage) -> str:
     """Return what a run cost in tokens, calls and money."""
-    said = (
-        f"{format_count(usage.total_tokens, 'token')}, {format_count(usage.llm_calls, 'LLM call')}"
-    )
+    said = format_count(usage.total_tokens, "token")
+    said += f", {format_count(usage.llm_calls, 'LLM call')}"
     if usage.embedding_tokens:
         said += f", {format_count(usage.embedding_tokens, 'token')} embedded"
     if usage.llm_calls or usage.embedding_tokens:
@@ -211,13 +192,6 @@ def _render_text(found: Answer) -> Iterator[str]:
         yield "No answer: nothing was found that supports one."
 
 
-def _render_unsupported(found: Answer) -> Iterator[str]:
-    """Yield the sentences of an answer that nothing which was found holds."""
-    if found.unsupported:
-        head = bold("Not in what was found")
-        yield "\n".join([head, *(wrap_text(s, first="  ", rest="  ") for s in found.unsupported)])
-
-
 def _render_nearest(evidence: Evidence) -> Iterator[str]:
     """Yield the first hits as what they are: near to the question, and no answer."""
     if evidence.hits:
@@ -226,17 +200,14 @@ def _render_nearest(evidence: Evidence) -> Iterator[str]:
         yield from (render_hit(*each, weights) for each in enumerate(evidence.hits[:_MOST_NEAR], 1))
 
 
-def _render_citation(cited: Citation, *, shortened: bool) -> str:
+def _render_citation(cited: Citation, max_lines: int | None) -> str:
     head = f"  [{cited.number}] "
     indent = " " * len(head)
     place = click.style(one_line(cited.place), fg="cyan")
     pages = page_range(cited.page, cited.last_page)
     section = dim(one_line(cited.section)) if cited.section else ""
-    place = "  ".join(filter(None, (place, pages, section)))
-    lines = _QUOTE_LINES if shortened else None
-    return f"{head}{place}\n" + wrap_text(
-        f'"{cited.quote.strip()}"', first=indent, rest=indent, max_lines=lines
-    )
+    quote = wrap_text(f'"{cited.quote.strip()}"', first=indent, rest=indent, max_lines=max_lines)
+    return f"{head}{'  '.join(filter(None, (place, pages, section)))}\n{quote}"
 
 
 def _render_best_thread(found: Answer) -> Iterator[str]:
@@ -253,7 +224,7 @@ def _render_stop(step: Step, mark: str) -> str:
     below = f"  {' ' if mark == '└' else '│'} {'':<10}"
     first = f"  {mark} {layer:<10}"
     reason = f"({one_line(step.reason)})" if step.reason else ""
-    where = " ".join(part for part in (one_line(step.place), reason) if part)
+    where = " ".join(filter(None, (one_line(step.place), reason)))
     if layer in _PLACES:
         return first + dim(where)
     text = f'"{step.text}"' if layer == "unit" else step.text
@@ -268,9 +239,7 @@ def _render_stop(step: Step, mark: str) -> str:
 def _render_group(number: int, found: ConceptAnchors) -> str:
     latent = ", latent" if found.kind == "latent" else ""
     head = f"{one_line(found.concept)} ({found.weight:.2f}{latent}): "
-    return _render_item(
-        f"{number}", head, [anchor.text for anchor in found.anchors], ", ", n_lines=1
-    )
+    return _render_item(f"{number}", head, [a.text for a in found.anchors], ", ", n_lines=1)
 
 
 def _render_candidate(
@@ -286,9 +255,8 @@ def _render_candidate(
     yield _render_item(f"{found.rank}", f"{', '.join(said)}: ", own, "; ", n_lines=2)
     grown = [each for each in graph.expansions if each.candidate == found.rank]
     for each in grown[:_MOST_GROWN]:
-        yield wrap_text(
-            f"{texts[each.triple]} ({each.reason})", first="      + ", rest=" " * 8, max_lines=2
-        )
+        line = f"{texts[each.triple]} ({each.reason})"
+        yield wrap_text(line, first="      + ", rest=" " * 8, max_lines=2)
     yield from count_more(len(grown) - _MOST_GROWN, indent="      ")
 
 
@@ -300,9 +268,11 @@ def _render_subgraph(found: Subgraph, facts: Sequence[Fact]) -> Iterator[str]:
     texts = {each.id: each.text for each in facts}
     yield from _render_part("terminals", [", ".join(names[step.id] for step in found.terminals)])
     yield from _render_part("tree", [_render_edge(each, names, texts) for each in found.tree])
-    yield from _render_part(
-        "growth", [_render_growth(each, names) for each in found.growth], _MOST_JOINED
-    )
+    grown = []
+    for each in found.growth:
+        limit = "" if each.limit is None else f", limit {each.limit:.3g}"
+        grown.append(f"{names[each.node]} joins {names[each.to]} (ratio {each.ratio:.3g}{limit})")
+    yield from _render_part("growth", grown, _MOST_JOINED)
     if len(found.components) > 1:
         listed = [[names[node] for node in nodes] for nodes in found.components]
         said = [_join_first(component, _MOST_NAMES, ", ") for component in listed]
@@ -326,12 +296,6 @@ def _render_edge(found: Edge, names: Mapping[str, str], texts: Mapping[str, str]
     return f"{said} (cost {found.cost:.2f})"
 
 
-def _render_growth(found: Growth, names: Mapping[str, str]) -> str:
-    limit = "" if found.limit is None else f", limit {found.limit:.3g}"
-    compared = f"ratio {found.ratio:.3g}{limit}"
-    return f"{names[found.node]} joins {names[found.to]} ({compared})"
-
-
 def _shorten_place(place: str) -> str:
     """Return a chunk's id, or the end of a long one, from a folder or file on where it has such."""
     end = place[-_MOST_OF_ID:]
@@ -347,8 +311,7 @@ def _render_item(mark: str, head: str, texts: Sequence[str], between: str, *, n_
         return wrap_text(said, first=first, rest=" " * len(first), max_lines=most)
 
     wanted = range(min(len(texts), _MOST_NAMES), 1, -1)
-    n = next((n for n in wanted if lines(n).count("\n") < n_lines), 1)
-    return lines(n, 2)
+    return lines(next((n for n in wanted if lines(n).count("\n") < n_lines), 1), 2)
 
 
 def _join_first(texts: Sequence[str], n: int, between: str) -> str:
@@ -368,9 +331,7 @@ def _column_widths(wanted: Sequence[int]) -> list[int]:
 
 
 def _render_cell(text: str, width: int) -> str:
-    if width_of(text) > width:
-        return f"  {fit(text, width - 1)}…"
-    return f"  {fit(text, width)}"
+    return f"  {fit(text, width - 1)}…" if width_of(text) > width else f"  {fit(text, width)}"
 
 
 def _render_notes(evidence: Evidence) -> Iterator[str]:

@@ -1,25 +1,19 @@
-"""`clew serve` and `clew keys`."""
+"""`clew serve`, `clew mcp` and `clew keys`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from clew.cli.headings import GroupedCommand
-from clew.cli.options import (
-    PAID_OPTIONS,
-    FolderOrAddress,
-    default_index,
-    json_option,
-    llm_option,
-    reranker_option,
-)
+from clew.cli import options
 from clew.cli.plain import align, dim, echo_json, one_line
-from clew.cli.talk import say
+from clew.cli.program import GroupedCommand
+from clew.cli.talk import print_result, say
 from clew.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
@@ -27,16 +21,16 @@ if TYPE_CHECKING:
 
 PORT = 8765
 
-_home_option = click.option(
-    "--home",
-    type=FolderOrAddress(path_type=Path, file_okay=False),
+_home_option = options.text(
+    "--home FOLDER",
+    "What the server keeps: keys, jobs, uploaded files, indexes that it makes; or the address of a "
+    "home in PostgreSQL, which servers share. [default: 'server' in the folder for applications of "
+    "your system]",
+    type=options.FolderOrAddress(path_type=Path, file_okay=False),
     envvar="CLEW_HOME",
     show_envvar=True,
-    metavar="FOLDER",
-    help="What the server keeps: keys, jobs, uploaded files, indexes that it makes; or "
-    "the address of a home in PostgreSQL, which servers share. [default: 'server' in the folder "
-    "for applications of your system]",
 )
+_folders_argument = click.argument("folders", nargs=-1, metavar="[FOLDER | NAME=FOLDER]...")
 
 
 def _server_home(home: Path | None) -> Path:
@@ -44,88 +38,55 @@ def _server_home(home: Path | None) -> Path:
 
 
 @click.command("serve", cls=GroupedCommand)
-@click.argument("folders", nargs=-1, metavar="[FOLDER | NAME=FOLDER]...")
+@_folders_argument
 @_home_option
-@click.option(
-    "--host",
+@options.text(
+    "--host ADDRESS",
+    "Address to listen on; one that others can reach needs a key ('clew keys add').",
     default="127.0.0.1",
-    show_default=True,
-    metavar="ADDRESS",
-    help="Address to listen on; one that others can reach needs a key ('clew keys add').",
 )
-@click.option(
-    "--port",
+@options.text(
+    "--port N",
+    "Port to listen on; 0 takes a free one.",
     type=click.IntRange(0, 65_535),
     default=PORT,
-    show_default=True,
-    metavar="N",
-    help="Port to listen on; 0 takes a free one.",
 )
-@click.option(
-    "--allow-host",
-    "hosts",
-    multiple=True,
-    metavar="NAME",
-    help="A further name by which browsers and proxies call this server; may be repeated.",
+@options.several(
+    "--allow-host NAME", "A further name by which browsers and proxies call this server", "hosts"
 )
-@click.option(
-    "--proxy",
-    "proxies",
-    multiple=True,
-    metavar="ADDRESS",
-    help="A proxy whose X-Forwarded-User names the user in the audit log; may be repeated.",
+@options.several(
+    "--proxy ADDRESS", "A proxy whose X-Forwarded-User names the user in the audit log", "proxies"
 )
-@click.option(
-    "--root-path",
-    default="",
-    metavar="PATH",
-    help="What a proxy takes off the front of each path, such as /clew.",
+@options.text(
+    "--root-path PATH", "What a proxy takes off the front of each path, such as /clew.", default=""
 )
-@llm_option
-@PAID_OPTIONS["priced"]
-@reranker_option
-@click.option(
-    "--threads",
-    type=click.IntRange(min=1),
-    default=4,
-    show_default=True,
-    metavar="N",
-    help="Searches and answers at one time; others wait.",
-)
-@click.option(
-    "--workers",
+@options.llm
+@options.price
+@options.reranker
+@options.number("--threads N", "Searches and answers at one time; others wait.", default=4)
+@options.text(
+    "--workers N|RAY",
+    "Processes that make rows and vectors for a job, as of 'clew index'. [default: 1]",
     default="1",
-    metavar="N|RAY",
-    help="Processes that make rows and vectors for a job, as of 'clew index'. [default: 1]",
 )
-@click.option(
+@options.flag(
     "--stop-jobs",
-    is_flag=True,
-    help="End jobs with the server, behind what they have at hand; the next server goes on.",
+    "End jobs with the server, behind what they have at hand; the next server goes on.",
 )
-@click.option(
-    "--log-format",
-    type=click.Choice(["text", "json", "none"]),
+@options.choice(
+    "--log-format text|json|none",
+    "A line on stderr for each request, without texts or keys; none: warnings alone.",
     default="text",
-    show_default=True,
-    help="A line on stderr for each request, without texts or keys; none: warnings alone.",
 )
-def run_server(  # noqa: PLR0913, PLR0917 -- one argument for each option
+def run_server(
     folders: tuple[str, ...],
     home: Path | None,
-    host: str,
-    port: int,
-    hosts: tuple[str, ...],
-    proxies: tuple[str, ...],
-    root_path: str,
     llm: str | None,
     priced: tuple[str, ...],
     reranker: str | None,
-    threads: int,
     *,
-    workers: str,
-    stop_jobs: bool,
     log_format: str,
+    **given: Any,  # noqa: ANN401 -- fields of `ServerSettings`
 ) -> None:
     """Serve the indexes in FOLDERs: a page to ask and look at, REST, OpenAI-compatible, and MCP.
 
@@ -133,23 +94,15 @@ def run_server(  # noqa: PLR0913, PLR0917 -- one argument for each option
     folders meanwhile. Nobody but this machine can reach the server unless --host says so.
     """
     from clew.loading import Specs
-    from clew.models.prices import parse_prices
+    from clew.server.settings import ServerSettings
 
-    ServerSettings, run = _import_server()  # noqa: N806 -- a class
-    prices = {model: price for text in priced for model, price in parse_prices(text).items()}
+    run = _import_server("run", "starlette", "clew serve")
     settings = ServerSettings(
         home=_server_home(home),
         indexes=name_folders(folders),
-        host=host,
-        port=port,
-        hosts=hosts,
-        proxies=proxies,
         specs=Specs(llm=llm, reranker=reranker),
-        prices=prices,
-        threads=threads,
-        root_path=root_path,
-        stop_jobs=stop_jobs,
-        workers=workers,
+        prices=options.read_paid(llm, priced, None, None).prices,
+        **given,
     )
 
     def tell(address: str, names: Sequence[str]) -> None:
@@ -172,7 +125,7 @@ def name_folders(folders: tuple[str, ...]) -> Mapping[str, Path]:
     from clew.store.postgres.address import parse_address
 
     if not folders:
-        usual = default_index()
+        usual = options.default_index()
         address = opening.address_of(usual)
         name = make_name(usual if address is None else Path(address.index))
         return {name: usual.absolute()} if usual.exists() else {}
@@ -190,16 +143,32 @@ def name_folders(folders: tuple[str, ...]) -> Mapping[str, Path]:
     return found
 
 
-def _import_server() -> tuple[Any, Any]:
-    """Return the settings' class and the module that serves. Raises MissingExtra."""
+@click.command("mcp")
+@_folders_argument
+@options.paid_options
+@options.reranker
+def run_mcp(folders: tuple[str, ...], paid: options.PaidModels, reranker: str | None) -> None:
+    """Offer the indexes in FOLDERs as tools to a model, by standard input and output.
+
+    This is for programs that start their tools themselves, such as Claude Desktop and VS Code:
+    they speak the Model Context Protocol with it. The tools only read. A budget is for all that is
+    asked until the program ends.
+    """
+    indexes = name_folders(folders)
+    if not indexes:
+        raise InputError("there is no index here: name the folder of one, or make one first")
+    local = _import_server("mcp.local", "mcp", "clew mcp")
+    local.serve(indexes, **paid.choose_models(reranker), budget=paid.budget)
+
+
+def _import_server(module: str, package: str, command: str) -> Any:  # noqa: ANN401 -- a module
+    """Return a module of the server. Raises MissingExtra."""
     try:
-        from clew.server import run
-        from clew.server.settings import ServerSettings
+        return import_module(f"clew.server.{module}")
     except ImportError as error:
         if (error.name or "").startswith("clew"):
             raise
-        raise MissingExtra(error.name or "starlette", "server", "clew serve") from error
-    return ServerSettings, run
+        raise MissingExtra(error.name or package, "server", command) from error
 
 
 # -- keys -----------------------------------------------------------------------------------------
@@ -213,46 +182,33 @@ def manage_keys() -> None:
 @manage_keys.command("add")
 @click.argument("name")
 @_home_option
-@click.option(
-    "--scope",
-    type=click.Choice(["read", "write", "admin"]),
+@options.choice(
+    "--scope read|write|admin",
+    "read: ask and look; write: add and remove documents; admin: keys and indexes, too.",
     default="read",
-    show_default=True,
-    help="read: ask and look; write: add and remove documents; admin: keys and indexes, too.",
 )
-@click.option(
-    "--index", "indexes", multiple=True, metavar="NAME", help="Only this index; may be repeated."
-)
-@click.option(
-    "--where",
+@options.several("--index NAME", "Only this index", "indexes")
+@options.text(
+    "--where FILTER",
+    "Only documents that fulfil it; no others are ever seen, counted or named.",
     default="",
-    metavar="FILTER",
-    help="Only documents that fulfil it; no others are ever seen, counted or named.",
 )
-@click.option(
-    "--requests-per-minute", type=click.IntRange(min=0), metavar="N", help="Requests a minute."
-)
-@click.option("--tokens", type=click.IntRange(min=0), metavar="N", help="Tokens of LLMs, in all.")
-@click.option(
-    "--tokens-per-day", type=click.IntRange(min=0), metavar="N", help="Tokens of LLMs, each day."
-)
-@click.option("--usd", type=click.FloatRange(min=0), metavar="X", help="Dollars, in all.")
-@click.option(
-    "--usd-per-day", type=click.FloatRange(min=0), metavar="X", help="Dollars, each day (UTC)."
-)
-@click.option(
-    "--citations",
-    type=click.Choice(["annotations", "open-webui", "markdown", "none"]),
+@options.number("--requests-per-minute N", "Requests a minute.", least=0)
+@options.number("--tokens N", "Tokens of LLMs, in all.", least=0)
+@options.number("--tokens-per-day N", "Tokens of LLMs, each day.", least=0)
+@options.text("--usd X", "Dollars, in all.", type=click.FloatRange(min=0))
+@options.text("--usd-per-day X", "Dollars, each day (UTC).", type=click.FloatRange(min=0))
+@options.choice(
+    "--citations annotations|open-webui|markdown|none",
+    "How OpenAI-compatible answers cite: as a program of the other side shows them.",
     default="annotations",
-    show_default=True,
-    help="How OpenAI-compatible answers cite: as a program of the other side shows them.",
 )
-@json_option
-def add_key(name: str, home: Path | None, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 -- click's
+@options.json
+def add_key(name: str, home: Path | None, *, as_json: bool, **given: Any) -> None:  # noqa: ANN401 -- click's
     """Make a key called NAME, and print it. It is shown this once."""
     from clew.server.keys import KeyOptions
 
-    found, text = _open_keys(home).add(name, KeyOptions(**options))
+    found, text = _open_keys(home).add(name, KeyOptions(**given))
     if as_json:
         echo_json({**found.to_dict(), "text": text})
     else:
@@ -262,7 +218,7 @@ def add_key(name: str, home: Path | None, *, as_json: bool, **options: Any) -> N
 
 @manage_keys.command("list")
 @_home_option
-@json_option
+@options.json
 def list_keys(home: Path | None, *, as_json: bool) -> None:
     """List the keys, with what each may do and spent."""
     from clew.server.database import ServerDatabase
@@ -278,17 +234,10 @@ def list_keys(home: Path | None, *, as_json: bool) -> None:
         for each in Keys(database).list_keys()
     ]
     alive.end()
-    if as_json:
-        echo_json(found)
-        return
-    if not found:
-        click.echo("There is no key: on this machine everyone may do everything.")
-        return
-    click.echo(
-        align(
-            [("id", "name", "scope", "tokens spent", "what it may do"), *map(_describe_key, found)]
-        )
-    )
+    head = ("id", "name", "scope", "tokens spent", "what it may do")
+    nobody = "There is no key: on this machine everyone may do everything."
+    told = align([head, *map(_describe_key, found)]) if found else nobody
+    print_result(found, [told], as_json=as_json)
 
 
 def _describe_key(key: Mapping[str, Any]) -> tuple[str, ...]:

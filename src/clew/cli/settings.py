@@ -9,20 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clew.cli.options import (
-    PAID_OPTIONS,
-    Decorator,
-    gather_options,
-    join_filters,
-    parse_parameters,
-    reranker_option,
-    split_list,
-    where_option,
-)
+from clew.cli import options
 from clew.errors import InputError
 
 if TYPE_CHECKING:
-    from clew.evaluate import Scoring
     from clew.evaluate.measure import Protocol
     from clew.types import Scalar
 
@@ -63,149 +53,108 @@ class EvaluationOptions:
     reranker: str | None
 
 
-report_option = click.option(
-    "--report",
+report_option = options.several(
+    "--report FILE",
+    "Write the report as .md or .html too",
     "reports",
-    multiple=True,
     type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write the report as .md or .html too; may be repeated.",
 )
-given_option = click.option(
-    "--param",
-    "given",
-    multiple=True,
-    metavar="METHOD.NAME=VALUE",
-    help="Parameter of a method, such as clue.depth=2; may be repeated.",
+given_option = options.several(
+    "--param METHOD.NAME=VALUE", "Parameter of a method, such as clue.depth=2", "given"
 )
-context_option = click.option(
-    "--context-tokens",
-    type=click.IntRange(min=1),
+context_option = options.number(
+    "--context-tokens N",
+    "Tokens of the context that coverage looks into and answers are made from.",
     default=4_000,
-    show_default=True,
-    metavar="N",
-    help="Tokens of the context that coverage looks into and answers are made from.",
 )
-_OPTIONS: Mapping[str, Decorator] = {
-    "names": click.option(
-        "--methods",
-        "names",
-        default="dense,bm25,hybrid,pagerank,clue",
-        show_default=True,
-        metavar="A,B,...",
-        help="The others are compared with the first.",
-    ),
-    "given": given_option,
-    "grids": click.option(
-        "--grid",
-        "grids",
-        multiple=True,
-        metavar="METHOD.NAME=V1,V2,...",
-        help="Measure a method once for each value too; may be repeated, for each combination.",
-    ),
-    "into": click.option(
-        "--index",
-        "into",
-        type=click.Path(path_type=Path),
-        metavar="FOLDER",
-        help="Folder of the corpus's index. [default: <name of the dataset>.clew]",
-    ),
-    "split": click.option("--split", metavar="S", help="Only the questions of this split."),
-    "filters": where_option,
-    "limit": click.option("--limit", type=int, metavar="N", help="Only the first N questions."),
-    "sample": click.option(
-        "--sample", type=int, metavar="N", help="Only N questions, drawn at random by --seed."
-    ),
-    "corpus": click.option(
-        "--corpus",
-        type=click.Path(path_type=Path),
-        metavar="PATH",
-        help="File or folder of the documents, where it is not the dataset's own.",
-    ),
-    "ks": click.option(
-        "--ks", default="2,5,10", show_default=True, metavar="K,...", help="Cut-offs."
-    ),
-    "context_tokens": context_option,
-    "answers": click.option(
-        "--answers", is_flag=True, help="Also answer, and measure EM, F1 and accuracy."
-    ),
-    "answer_llm": click.option(
-        "--answer-llm",
-        metavar="SPEC",
-        help="LLM that writes the answers, and does nothing else; brings --answers.",
-    ),
-    "answer_tokens": click.option(
-        "--answer-tokens",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Tokens of an LLM's answer, at most. [default: 512]",
-    ),
-    "judge": click.option("--judge", metavar="SPEC", help="LLM that judges the answers."),
-    "judged": click.option(
-        "--judge-metrics",
-        "judged",
-        metavar="A,B,...",
-        help="Of judge, correctness, answer coverage and faithfulness. [default: judge]",
-    ),
-    "runs": click.option(
-        "--runs",
-        type=click.Path(path_type=Path),
-        metavar="FOLDER",
-        help="Write a file for each setting, and go on where it ends if it is there.",
-    ),
-    "peers": click.option(
-        "--peers",
-        multiple=True,
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Ranked lists of other systems, to be scored beside; may be repeated.",
-    ),
-    "reports": report_option,
-    "plot": click.option(
-        "--plot",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Draw the grid of one method, over one or two parameters, as .svg or .png.",
-    ),
-    "metrics": click.option(
-        "--metrics",
-        metavar="A,B,...",
-        help="What the plot shows. [default: recall at the middle cut-off, and coverage]",
-    ),
-    "seed": click.option(
-        "--seed", default=0, show_default=True, help="Of the resampling and of --sample."
-    ),
-    "rows": click.option(
-        "--rows", is_flag=True, help="Put each question's scores in the JSON too."
-    ),
-    **PAID_OPTIONS,
-    "reranker": reranker_option,
-}
-evaluation_options = gather_options(_OPTIONS, "options", EvaluationOptions)
-
-
-def check_combination(options: EvaluationOptions, *, as_json: bool) -> None:
-    """Raise UsageError for an option that needs another one."""
-    answers = options.answers or options.answer_llm is not None
-    capped = options.answer_tokens is not None
-    bounded = options.budget_tokens is not None or options.budget_usd is not None
-    llms = any((options.llm, options.answer_llm, options.judge))
-    for given, needed, sentence in (
-        (options.rows, as_json, "--rows goes with --json."),
-        (options.metrics is not None, options.plot is not None, "--metrics goes with --plot."),
-        (options.judge is not None, answers, "--judge goes with --answers or --answer-llm."),
-        (
-            options.judged is not None,
-            options.judge is not None,
-            "--judge-metrics goes with --judge.",
+evaluation_options = options.gather_options(
+    [
+        options.text(
+            "--methods A,B,...",
+            "The others are compared with the first.",
+            "names",
+            default="dense,bm25,hybrid,pagerank,clue",
         ),
+        given_option,
+        options.text(
+            "--grid METHOD.NAME=V1,V2,...",
+            "Measure a method once for each value too; may be repeated, for each combination.",
+            "grids",
+            multiple=True,
+        ),
+        options.path(
+            "--index FOLDER",
+            "Folder of the corpus's index. [default: <name of the dataset>.clew]",
+            "into",
+        ),
+        options.text("--split S", "Only the questions of this split."),
+        options.where,
+        options.text("--limit N", "Only the first N questions.", type=int),
+        options.text("--sample N", "Only N questions, drawn at random by --seed.", type=int),
+        options.path(
+            "--corpus PATH", "File or folder of the documents, where it is not the dataset's own."
+        ),
+        options.text("--ks K,...", "Cut-offs.", default="2,5,10"),
+        context_option,
+        options.flag("--answers", "Also answer, and measure EM, F1 and accuracy."),
+        options.text(
+            "--answer-llm SPEC",
+            "LLM that writes the answers, and does nothing else; brings --answers.",
+        ),
+        options.number("--answer-tokens N", "Tokens of an LLM's answer, at most. [default: 512]"),
+        options.text("--judge SPEC", "LLM that judges the answers."),
+        options.text(
+            "--judge-metrics A,B,...",
+            "Of judge, correctness, answer coverage and faithfulness. [default: judge]",
+            "judged",
+        ),
+        options.path(
+            "--runs FOLDER",
+            "Write a file for each setting, and go on where it ends if it is there.",
+        ),
+        options.several(
+            "--peers FILE",
+            "Ranked lists of other systems, to be scored beside",
+            "peers",
+            type=click.Path(path_type=Path),
+        ),
+        report_option,
+        options.path(
+            "--plot FILE",
+            "Draw the grid of one method, over one or two parameters, as .svg or .png.",
+        ),
+        options.text(
+            "--metrics A,B,...",
+            "What the plot shows. [default: recall at the middle cut-off, and coverage]",
+        ),
+        options.text("--seed", "Of the resampling and of --sample.", type=int, default=0),
+        options.flag("--rows", "Put each question's scores in the JSON too."),
+        *options.PAID_OPTIONS,
+        options.reranker,
+    ],
+    "flags",
+    EvaluationOptions,
+)
+
+
+def check_combination(flags: EvaluationOptions, *, as_json: bool) -> None:
+    """Raise UsageError for an option that needs another one."""
+    answers = flags.answers or flags.answer_llm is not None
+    capped = flags.answer_tokens is not None
+    bounded = flags.budget_tokens is not None or flags.budget_usd is not None
+    llms = any((flags.llm, flags.answer_llm, flags.judge))
+    for given, needed, sentence in (
+        (flags.rows, as_json, "--rows goes with --json."),
+        (flags.metrics is not None, flags.plot is not None, "--metrics goes with --plot."),
+        (flags.judge is not None, answers, "--judge goes with --answers or --answer-llm."),
+        (flags.judged is not None, flags.judge is not None, "--judge-metrics goes with --judge."),
         (capped, answers, "--answer-tokens goes with --answers or --answer-llm."),
         (bounded, llms, "A budget goes with an LLM: --llm, --answer-llm or --judge."),
     ):
         if given and not needed:
             raise click.UsageError(sentence)
-    if options.runs is not None and options.runs.exists() and not options.runs.is_dir():
-        raise InputError(f"--runs takes a folder, and {options.runs} is a file: name another one")
+    if flags.runs is not None and flags.runs.exists() and not flags.runs.is_dir():
+        raise InputError(f"--runs takes a folder, and {flags.runs} is a file: name another one")
 
 
 def check_reports(files: Sequence[Path]) -> None:
@@ -217,49 +166,37 @@ def check_reports(files: Sequence[Path]) -> None:
             check_page(file)
 
 
-def build_protocol(options: EvaluationOptions) -> Protocol:
+def build_protocol(flags: EvaluationOptions) -> Protocol:
     """Return what the options ask for. Raises InputError, so that nothing is indexed in vain."""
     from clew.evaluate import Scoring, Setting, grid
     from clew.evaluate.measure import Protocol, check_protocol
 
-    names = _parse_methods(options.names)
-    names += [name for name in _REPORTED if options.reports and name not in names]
-    varied = _parse_grids(options.grids)
+    names = options.split_list(flags.names)
+    if not names:
+        raise InputError("--methods names no method: see 'clew methods'")
+    if len(names) < sum(bool(part.strip()) for part in flags.names.split(",")):
+        raise InputError(f"--methods takes different methods, not {flags.names!r}")
+    names += [name for name in _REPORTED if flags.reports and name not in names]
+    varied = _parse_grids(flags.grids)
     methods = list(dict.fromkeys((*names, *varied)))
-    check_given(options.given, methods, varied)
+    check_given(flags.given, methods, varied)
     settings = [Setting(name) for name in names]
     settings += [each for method, values in varied.items() for each in grid(method, values)]
+    capped = {} if flags.answer_tokens is None else {"answer_tokens": flags.answer_tokens}
     asked = Protocol(
         settings=tuple(settings),
-        scoring=_build_scoring(options, Scoring),
-        common={name: method_settings(name, options.given) for name in methods},
-        answers=options.answers or options.answer_llm is not None,
-        answer_llm=options.answer_llm,
-        judge=options.judge,
-        judged=("judge",) if options.judged is None else tuple(split_list(options.judged)),
-        where=join_filters(options.filters),
+        scoring=Scoring(
+            ks=_parse_cuts(flags.ks), context_tokens=flags.context_tokens, seed=flags.seed, **capped
+        ),
+        common={name: method_settings(name, flags.given) for name in methods},
+        answers=flags.answers or flags.answer_llm is not None,
+        answer_llm=flags.answer_llm,
+        judge=flags.judge,
+        judged=("judge",) if flags.judged is None else tuple(options.split_list(flags.judged)),
+        where=options.join_filters(flags.filters),
     )
     check_protocol(asked)
     return asked
-
-
-def _parse_methods(text: str) -> list[str]:
-    names = split_list(text)
-    if not names:
-        raise InputError("--methods names no method: see 'clew methods'")
-    if len(names) < sum(bool(part.strip()) for part in text.split(",")):
-        raise InputError(f"--methods takes different methods, not {text!r}")
-    return names
-
-
-def _build_scoring(options: EvaluationOptions, make: type[Scoring]) -> Scoring:
-    capped = {} if options.answer_tokens is None else {"answer_tokens": options.answer_tokens}
-    return make(
-        ks=_parse_cuts(options.ks),
-        context_tokens=options.context_tokens,
-        seed=options.seed,
-        **capped,
-    )
 
 
 def check_given(
@@ -282,7 +219,7 @@ def method_settings(method: str, given: Sequence[str]) -> dict[str, Scalar]:
     """Return the parameters that --param sets in all rows of a method."""
     prefix = f"{method}."
     mine = [text.removeprefix(prefix) for text in given if text.startswith(prefix)]
-    return parse_parameters(method, mine)
+    return options.parse_parameters(method, mine)
 
 
 def _parse_grids(grids: Sequence[str]) -> dict[str, dict[str, list[Scalar]]]:
@@ -294,7 +231,8 @@ def _parse_grids(grids: Sequence[str]) -> dict[str, dict[str, list[Scalar]]]:
         texts = [value.strip() for value in values.split(",")]
         if not (method and parameter and all(texts)):
             raise InputError(f"--grid takes METHOD.NAME=V1,V2,..., not {text!r}")
-        typed = [parse_parameters(method, [f"{parameter}={value}"])[parameter] for value in texts]
+        parsed = (options.parse_parameters(method, [f"{parameter}={each}"]) for each in texts)
+        typed = [values[parameter] for values in parsed]
         if len(set(typed)) < len(typed):
             raise InputError(f"--grid takes different values, not {text!r}")
         if parameter in varied.setdefault(method, {}):

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from clew.cli.plain import one_line
+from clew.cli.plain import echo_json, one_line
 from clew.errors import InputError
 
 _QUIET, _VERBOSE = "clew.quiet", "clew.verbose"
@@ -22,26 +24,24 @@ _LOGGER = logging.getLogger("clew")
 
 def build_options() -> list[click.Option]:
     """Return the options that every command has."""
+    option = partial(click.Option, expose_value=False)
     return [
-        click.Option(
+        option(
             ["-q", "--quiet"],
             is_flag=True,
-            expose_value=False,
             callback=_set_quiet,
             help="Print errors and what was asked for, and nothing else.",
         ),
-        click.Option(
+        option(
             ["-v", "--verbose"],
             count=True,
-            expose_value=False,
             callback=_set_verbose,
             help="Tell on stderr what is done, and name each file that is skipped; -vv: more.",
         ),
-        click.Option(
+        option(
             ["--log"],
             type=click.Path(path_type=Path, dir_okay=False),
             metavar="FILE",
-            expose_value=False,
             callback=_log_to_file,
             help="Write what is done to the end of FILE, with times.",
         ),
@@ -68,6 +68,17 @@ def say(text: str, *, err: bool = False) -> None:
     """Print what was done, unless nobody wants to know."""
     if not is_quiet():
         click.echo(text, err=err)
+
+
+def print_result(
+    value: object, words: Iterable[str], *, as_json: bool, is_news: bool = False
+) -> None:
+    """Print a value as JSON, or in words, a line each; `is_news` what --quiet leaves out."""
+    if as_json:
+        echo_json(value)
+    elif not (is_news and is_quiet()):
+        for line in words:
+            click.echo(line)
 
 
 def _context_meta() -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -18,7 +18,6 @@ from clew.errors import ClewError, IndexLocked, InputError, MissingExtra
 if TYPE_CHECKING:
     from clew.index import AddReport
 
-Update = Callable[[set[Path] | None], None]
 T = TypeVar("T")
 
 _STEP_MS = 200  # without a change, and what came before is one update
@@ -49,18 +48,27 @@ class Watcher:
         )
         self._seen = self._next_changes()
 
-    def iterate_updates(self) -> Iterator[set[Path] | None]:
-        """Yield what changed, each time that something did.
+    def follow(self, update: Callable[[set[Path] | None], None]) -> None:
+        """Let an update follow each change until the user presses Ctrl-C.
 
-        None is yielded where anything may have changed. Raises InputError where a folder is gone.
+        It takes what changed, None where anything may have. What fails is told, and tried again
+        with the next change. Raises InputError where a folder is gone.
         """
-        while True:
-            paths, self._seen = self._seen, set()
-            if any(path.name == ".gitignore" for path in paths):
-                yield None
-            elif paths:
-                yield paths
-            self._seen = self._next_changes()
+        pending: set[Path] | None = set()
+        with suppress(KeyboardInterrupt):
+            while True:
+                seen, self._seen = self._seen, set()
+                if any(path.name == ".gitignore" for path in seen):
+                    pending = None
+                elif pending is not None:
+                    pending |= seen
+                try:
+                    if seen:
+                        update(pending)
+                        pending = set()
+                except ClewError as error:
+                    click.echo(f"clew: {one_line(str(error))}", err=True)
+                self._seen = self._next_changes()
 
     def _next_changes(self) -> set[Path]:
         try:
@@ -90,22 +98,6 @@ def has_files(folders: Sequence[Path], options: Mapping[str, Any]) -> bool:
 
     selection = Selection(options["exclude"], gitignore=options["gitignore"])
     return next(files(folders, None, selection), None) is not None
-
-
-def follow_changes(watcher: Watcher, update: Update) -> None:
-    """Let an update follow each change until the user presses Ctrl-C.
-
-    What fails is told, and tried again with the next change.
-    """
-    pending: set[Path] | None = set()
-    with suppress(KeyboardInterrupt):
-        for changed in watcher.iterate_updates():
-            pending = None if pending is None or changed is None else pending | changed
-            try:
-                update(pending)
-                pending = set()
-            except ClewError as error:
-                click.echo(f"clew: {one_line(str(error))}", err=True)
 
 
 def write_when_free(write: Callable[[], T], index: Path) -> T:

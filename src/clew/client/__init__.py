@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from clew.client.clients import AsyncServedIndex as AsyncServedIndex
     from clew.client.clients import Client as Client
     from clew.client.clients import ServedIndex as ServedIndex
-    from clew.client.events import AnswerEvent as AnswerEvent
+    from clew.client.requests import AnswerEvent as AnswerEvent
+    from clew.client.requests import from_plain as from_plain
     from clew.client.retrievers import FoundChunk as FoundChunk
     from clew.client.retrievers import find as find
     from clew.client.retrievers import opened as opened
-    from clew.client.values import from_plain as from_plain
     from clew.wire.refusals import Refusal as Refusal
 
 __all__ = [
@@ -43,9 +43,8 @@ __getattr__ = lazy(
     "clew",
     {
         "client.clients": ("AsyncClient", "AsyncServedIndex", "Client", "ServedIndex"),
-        "client.events": ("AnswerEvent",),
+        "client.requests": ("AnswerEvent", "from_plain"),
         "client.retrievers": ("FoundChunk", "find", "opened"),
-        "client.values": ("from_plain",),
         "wire.refusals": ("Refusal",),
     },
 )

@@ -14,17 +14,15 @@ import weakref
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
-from clew.client import operations
-from clew.client.events import MOST_BYTES, AnswerEvent, read_answer_event, read_job_event
+from clew.client import operations, requests
 from clew.client.operations import Operation
-from clew.client.requests import Address, ClientRequest, Pause, find_index, may_send_again, pause_s
+from clew.client.requests import Address, AnswerEvent, ClientRequest, Pause
 from clew.errors import ClewError, InputError, MissingExtra
 from clew.runtime.closing import Closing
 from clew.types import Answer, Evidence
-from clew.wire.names import GENERATION_HEADER
+from clew.wire.names import GENERATION_HEADER, PREFIX
 
 try:
     import httpx2
@@ -48,81 +46,81 @@ C = TypeVar("C", bound="_BaseClient")
 TIMEOUT_S = 120.0  # without a byte; an LLM may take its time
 _CONNECT_S = 5.0
 _ATTEMPTS = 4
+_NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout)
 
 
-def _make_method(operation: Callable[P, Operation[T]]) -> Callable[Concatenate[Client, P], T]:
-    """Return an operation of a server as a method of the client."""
+class _Method(Generic[P, T]):
+    """An operation, which is a method of what waits for it, and an awaited one of what does not."""
 
-    @wraps(operation)
-    def method(self: Client, *given: P.args, **named: P.kwargs) -> T:
-        return self.run(operation(*given, **named))
+    def __init__(self, operation: Callable[..., Operation[T]], *, of_index: bool) -> None:
+        self._operation = operation
+        self._of_index = of_index
 
-    _sign(method, operation)
-    return method  # type: ignore[return-value]  # mypy tells the name `self` from none
+    if TYPE_CHECKING:
 
+        @overload
+        def __get__(self, of: Client | ServedIndex, kind: type) -> Callable[P, T]: ...
+        @overload
+        def __get__(
+            self, of: AsyncClient | AsyncServedIndex, kind: type
+        ) -> Callable[P, Awaitable[T]]: ...
+        def __get__(self, of: object, kind: type) -> Any: ...
 
-def _make_awaited_method(
-    operation: Callable[P, Operation[T]],
-) -> Callable[Concatenate[AsyncClient, P], Awaitable[T]]:
-    """Return the same as a method that is awaited."""
+    def make(self, kind: type, name: str, *, is_awaited: bool) -> Any:  # noqa: ANN401 -- a method
+        """Return the method of a class, with its own signature, without the operation's path."""
+        operation = self._operation
 
-    @wraps(operation)
-    async def method(self: AsyncClient, *given: P.args, **named: P.kwargs) -> T:
-        return await self.run(operation(*given, **named))
+        def method(self: Any, *given: Any, **named: Any) -> Any:  # noqa: ANN401 -- a client or an index
+            return self._perform(operation, *given, **named)
 
-    _sign(method, operation)
-    return method  # type: ignore[return-value]  # mypy tells the name `self` from none
+        async def coroutine(self: Any, *given: Any, **named: Any) -> Any:  # noqa: ANN401 -- a client or an index
+            return await self._perform(operation, *given, **named)
 
-
-def _make_index_method(
-    operation: Callable[Concatenate[str, P], Operation[T]],
-) -> Callable[Concatenate[ServedIndex, P], T]:
-    """Return an operation of an index as a method of the index."""
-
-    @wraps(operation)
-    def method(self: ServedIndex, *given: P.args, **named: P.kwargs) -> T:
-        return self.client.run(operation(self.path, *given, **named))
-
-    _sign(method, operation, of_index=True)
-    return method  # type: ignore[return-value]  # mypy tells the name `self` from none
-
-
-def _make_awaited_index_method(
-    operation: Callable[Concatenate[str, P], Operation[T]],
-) -> Callable[Concatenate[AsyncServedIndex, P], Awaitable[T]]:
-    """Return the same as a method that is awaited."""
-
-    @wraps(operation)
-    async def method(self: AsyncServedIndex, *given: P.args, **named: P.kwargs) -> T:
-        return await self.client.run(operation(self.path, *given, **named))
-
-    _sign(method, operation, of_index=True)
-    return method  # type: ignore[return-value]  # mypy tells the name `self` from none
+        made: Any = coroutine if is_awaited else method
+        signature = inspect.signature(operation)
+        gives = str(signature.return_annotation).removeprefix("Operation[").removesuffix("]")
+        own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+        takes = list(signature.parameters.values())[self._of_index :]
+        made.__signature__ = signature.replace(parameters=[own, *takes], return_annotation=gives)
+        made.__annotations__ = {**operation.__annotations__, "return": gives}
+        made.__module__, made.__doc__ = operation.__module__, operation.__doc__
+        made.__name__, made.__qualname__ = name, f"{kind.__name__}.{name}"
+        return made
 
 
-def _sign(method: Any, operation: Callable[..., Any], *, of_index: bool = False) -> None:  # noqa: ANN401 -- a method
-    """Give a method its own signature, without the operation's generator."""
-    signature = inspect.signature(operation)
-    gives = str(signature.return_annotation).removeprefix("Operation[").removesuffix("]")
-    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-    takes = list(signature.parameters.values())[of_index:]
-    method.__signature__ = signature.replace(parameters=[own, *takes], return_annotation=gives)
-    method.__annotations__ = {**operation.__annotations__, "return": gives}
-    del method.__wrapped__
+def _of_server(operation: Callable[P, Operation[T]]) -> _Method[P, T]:
+    return _Method(operation, of_index=False)
 
 
-def _name_methods(kind: type) -> None:
-    """Give the methods that were made of operations the names under which they stand."""
-    for name, method in vars(kind).items():
-        if inspect.isfunction(method):
-            method.__name__, method.__qualname__ = name, f"{kind.__name__}.{name}"
+def _of_index(operation: Callable[Concatenate[str, P], Operation[T]]) -> _Method[P, T]:
+    return _Method(operation, of_index=True)
 
 
-class _BaseClient:
+class _Operated:
+    """A class whose subclasses have its operations as methods."""
+
+    def __init_subclass__(cls, *, is_awaited: bool | None = None) -> None:
+        super().__init_subclass__()
+        if is_awaited is not None:
+            for base in cls.__bases__:
+                for name, each in vars(base).items():
+                    if isinstance(each, _Method):
+                        setattr(cls, name, each.make(cls, name, is_awaited=is_awaited))
+
+
+class _BaseClient(_Operated):
     """The part of both clients that needs no connection."""
 
-    def __init_subclass__(cls) -> None:
-        _name_methods(cls)
+    about = _of_server(operations.describe_server)
+    methods = _of_server(operations.list_methods)
+    spent = _of_server(operations.list_spending)
+    indexes = _of_server(operations.list_indexes)
+    make = _of_server(operations.make_index)
+    drop = _of_server(operations.drop_index)
+    jobs = _of_server(operations.list_jobs)
+    job = _of_server(operations.read_job)
+    cancel = _of_server(operations.cancel_job)
+    wait = _of_server(operations.wait_for_job)
 
     def __init__(
         self,
@@ -145,12 +143,22 @@ class _BaseClient:
     def _connect(self, settings: dict[str, Any]) -> None:
         """Make the connection that requests go over."""
 
+    @abstractmethod
+    def run(self, operation: Operation[Any]) -> Any:  # noqa: ANN401 -- as the operation returns
+        """Send the requests of an operation until it returns."""
+
+    def _perform(self, operation: Callable[..., Operation[T]], *given: Any, **named: Any) -> Any:  # noqa: ANN401 -- as the operation takes
+        return self.run(operation(*given, **named))
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.address.base}>"
 
     def _make_arguments(self, request: ClientRequest) -> dict[str, Any]:
-        given: dict[str, Any] = {"method": request.verb, "url": self.address.make_url(request.path)}
-        seen = (self._generations or {}).get(find_index(request.path))
+        given: dict[str, Any] = {
+            "method": request.verb,
+            "url": f"{self.address.base}{PREFIX}{request.path}",
+        }
+        seen = (self._generations or {}).get(requests.find_index(request.path))
         if seen is not None and request.upload is None:
             given["headers"] = {GENERATION_HEADER: str(seen)}
         return {**given, "params": dict(request.query), "json": request.body}
@@ -159,32 +167,48 @@ class _BaseClient:
         """Remember the generation of a reply, for later requests."""
         told = headers.get(GENERATION_HEADER, "")
         if self._generations is not None and told.isdigit():
-            name = find_index(request.path)
+            name = requests.find_index(request.path)
             self._generations[name] = max(int(told), self._generations.get(name, 0))
 
-    def _pause_after_fault(
-        self, request: ClientRequest, attempt: int, fault: httpx2.RequestError
-    ) -> float:
-        """Return the seconds before another attempt. Raises EndpointError where none is due."""
-        reason = str(fault) or type(fault).__name__
-        never_sent = isinstance(fault, httpx2.ConnectError | httpx2.ConnectTimeout)
-        if attempt + 1 >= self._attempts or not (never_sent or request.is_repeatable):
-            raise (
-                self.address.make_unreachable(reason)
-                if never_sent
-                else self.address.make_broken(reason)
-            ) from None
-        return self._pause_s(request, attempt, "", reason)
+    def _repeat(self, operation: Operation[T]) -> Operation[T]:
+        """Yield the requests of an operation, each as often as it takes, with pauses between."""
+        try:
+            step = next(operation)
+            while True:
+                if isinstance(step, Pause):
+                    yield step
+                    step = operation.send(None)
+                else:
+                    step = operation.send((yield from self._try(step)))
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]  # what the operation returns
 
-    def _pause_s(self, request: ClientRequest, attempt: int, asked: str, reason: str) -> float:
-        _log.info("%s %s, attempt %d: %s", request.verb, request.path, attempt + 1, reason)
-        return pause_s(attempt, asked, random.random())  # noqa: S311 -- no secret
+    def _try(self, request: ClientRequest) -> Operation[Any]:
+        """Yield a request until there is a reply, and return its value.
 
-    def _may_try_again(self, request: ClientRequest, attempt: int, status: int) -> bool:
-        return may_send_again(request, status) and attempt + 1 < self._attempts
+        What comes back for a request is a response, or the fault for which there is none.
+        """
+        attempt = 0
+        while True:
+            attempt += 1
+            reply = yield request
+            if isinstance(reply, httpx2.RequestError):
+                asked, reason = "", str(reply) or type(reply).__name__
+                never_sent = isinstance(reply, _NEVER_SENT)
+                if attempt == self._attempts or not (never_sent or request.is_repeatable):
+                    raise _make_fault(self.address, reply)
+            else:
+                self._keep_generation(request, reply.headers)
+                if attempt == self._attempts or not requests.may_send_again(
+                    request, reply.status_code
+                ):
+                    return self.address.read_reply(request, reply.status_code, reply.content)
+                asked, reason = reply.headers.get("retry-after", ""), f"HTTP {reply.status_code}"
+            _log.info("%s %s, attempt %d: %s", request.verb, request.path, attempt, reason)
+            yield Pause(requests.pause_s(attempt - 1, asked, random.random()))  # noqa: S311 -- no secret
 
 
-class Client(_BaseClient, Closing):
+class Client(_BaseClient, Closing, is_awaited=False):
     """A client of a server: `clew serve` at `url`, else at `CLEW_URL`, else on this machine.
 
     The key is `key`, else that of `CLEW_KEY`. `timeout_s` is how long nothing may come. What only
@@ -207,50 +231,31 @@ class Client(_BaseClient, Closing):
         """Return an index of the server; nothing is asked yet."""
         return ServedIndex(self, name)
 
-    about = _make_method(operations.describe_server)
-    methods = _make_method(operations.list_methods)
-    spent = _make_method(operations.list_spending)
-    indexes = _make_method(operations.list_indexes)
-    make = _make_method(operations.make_index)
-    drop = _make_method(operations.drop_index)
-    jobs = _make_method(operations.list_jobs)
-    job = _make_method(operations.read_job)
-    cancel = _make_method(operations.cancel_job)
-    wait = _make_method(operations.wait_for_job)
-
     def follow(self, job_id: str, *, after: int = 0) -> Iterator[JobEvent]:
         """Yield the events of a job as they come, behind the number `after`."""
         for told in self._read_events(operations.request_job_stream(job_id, after)):
-            yield read_job_event(self.address, told.event, told.data, told.id)
+            yield requests.read_job_event(self.address, told.event, told.data, told.id)
 
     def run(self, operation: Operation[T]) -> T:
         """Send the requests of an operation until it returns."""
-        try:
-            step = next(operation)
-            while True:
-                if isinstance(step, Pause):
-                    time.sleep(step.seconds)
-                    step = operation.send(None)
-                else:
-                    step = operation.send(self._send(step))
-        except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]  # what the operation returns
-
-    def _send(self, request: ClientRequest) -> Any:  # noqa: ANN401 -- as the request says
-        attempt = 0
+        reply: Any = None
+        steps = self._repeat(operation)
         while True:
             try:
-                reply = self._http.request(**self._make_arguments(request), **_make_form(request))
-                self._keep_generation(request, reply.headers)
-            except httpx2.RequestError as fault:
-                pause = self._pause_after_fault(request, attempt, fault)
+                step = steps.send(reply)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]  # what the operation returns
+            reply = None
+            if isinstance(step, Pause):
+                time.sleep(step.seconds)
             else:
-                if not self._may_try_again(request, attempt, reply.status_code):
-                    return self.address.read_reply(request, reply.status_code, reply.content)
-                asked = reply.headers.get("retry-after", "")
-                pause = self._pause_s(request, attempt, asked, f"HTTP {reply.status_code}")
-            time.sleep(pause)
-            attempt += 1
+                reply = self._send(step)
+
+    def _send(self, request: ClientRequest) -> httpx2.Response | httpx2.RequestError:
+        try:
+            return self._http.request(**self._make_arguments(request), **_make_form(request))
+        except httpx2.RequestError as fault:
+            return fault
 
     @contextmanager
     def _open_stream(self, request: ClientRequest) -> Iterator[httpx2.Response]:
@@ -263,16 +268,36 @@ class Client(_BaseClient, Closing):
     def _read_events(self, request: ClientRequest) -> Iterator[httpx2.ServerSentEvent]:
         try:
             with self._open_stream(request) as reply:
-                yield from httpx2.EventSource(reply, MOST_BYTES)
+                yield from httpx2.EventSource(reply, requests.MOST_BYTES)
         except httpx2.RequestError as fault:
-            raise _make_stream_error(self.address, fault) from None
+            raise _make_fault(self.address, fault) from None
 
 
-class _BaseServedIndex(Generic[C]):
+class _BaseServedIndex(_Operated, Generic[C]):
     """The part of an index of a server that both clients share."""
 
-    def __init_subclass__(cls) -> None:
-        _name_methods(cls)
+    describe = _of_index(operations.describe_index)
+    costs = _of_index(operations.list_costs)
+    search = _of_index(operations.search)
+    classify = _of_index(operations.classify)
+    plan = _of_index(operations.plan)
+    documents = _of_index(operations.list_documents)
+    document = _of_index(operations.read_document)
+    download = _of_index(operations.download_document)
+    add = _of_index(operations.add_documents)
+    remove = _of_index(operations.remove_documents)
+    start = _of_index(operations.start_job)
+    evaluate = _of_index(operations.start_evaluation)
+    evaluations = _of_index(operations.list_evaluations)
+    evaluation = _of_index(operations.read_evaluation)
+    show = _of_index(operations.read_row)
+    entities = _of_index(operations.find_entities)
+    entity = _of_index(operations.read_entity)
+    graph = _of_index(operations.read_graph)
+    question_graph = _of_index(operations.draw_question)
+    aliases = _of_index(operations.read_aliases)
+    merge = _of_index(operations.merge_names)
+    unmerge = _of_index(operations.unmerge_name)
 
     def __init__(self, client: C, name: str) -> None:
         self.client = client
@@ -282,32 +307,12 @@ class _BaseServedIndex(Generic[C]):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r} of {self.client.address.base}>"
 
+    def _perform(self, operation: Callable[..., Operation[T]], *given: Any, **named: Any) -> Any:  # noqa: ANN401 -- as the operation takes
+        return self.client.run(operation(self.path, *given, **named))
 
-class ServedIndex(_BaseServedIndex[Client]):
+
+class ServedIndex(_BaseServedIndex[Client], is_awaited=False):
     """An index of a server: what `Index` has, as far as it is not of this machine."""
-
-    describe = _make_index_method(operations.describe_index)
-    costs = _make_index_method(operations.list_costs)
-    search = _make_index_method(operations.search)
-    classify = _make_index_method(operations.classify)
-    plan = _make_index_method(operations.plan)
-    documents = _make_index_method(operations.list_documents)
-    document = _make_index_method(operations.read_document)
-    download = _make_index_method(operations.download_document)
-    add = _make_index_method(operations.add_documents)
-    remove = _make_index_method(operations.remove_documents)
-    start = _make_index_method(operations.start_job)
-    evaluate = _make_index_method(operations.start_evaluation)
-    evaluations = _make_index_method(operations.list_evaluations)
-    evaluation = _make_index_method(operations.read_evaluation)
-    show = _make_index_method(operations.read_row)
-    entities = _make_index_method(operations.find_entities)
-    entity = _make_index_method(operations.read_entity)
-    graph = _make_index_method(operations.read_graph)
-    question_graph = _make_index_method(operations.draw_question)
-    aliases = _make_index_method(operations.read_aliases)
-    merge = _make_index_method(operations.merge_names)
-    unmerge = _make_index_method(operations.unmerge_name)
 
     def jobs(self, *, kind: str = "", state: str = "") -> list[JobView]:
         """Return the jobs of the index, the newest first."""
@@ -339,12 +344,12 @@ class ServedIndex(_BaseServedIndex[Client]):
         """Yield an answer as it comes: the evidence, pieces of its text, and at last all of it."""
         request = operations.request_answer_stream(self.path, question, **given)
         for told in self.client._read_events(request):  # noqa: SLF001 -- of this module
-            event = read_answer_event(self.client.address, told.event, told.data)
+            event = requests.read_answer_event(self.client.address, told.event, told.data)
             if event is not None:
                 yield event
 
 
-class AsyncClient(_BaseClient):
+class AsyncClient(_BaseClient, is_awaited=True):
     """As `Client`, for an event loop: all that asks the server is awaited."""
 
     def _connect(self, settings: dict[str, Any]) -> None:
@@ -369,52 +374,32 @@ class AsyncClient(_BaseClient):
         """Return an index of the server; nothing is asked yet."""
         return AsyncServedIndex(self, name)
 
-    about = _make_awaited_method(operations.describe_server)
-    methods = _make_awaited_method(operations.list_methods)
-    spent = _make_awaited_method(operations.list_spending)
-    indexes = _make_awaited_method(operations.list_indexes)
-    make = _make_awaited_method(operations.make_index)
-    drop = _make_awaited_method(operations.drop_index)
-    jobs = _make_awaited_method(operations.list_jobs)
-    job = _make_awaited_method(operations.read_job)
-    cancel = _make_awaited_method(operations.cancel_job)
-    wait = _make_awaited_method(operations.wait_for_job)
-
     async def follow(self, job_id: str, *, after: int = 0) -> AsyncIterator[JobEvent]:
         """Yield the events of a job as they come, behind the number `after`."""
         async for told in self._read_events(operations.request_job_stream(job_id, after)):
-            yield read_job_event(self.address, told.event, told.data, told.id)
+            yield requests.read_job_event(self.address, told.event, told.data, told.id)
 
     async def run(self, operation: Operation[T]) -> T:
         """Send the requests of an operation until it returns."""
-        try:
-            step = next(operation)
-            while True:
-                if isinstance(step, Pause):
-                    await asyncio.sleep(step.seconds)
-                    step = operation.send(None)
-                else:
-                    step = operation.send(await self._send(step))
-        except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]  # what the operation returns
-
-    async def _send(self, request: ClientRequest) -> Any:  # noqa: ANN401 -- as the request says
-        attempt = 0
+        reply: Any = None
+        steps = self._repeat(operation)
         while True:
             try:
-                reply = await self._http.request(
-                    **self._make_arguments(request), **_make_async_form(request)
-                )
-                self._keep_generation(request, reply.headers)
-            except httpx2.RequestError as fault:
-                pause = self._pause_after_fault(request, attempt, fault)
+                step = steps.send(reply)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]  # what the operation returns
+            reply = None
+            if isinstance(step, Pause):
+                await asyncio.sleep(step.seconds)
             else:
-                if not self._may_try_again(request, attempt, reply.status_code):
-                    return self.address.read_reply(request, reply.status_code, reply.content)
-                asked = reply.headers.get("retry-after", "")
-                pause = self._pause_s(request, attempt, asked, f"HTTP {reply.status_code}")
-            await asyncio.sleep(pause)
-            attempt += 1
+                reply = await self._send(step)
+
+    async def _send(self, request: ClientRequest) -> httpx2.Response | httpx2.RequestError:
+        form = _make_async_form(request)
+        try:
+            return await self._http.request(**self._make_arguments(request), **form)
+        except httpx2.RequestError as fault:
+            return fault
 
     @asynccontextmanager
     async def _open_stream(self, request: ClientRequest) -> AsyncIterator[httpx2.Response]:
@@ -427,37 +412,14 @@ class AsyncClient(_BaseClient):
     async def _read_events(self, request: ClientRequest) -> AsyncIterator[httpx2.ServerSentEvent]:
         try:
             async with self._open_stream(request) as reply:
-                async for event in httpx2.EventSource(reply, MOST_BYTES):
+                async for event in httpx2.EventSource(reply, requests.MOST_BYTES):
                     yield event
         except httpx2.RequestError as fault:
-            raise _make_stream_error(self.address, fault) from None
+            raise _make_fault(self.address, fault) from None
 
 
-class AsyncServedIndex(_BaseServedIndex[AsyncClient]):
+class AsyncServedIndex(_BaseServedIndex[AsyncClient], is_awaited=True):
     """As `ServedIndex`, for an event loop."""
-
-    describe = _make_awaited_index_method(operations.describe_index)
-    costs = _make_awaited_index_method(operations.list_costs)
-    search = _make_awaited_index_method(operations.search)
-    classify = _make_awaited_index_method(operations.classify)
-    plan = _make_awaited_index_method(operations.plan)
-    documents = _make_awaited_index_method(operations.list_documents)
-    document = _make_awaited_index_method(operations.read_document)
-    download = _make_awaited_index_method(operations.download_document)
-    add = _make_awaited_index_method(operations.add_documents)
-    remove = _make_awaited_index_method(operations.remove_documents)
-    start = _make_awaited_index_method(operations.start_job)
-    evaluate = _make_awaited_index_method(operations.start_evaluation)
-    evaluations = _make_awaited_index_method(operations.list_evaluations)
-    evaluation = _make_awaited_index_method(operations.read_evaluation)
-    show = _make_awaited_index_method(operations.read_row)
-    entities = _make_awaited_index_method(operations.find_entities)
-    entity = _make_awaited_index_method(operations.read_entity)
-    graph = _make_awaited_index_method(operations.read_graph)
-    question_graph = _make_awaited_index_method(operations.draw_question)
-    aliases = _make_awaited_index_method(operations.read_aliases)
-    merge = _make_awaited_index_method(operations.merge_names)
-    unmerge = _make_awaited_index_method(operations.unmerge_name)
 
     async def jobs(self, *, kind: str = "", state: str = "") -> list[JobView]:
         """Return the jobs of the index, the newest first."""
@@ -484,7 +446,7 @@ class AsyncServedIndex(_BaseServedIndex[AsyncClient]):
         """Yield an answer as it comes: the evidence, pieces of its text, and at last all of it."""
         request = operations.request_answer_stream(self.path, question, **given)
         async for told in self.client._read_events(request):  # noqa: SLF001 -- of this module
-            event = read_answer_event(self.client.address, told.event, told.data)
+            event = requests.read_answer_event(self.client.address, told.event, told.data)
             if event is not None:
                 yield event
 
@@ -515,10 +477,10 @@ def _make_async_form(request: ClientRequest) -> dict[str, Any]:
     return {"content": read_pieces(), "headers": {"Content-Type": request.upload.kind}}
 
 
-def _make_stream_error(address: Address, fault: httpx2.RequestError) -> ClewError:
+def _make_fault(address: Address, fault: httpx2.RequestError) -> ClewError:
     reason = str(fault) or type(fault).__name__
     if isinstance(fault, httpx2.SSEError):
         return address.make_unreadable(reason)
-    if isinstance(fault, httpx2.ConnectError | httpx2.ConnectTimeout):
+    if isinstance(fault, _NEVER_SENT):
         return address.make_unreachable(reason)
     return address.make_broken(reason)

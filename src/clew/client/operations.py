@@ -5,14 +5,15 @@ An operation knows nothing of sockets, threads and event loops, so both clients 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
 from clew.asking.question import OPTIONS, Question, as_question, get_default, list_plain_options
-from clew.client.requests import ClientRequest, Pause, make_error, make_reader
-from clew.client.uploads import Upload, collect_upload
+from clew.client.requests import ClientRequest, Pause, make_error
+from clew.client.uploads import collect_upload
 from clew.errors import InputError
 from clew.filters import Filter
 from clew.types import Answer, Classified, Document, Evidence, Plan, Scalar
@@ -38,6 +39,7 @@ Operation = Generator[ClientRequest | Pause, Any, T]
 Sent = str | Path | Document | Iterable[str | Path] | Iterable[Document]
 
 _PART = 1_000  # of a list in one reply
+_OF_DOCUMENT = ("id", "text", "title", "metadata")  # what is sent of it
 _LOOK_S = (0.1, 2.0)  # between two looks at a job, at first and at last
 
 
@@ -46,23 +48,8 @@ def _quote_name(name: str) -> str:
     return quote(name, safe="", errors="replace")
 
 
-def _send(
-    verb: str,
-    path: str,
-    reply: type[T],
-    *,
-    query: Mapping[str, str | int] | None = None,
-    body: Mapping[str, Any] | None = None,
-    is_repeatable: bool = False,
-) -> Operation[T]:
-    found: T = yield ClientRequest(
-        verb=verb,
-        path=path,
-        read=make_reader(reply),
-        query=query or {},
-        body=body,
-        is_repeatable=is_repeatable,
-    )
+def _send(verb: str, path: str, reply: type[T], **more: Any) -> Operation[T]:  # noqa: ANN401 -- of `ClientRequest`
+    found: T = yield ClientRequest(verb=verb, path=path, reply=reply, **more)
     return found
 
 
@@ -79,10 +66,6 @@ def _list_all(path: str, reply: type[T], **query: str) -> Operation[list[T]]:
         found += part.items
         if not part.items or len(found) >= part.total:
             return found
-
-
-def _write_filter(where: str | Filter | None) -> str:
-    return "" if where is None else str(where)
 
 
 # -- a server -------------------------------------------------------------------------------------
@@ -123,7 +106,7 @@ def make_index(
 
 def drop_index(name: str) -> Operation[None]:
     """Delete an index that was made by `make`, with its files."""
-    yield ClientRequest(verb="DELETE", path=f"/indexes/{_quote_name(name)}", read=_read_nothing)
+    yield ClientRequest(verb="DELETE", path=f"/indexes/{_quote_name(name)}")
 
 
 def list_jobs(*, index: str = "", kind: str = "", state: str = "") -> Operation[list[JobView]]:
@@ -138,8 +121,7 @@ def read_job(job_id: str) -> Operation[JobView]:
 
 def cancel_job(job_id: str) -> Operation[JobView]:
     """End a job: one that waits at once, one that runs behind what it has at hand."""
-    path = f"/jobs/{_quote_name(job_id)}"
-    return _send("DELETE", path, JobView, is_repeatable=True)
+    return _send("DELETE", f"/jobs/{_quote_name(job_id)}", JobView, is_repeatable=True)
 
 
 def wait_for_job(job_id: str, *, seconds: float | None = None) -> Operation[JobView]:
@@ -150,14 +132,13 @@ def wait_for_job(job_id: str, *, seconds: float | None = None) -> Operation[JobV
     pause, longest = _LOOK_S
     waited = 0.0
     while True:
-        found = yield from _get(f"/jobs/{_quote_name(job_id)}", JobView)
+        found = yield from read_job(job_id)
         if found.state in ENDED:
             return _check_done(found)
         if seconds is not None and waited >= seconds:
             return found
-        pause = min(pause * 1.5, longest)
-        if seconds is not None:
-            pause = min(pause, seconds - waited)
+        left = math.inf if seconds is None else seconds - waited
+        pause = min(pause * 1.5, longest, left)
         yield Pause(pause)
         waited += pause
 
@@ -190,7 +171,7 @@ def search(at: str, /, query: str | Question, **options: Any) -> Operation[Evide
 
     Options are those of `Index.search`, and `budget_tokens` and `budget_usd` for its budget.
     """
-    body = _make_search_body(query, **options)
+    body = _make_body(query, called="query", **options)
     return _send("POST", f"{at}/search", Evidence, body=body, is_repeatable=True)
 
 
@@ -205,12 +186,13 @@ def ask(at: str, /, question: str | Question, **options: Any) -> Operation[Answe
 def request_answer_stream(at: str, /, question: str | Question, **options: Any) -> ClientRequest:  # noqa: ANN401 -- as `_make_body`
     """Return the request for an answer as it comes, whose events the clients read."""
     body = {**_make_body(question, **options), "stream": True}
-    return ClientRequest(verb="POST", path=f"{at}/ask", read=_read_nothing, body=body)
+    return ClientRequest(verb="POST", path=f"{at}/ask", body=body)
 
 
 def _make_body(
     text: str | Question,
     *,
+    called: str = "question",
     budget_tokens: int | None = None,
     budget_usd: float | None = None,
     **options: Any,  # noqa: ANN401 -- fields of `Question`, and parameters of the method
@@ -225,19 +207,13 @@ def _make_body(
     if question.budget is not None:
         budget_tokens, budget_usd = question.budget.tokens, question.budget.usd
     return {
-        "question": question.text,
+        called: question.text,
         "history": [each.to_dict() for each in question.history],
         **{name: value for name, value in plain.items() if value != get_default(name)},
         **_make_options(
             question.method, question.where, budget_tokens, budget_usd, question.parameters
         ),
     }
-
-
-def _make_search_body(query: str | Question, **options: Any) -> dict[str, Any]:  # noqa: ANN401 -- as `_make_body`
-    """Return the body of a search, where the question is called a query."""
-    body = _make_body(query, **options)
-    return {"query": body.pop("question"), **body}
 
 
 def classify(
@@ -305,7 +281,7 @@ def list_documents(
 
     They come in the order of "id", "title" or a field of the metadata, backwards behind a "-".
     """
-    given = {"pattern": pattern, "where": _write_filter(where), "sort": sort}
+    given = {"pattern": pattern, "where": "" if where is None else str(where), "sort": sort}
     return _list_all(f"{at}/documents", DocumentLine, **given)
 
 
@@ -317,10 +293,7 @@ def read_document(at: str, /, document_id: str) -> Operation[DocumentView]:
 def download_document(at: str, /, document_id: str) -> Operation[bytes]:
     """Return the file that was uploaded for a document, else its text in UTF-8."""
     path = f"{at}/files/{_quote_name(document_id)}"
-    found: bytes = yield ClientRequest(
-        verb="GET", path=path, read=_read_nothing, is_raw=True, is_repeatable=True
-    )
-    return found
+    return _send("GET", path, bytes, is_raw=True, is_repeatable=True)
 
 
 def add_documents(
@@ -342,25 +315,13 @@ def add_documents(
     if items and all(isinstance(each, Document) for each in items):
         if exclude:
             raise InputError("exclude names files that stay here, and these are documents")
-        body = {"documents": [_make_document(each) for each in items], "options": options}
-        request = _request_adding(at, body=body)
+        documents = [{name: each.to_dict()[name] for name in _OF_DOCUMENT} for each in items]
+        body, upload = {"documents": documents, "options": options}, None
     elif all(isinstance(each, str | Path) for each in items):
-        request = _request_adding(at, upload=collect_upload(items, exclude, options))
+        body, upload = None, collect_upload(items, exclude, options)
     else:
         raise InputError("what is added is all paths or all documents (clew.Document)")
-    return _submit(request, wait)
-
-
-def _request_adding(
-    at: str, *, body: Mapping[str, Any] | None = None, upload: Upload | None = None
-) -> ClientRequest:
-    path, read = f"{at}/documents", make_reader(JobView)
-    return ClientRequest(verb="POST", path=path, read=read, body=body, upload=upload)
-
-
-def _make_document(document: Any) -> dict[str, Any]:  # noqa: ANN401 -- a Document
-    found = document.to_dict()
-    return {name: found[name] for name in ("id", "text", "title", "metadata")}
+    return _submit(f"{at}/documents", wait, body=body, upload=upload)
 
 
 def remove_documents(
@@ -373,7 +334,7 @@ def remove_documents(
 ) -> Operation[JobView]:
     """Return the job that removes documents: by ids, folders of ids or patterns, and a filter."""
     named = [ids] if isinstance(ids, str) else list(ids)
-    options = {"documents": named, "where": _write_filter(where)}
+    options = {"documents": named, "where": "" if where is None else str(where)}
     return start_job(at, "remove", wait=wait, **options)
 
 
@@ -386,9 +347,7 @@ def start_job(
     **options: Any,  # noqa: ANN401 -- as docs/guides/jobs.md has them
 ) -> Operation[JobView]:
     """Return a job that was started: "index", "extract", "remove" or "compact"."""
-    body = {"kind": kind, "options": options}
-    request = ClientRequest(verb="POST", path=f"{at}/jobs", read=make_reader(JobView), body=body)
-    return _submit(request, wait)
+    return _submit(f"{at}/jobs", wait, body={"kind": kind, "options": options})
 
 
 def start_evaluation(
@@ -401,9 +360,7 @@ def start_evaluation(
 ) -> Operation[JobView]:
     """Return the job that measures methods on questions; `evaluation` has its report."""
     body = {"questions": list(map(dict, questions)), **options}
-    path = f"{at}/evaluations"
-    request = ClientRequest(verb="POST", path=path, read=make_reader(JobView), body=body)
-    return _submit(request, wait)
+    return _submit(f"{at}/evaluations", wait, body=body)
 
 
 def list_evaluations(at: str, /) -> Operation[list[JobView]]:
@@ -417,12 +374,11 @@ def read_evaluation(at: str, /, job_id: str, *, rows: bool = False) -> Operation
     return _get(f"{at}/evaluations/{_quote_name(job_id)}", EvaluationView, **query)
 
 
-def _submit(request: ClientRequest, seconds: float | None) -> Operation[JobView]:
-    found: JobView = yield request
+def _submit(path: str, seconds: float | None, **content: Any) -> Operation[JobView]:  # noqa: ANN401 -- of `ClientRequest`
+    found = yield from _send("POST", path, JobView, **content)
     if seconds is None:
         return found
-    ended = yield from wait_for_job(found.id, seconds=seconds)
-    return ended
+    return (yield from wait_for_job(found.id, seconds=seconds))
 
 
 # -- its graph ------------------------------------------------------------------------------------
@@ -458,7 +414,7 @@ def draw_question(
     **options: Any,  # noqa: ANN401 -- as `_make_body`
 ) -> Operation[DrawnThread]:
     """Return what a method finds for a question as a graph, with reasons and places."""
-    body = _make_search_body(query, **options)
+    body = _make_body(query, called="query", **options)
     return _send("POST", f"{at}/graph", DrawnThread, body=body, is_repeatable=True)
 
 
@@ -469,24 +425,18 @@ def read_aliases(at: str, /) -> Operation[AliasView]:
 
 def merge_names(at: str, /, name: str, into: str) -> Operation[AliasView]:
     """Let a name stand for another one."""
-    body, path = {"name": name, "into": into}, f"{at}/aliases"
-    return _send("POST", path, AliasView, body=body)
+    return _send("POST", f"{at}/aliases", AliasView, body={"name": name, "into": into})
 
 
 def unmerge_name(at: str, /, name: str) -> Operation[AliasView]:
     """Let a name stand for itself again."""
-    path = f"{at}/aliases"
-    return _send("DELETE", path, AliasView, query={"name": name})
-
-
-def _read_nothing(_value: object) -> None:
-    return None
+    return _send("DELETE", f"{at}/aliases", AliasView, query={"name": name})
 
 
 def request_job_stream(job_id: str, after: int = 0) -> ClientRequest:
     """Return the request for the events of a job, behind a number."""
     path = f"/jobs/{_quote_name(job_id)}/events"
-    return ClientRequest(verb="GET", path=path, read=_read_nothing, query={"after": after})
+    return ClientRequest(verb="GET", path=path, query={"after": after})
 
 
 def make_index_path(name: str) -> str:

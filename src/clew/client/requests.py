@@ -1,26 +1,27 @@
-"""Requests of both clients as values, the server's address, and its errors."""
+"""Requests of both clients as values, the server's address, its replies, events and errors."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from clew.client.values import from_plain
 from clew.errors import ClewError, EndpointError, InputError
-from clew.wire.names import PREFIX
+from clew.types import Answer, Evidence
+from clew.wire.jobs import JobEvent
 from clew.wire.refusals import KINDS, Refusal
 
 if TYPE_CHECKING:
     from clew.client.uploads import Upload
 
+T = TypeVar("T")
+
 URL, URL_VARIABLE, KEY_VARIABLE = "http://127.0.0.1:8765", "CLEW_URL", "CLEW_KEY"
 
-_REFUSED_FIRST = frozenset({429, 503})  # nothing was done of what was asked for
-_LOST = frozenset({502, 504})  # a proxy's: the server behind it may have done it
+_REPEATED = frozenset({429, 503, 502, 504})  # the last two are a proxy's, which lost a reply
 _LONGEST_WAIT_S = 30.0
 _SHOWN = 200  # characters of what a server says
 
@@ -31,7 +32,7 @@ class ClientRequest:
 
     verb: str
     path: str  # behind /api/v1; what comes from names is quoted
-    read: Callable[[Any], Any]  # what the JSON of the reply becomes
+    reply: Any = Any  # the type, or what stands for one, that the JSON of the reply becomes
     query: Mapping[str, str | int] = field(default_factory=dict)
     body: Mapping[str, Any] | None = None
     upload: Upload | None = None
@@ -45,8 +46,8 @@ def find_index(path: str) -> str:
     >>> find_index("/indexes/polar/search")
     'polar'
     """
-    parts = path.split("/")
-    return parts[2] if len(parts) > 2 and parts[1] == "indexes" else ""
+    _, kind, name, *_ = [*path.split("/"), "", ""]
+    return name if kind == "indexes" else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +80,6 @@ class Address:
             raise InputError("the key of a server has characters that no key has")
         return cls(base.rstrip("/"), key)
 
-    def make_url(self, path: str) -> str:
-        """Return the URL of a path of the REST interface."""
-        return f"{self.base}{PREFIX}{path}"
-
     @property
     def headers(self) -> dict[str, str]:
         """The headers that send the key."""
@@ -106,7 +103,7 @@ class Address:
         if request.is_raw:
             return body
         try:
-            return request.read(json.loads(body) if body else None)
+            return from_plain(request.reply, json.loads(body) if body else None)
         except (ValueError, RecursionError) as error:
             raise self.make_unreadable(str(error)) from None
 
@@ -137,7 +134,7 @@ def make_error(code: str, message: str, status: int = 0) -> ClewError:
 
 def may_send_again(request: ClientRequest, status: int) -> bool:
     """Say whether a request may be sent again after this status."""
-    return request.is_repeatable and status in _REFUSED_FIRST | _LOST
+    return request.is_repeatable and status in _REPEATED
 
 
 def pause_s(attempt: int, asked: str, share: float) -> float:
@@ -147,6 +144,65 @@ def pause_s(attempt: int, asked: str, share: float) -> float:
     return min(0.25 * 2.0**attempt * (1 + share), _LONGEST_WAIT_S)
 
 
-def make_reader(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401 -- a type, or what stands for one
-    """Return the function that reads a type."""
-    return lambda value: from_plain(kind, value)
+def from_plain(kind: type[T], value: object) -> T:
+    """Return the value of a type, such as `Evidence`, of which `value` is what `plain` gives.
+
+    What a newer server adds is passed over, and what has a default may be missing. Raises
+    ValueError where it is none, with the place of what does not fit.
+    """
+    import msgspec
+
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        fault, _, place = str(error).partition(" - at `$")
+        name = getattr(kind, "__name__", str(kind))
+        raise ValueError(f"{name}{place.removesuffix('`')}: {fault}") from None
+
+
+# -- server-sent events ---------------------------------------------------------------------------
+
+_ANSWER_EVENTS: Mapping[str, Any] = {"evidence": Evidence, "text": str | None, "answer": Answer}
+MOST_BYTES = 64 << 20  # of one event
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerEvent:
+    """An event of a streamed answer.
+
+    "evidence" once; "text" with a further piece, or None where what was told does not count and
+    the text begins anew; at last "answer".
+    """
+
+    kind: str
+    value: Evidence | str | Answer | None
+
+
+def read_answer_event(address: Address, kind: str, text: str) -> AnswerEvent | None:
+    """Return an event of an answer, or None for an unknown kind. Raises the server's error."""
+    if kind not in {*_ANSWER_EVENTS, "error"}:
+        return None
+    data = _read_data(address, text)
+    try:
+        if kind == "error":
+            raise make_error(data["code"], data["message"])
+        told = data["text"] if kind == "text" else data
+        return AnswerEvent(kind, from_plain(_ANSWER_EVENTS[kind], told))
+    except (ValueError, KeyError, TypeError) as error:
+        raise address.make_unreadable(str(error)) from None
+
+
+def read_job_event(address: Address, kind: str, text: str, number: str) -> JobEvent:
+    """Return an event of a job. Raises EndpointError where it cannot be read."""
+    data = _read_data(address, text)
+    try:
+        return JobEvent(number=int(number), kind=kind, at=data.pop("at"), data=data)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise address.make_unreadable(str(error)) from None
+
+
+def _read_data(address: Address, text: str) -> Any:  # noqa: ANN401 -- JSON
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise address.make_unreadable("an event that is not JSON") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +14,13 @@ if TYPE_CHECKING:
     from clew.api import Index
     from clew.client.clients import ServedIndex
     from clew.filters import Filter
-    from clew.types import Evidence, Hit, Scalar
+    from clew.types import Hit, Scalar
 
     Searched = Index | ServedIndex
+
+
+_OF_STEP = ("layer", "id", "text", "reason")
+_OF_HIT = ("chunk_id", "title", "source", "section", "page", "last_page", "start", "end")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -26,9 +30,7 @@ class FoundChunk(Shown):
     text: str
     chunk_id: str
     document_id: str
-    relevance: (
-        float  # 0 to 1; of an imported graph, that has none, the score as a share of the best
-    )
+    relevance: float  # 0 to 1; where a hit has none, its score as a share of the best
     metadata: Mapping[str, Any]
 
 
@@ -72,12 +74,16 @@ def find(
     if k is not None and k < 1:
         raise InputError(f"k is a whole number, at least 1, not {k}")
     given: dict[str, Any] = dict(parameters or {})
-    if k is not None:
-        bounding = _find_limit(method)
-        if bounding:
-            given.setdefault(bounding, k)
+    if k is not None and (limit := _find_limit(method)):
+        given.setdefault(limit, k)
     evidence = index.search(query, method=method, where=where, **given)
-    return _make_chunks(evidence, evidence.hits if k is None else evidence.hits[:k])
+    threads: dict[str, list[dict[str, Any]]] = {}
+    for path in evidence.paths:
+        if path.steps:
+            threads.setdefault(path.steps[-1].id, [_pick(each, _OF_STEP) for each in path.steps])
+    hits = evidence.hits[:k]
+    best = max((hit.score for hit in hits), default=0.0)
+    return [_make_chunk(hit, best, threads.get(hit.chunk_id, [])) for hit in hits]
 
 
 def _find_limit(method: str | None) -> str:
@@ -90,17 +96,9 @@ def _find_limit(method: str | None) -> str:
         return ""
 
 
-def _make_chunks(evidence: Evidence, hits: tuple[Hit, ...]) -> list[FoundChunk]:
-    threads: dict[str, list[dict[str, Any]]] = {}
-    for path in evidence.paths:
-        steps = [
-            {"layer": each.layer, "id": each.id, "text": each.text, "reason": each.reason}
-            for each in path.steps
-        ]
-        if steps:
-            threads.setdefault(steps[-1]["id"], steps)
-    best = max((hit.score for hit in hits), default=0.0)
-    return [_make_chunk(hit, best, threads.get(hit.chunk_id, [])) for hit in hits]
+def _pick(value: object, names: Iterable[str]) -> dict[str, Any]:
+    """Return some of the fields of a value."""
+    return {name: getattr(value, name) for name in names}
 
 
 def _make_chunk(hit: Hit, best: float, thread: list[dict[str, Any]]) -> FoundChunk:
@@ -109,14 +107,7 @@ def _make_chunk(hit: Hit, best: float, thread: list[dict[str, Any]]) -> FoundChu
         relevance = max(hit.score, 0.0) / best if best > 0 else 0.0
     metadata = {
         "id": hit.document_id,
-        "chunk_id": hit.chunk_id,
-        "title": hit.title,
-        "source": hit.source,
-        "section": hit.section,
-        "page": hit.page,
-        "last_page": hit.last_page,
-        "start": hit.start,
-        "end": hit.end,
+        **_pick(hit, _OF_HIT),
         "score": float(hit.score),
         "relevance": float(relevance),
         "apparatus": hit.apparatus,
@@ -124,9 +115,7 @@ def _make_chunk(hit: Hit, best: float, thread: list[dict[str, Any]]) -> FoundChu
         "thread": thread,
     }
     return FoundChunk(
-        text=hit.text,
-        chunk_id=hit.chunk_id,
-        document_id=hit.document_id,
+        **_pick(hit, ("text", "chunk_id", "document_id")),
         relevance=float(relevance),
         metadata=metadata,
     )

@@ -20,8 +20,7 @@ class Upload:
 
     parts: tuple[tuple[str, Path], ...]
     options: Mapping[str, Any]
-    of: str = "files"  # what the form calls them
-    boundary: str = ""
+    boundary: str
 
     @property
     def kind(self) -> str:
@@ -35,7 +34,7 @@ class Upload:
             yield mark + b'Content-Disposition: form-data; name="options"\r\n\r\n'
             yield json.dumps(dict(self.options)).encode() + b"\r\n"
         for name, path in self.parts:
-            place = f'form-data; name="{self.of}"; filename="{_quote_name(name)}"'
+            place = f'form-data; name="files"; filename="{_quote_name(name)}"'
             yield mark + f"Content-Disposition: {place}\r\n".encode("utf-8", "surrogateescape")
             yield b"Content-Type: application/octet-stream\r\n\r\n"
             with path.open("rb") as content:
@@ -63,7 +62,7 @@ def collect_upload(
         parts[found.id] = found.path
     if not parts:
         raise InputError("there is no file to send in what was named")
-    return Upload(tuple(parts.items()), options, boundary=secrets.token_hex(16))
+    return Upload(tuple(parts.items()), options, secrets.token_hex(16))
 
 
 def _quote_name(name: str) -> str:

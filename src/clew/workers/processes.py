@@ -29,15 +29,11 @@ class ProcessWorkers:
     """
 
     def __init__(self, n: int, specs: Specs) -> None:
-        self._n = n
+        self.n = n
         self._specs = specs
         self._executor: ProcessPoolExecutor | None = None
         self._waiting: dict[_Task, None] = {}  # in the order in which they were given
         self._ends = 0  # of workers, since the last task that was done
-
-    @property
-    def n(self) -> int:
-        return self._n
 
     def submit(self, task: str, *arguments: Any) -> _Task:  # noqa: ANN401 -- as the task takes
         """Let a worker do a task; see `clew.index.building.Workers`."""
@@ -50,10 +46,10 @@ class ProcessWorkers:
         """Send a task to the processes."""
         if self._executor is None:
             self._executor = ProcessPoolExecutor(
-                self._n,
+                self.n,
                 timeout=None,
                 initializer=_begin,
-                env={"OMP_NUM_THREADS": str(max(1, cores() // self._n))},
+                env={"OMP_NUM_THREADS": str(max(1, cores() // self.n))},
             )
         return self._executor.submit(tasks.run, self._specs, task, arguments)  # type: ignore[no-any-return]  # loky has no types
 
@@ -69,7 +65,7 @@ class ProcessWorkers:
             self.close()
             raise ModelError(
                 f"a worker ended {_TRIES} times at the same work, perhaps for want of memory: take"
-                f" fewer, as in --workers {max(1, self._n // 2)}"
+                f" fewer, as in --workers {max(1, self.n // 2)}"
             ) from error
         self._end()
         for each in self._waiting:
@@ -119,11 +115,12 @@ class _Task:
 
 def _begin() -> None:
     """Leave Ctrl-C to the process that commits, and end where that one has ended."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_LOOK_S)
+        os._exit(1)
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-
-
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(_LOOK_S)
-    os._exit(1)
+    threading.Thread(target=watch, daemon=True).start()

@@ -41,15 +41,11 @@ class RayWorkers:
         """
         self._ray, self._address, self._was_there = connect(spec)
         self._looked = self._seen = time.monotonic()
-        self._n = int(self._ray.cluster_resources().get("CPU", 0))
-        if not self._n:
+        self.n = int(self._ray.cluster_resources().get("CPU", 0))
+        if not self.n:
             raise ModelError("the Ray cluster has no core to work with: see 'ray status'")
         self._run = self._ray.remote(num_cpus=1, max_retries=_TRIES)(_run)
         self._named = self._ray.put(specs)
-
-    @property
-    def n(self) -> int:
-        return self._n
 
     def submit(self, task: str, *arguments: Any) -> _Task:  # noqa: ANN401 -- as the task takes
         """Let a worker do a task; see `clew.index.building.Workers`."""
@@ -106,7 +102,13 @@ class _Task:
         self._is_well = True
 
     def is_done(self) -> bool:
-        return self._is_well and self._is_ready(0) and self._has_result()
+        if not self._is_well or not self._is_ready(0):
+            return False
+        try:
+            self._is_well = not isinstance(self._ray.get(self._reference), _TaskError)
+        except (self._ray.exceptions.RayError, ConnectionError):
+            self._is_well = False
+        return self._is_well
 
     def result(self) -> Any:  # noqa: ANN401 -- as the task returns
         try:
@@ -130,13 +132,6 @@ class _Task:
         done, _ = self._ray.wait([self._reference], timeout=seconds)
         return bool(done)
 
-    def _has_result(self) -> bool:
-        try:
-            self._is_well = not isinstance(self._ray.get(self._reference), _TaskError)
-        except (self._ray.exceptions.RayError, ConnectionError):
-            self._is_well = False
-        return self._is_well
-
 
 def connect(spec: str) -> tuple[Any, str, bool]:
     """Return Ray, the address of the cluster that a spec names, and whether it was joined before.
@@ -155,7 +150,8 @@ def connect(spec: str) -> tuple[Any, str, bool]:
             _reach(address)
             with _keep_handler():
                 ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
-            _be_silent(ray)
+            # Else it writes on standard output that a process ended, whose task is done again.
+            ray._private.worker._worker_logs_enabled = False  # noqa: SLF001 -- Ray has no switch
         ray.cluster_resources()
     except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         raise ModelError(
@@ -189,11 +185,6 @@ def _keep_handler() -> Iterator[None]:
     finally:
         if before is not None and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, before)
-
-
-def _be_silent(ray: Any) -> None:  # noqa: ANN401 -- a module
-    """Keep Ray from writing on standard output that a process ended: its task is done again."""
-    ray._private.worker._worker_logs_enabled = False  # noqa: SLF001 -- Ray has no other switch
 
 
 def _reach(address: str) -> None:

@@ -31,11 +31,6 @@ def spread_embedder(inner: Embedder, workers: Workers) -> Embedder:
     return _SpreadEmbedder(inner, workers)
 
 
-def spread_extractor(inner: Extractor, by: str, workers: Workers) -> Extractor:
-    """Return an extractor whose rules, named by `by`, run in workers."""
-    return _SpreadExtractor(inner, by, workers)
-
-
 @dataclass(frozen=True, slots=True)
 class _SpreadEmbedder(AroundEmbedder):
     workers: Workers
@@ -55,7 +50,9 @@ class _SpreadTokenEmbedder(_SpreadEmbedder):
 
 
 @dataclass(frozen=True, slots=True)
-class _SpreadExtractor:
+class SpreadExtractor:
+    """An extractor whose rules, named `by`, run in workers."""
+
     inner: Extractor
     by: str
     workers: Workers
