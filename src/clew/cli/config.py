@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -242,7 +243,11 @@ def run_config(
     for path in find_files():
         click.echo(f"{bold('File')}  {one_line(str(path))}")
     if rows:
-        named = ((f"{r['command']} --{r['option']}", str(r["value"]), str(r["from"])) for r in rows)
+        shown = ("none" if r["value"] is None else str(r["value"]) for r in rows)
+        named = (
+            (f"{r['command']} --{r['option']}", value, str(r["from"]))
+            for r, value in zip(rows, shown, strict=True)
+        )
         click.echo(align([tuple(map(one_line, words)) for words in named]))
     else:
         click.echo(dim("Every option has its default; --all shows them."))
@@ -268,6 +273,8 @@ def _list_values(context: click.Context, program: click.Group) -> Iterator[dict[
 
 
 def _to_plain(value: object) -> object:
+    if isinstance(value, Enum):  # click's mark of an option that has neither value nor default
+        return None
     if isinstance(value, list | tuple):
         return [_to_plain(each) for each in value]
     return value if value is None or isinstance(value, str | int | float) else str(value)
