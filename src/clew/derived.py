@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Arrays = Mapping[str, NDArray[Any]]
-
+Arrays = Mapping[str, "NDArray[Any]"]
 T = TypeVar("T")
 
 
@@ -32,7 +31,7 @@ class Derived(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CachedArrays(Derived["Arrays"]):
+class CachedArrays(Derived[Arrays]):
     """Arrays that are computed once, cached on disk, and renewed at each write.
 
     They have no settings. `inputs` are the layers whose rows decide them. Where `update` is given

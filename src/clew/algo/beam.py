@@ -5,8 +5,6 @@ A state is a unit set [S] with the entities of the unit that was added last [its
 what of the query its units leave unsaid [φ_v: the query vector minus the units' vectors].
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -52,7 +50,7 @@ class UnitGraph:
     vectors: Vectors
 
     @classmethod
-    def from_link(cls, link: csr_array, vectors: Vectors) -> UnitGraph:
+    def from_link(cls, link: csr_array, vectors: Vectors) -> "UnitGraph":
         """Return the graph of a (n_units, n_entities) link."""
         turned = csr_array(link.T)
         return cls(

@@ -6,20 +6,14 @@ as by Turtle and Flood (1995), "Query evaluation: strategies and optimizations":
 first, and no new chunk once what is left of the terms cannot lift one among the best.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.ascending import match_sorted
+from clew.algo.links import Link
 from clew.algo.topk import DECIMALS
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.algo.links import Link
 
 _ROUNDING = 2 * 10.0**-DECIMALS  # scores that are nearer than this may be equal
 
@@ -33,7 +27,7 @@ class _Posting:
     most: float  # that the term adds to a score, however often it stands there
 
     def gains(
-        self, places: NDArray[np.intp] | slice, lengths: Lengths, k1: float, b: float
+        self, places: NDArray[np.intp] | slice, lengths: "Lengths", k1: float, b: float
     ) -> NDArray[np.float64]:
         """Return the score that the term adds to the chunks in some places."""
         tf = self.counts[places].astype(np.float64)
@@ -50,7 +44,7 @@ class Lengths:
     n_chunks: int  # of the index, of which those above may be a part
 
     @classmethod
-    def from_counts(cls, lengths: NDArray[np.number]) -> Lengths:
+    def from_counts(cls, lengths: NDArray[np.number]) -> "Lengths":
         """Return them with their mean."""
         return cls(lengths, float(lengths.mean()) if len(lengths) else 0.0, len(lengths))
 

@@ -7,8 +7,6 @@ a cost and a predecessor for each bubble that reached it: with one for all, as t
 printed, two bubbles cannot meet at a node that is no anchor.
 """
 
-from __future__ import annotations
-
 import math
 from array import array
 from collections.abc import Callable, Collection, Iterable, Sequence

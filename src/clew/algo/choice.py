@@ -1,16 +1,11 @@
 """Choose rows as a set: each for what it adds to the rows already chosen."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.topk import top_k
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,16 +8,12 @@ read back, the unbiased estimate of Gao and Long (2024), "RaBitQ", arXiv:2405.12
 So a vector has the inner product with itself that it had, and a zero vector stays zero.
 """
 
-from __future__ import annotations
-
 import hashlib
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 BITS = (1, 2, 4, 8)
 

@@ -6,20 +6,13 @@ rounded to multiples of 2^-25. Their products are multiples of 2^-50, and sums o
 exact in the 53 bits of a float64, in any order. Cosines are whole millionths.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
+from clew.algo.coding import Vectors
 from clew.algo.topk import DECIMALS
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.algo.coding import Vectors
-
-    Rows = NDArray[np.integer]
+Rows = NDArray[np.integer]
 
 MILLION = 10**DECIMALS
 _STEP = 2.0**-25

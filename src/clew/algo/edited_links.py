@@ -1,24 +1,18 @@
 """Links whose rows and columns were edited after the links were stored."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew.algo import ascending
-from clew.algo.links import StoredLink, check_link
+from clew.algo.links import Link, Matrix, StoredLink, check_link
+from clew.algo.row_edits import RowEdits
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.algo.links import Link, Matrix
-    from clew.algo.row_edits import RowEdits
-
-    Rows = NDArray[np.int64]
+Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -28,7 +22,7 @@ class FreshRows:
     rows: Rows  # ascending
     entries: Matrix  # (len(rows), n_b)
 
-    def transpose(self, n_rows: int) -> FreshRows:
+    def transpose(self, n_rows: int) -> "FreshRows":
         """Return the same entries by their columns; the link has `n_rows` rows."""
         coordinates = self.entries.tocoo()
         rows, places = np.unique(coordinates.col, return_inverse=True)
@@ -42,7 +36,7 @@ class FreshRows:
         """Return which of some rows are fresh, and their places."""
         return ascending.match_sorted(self.rows, rows)
 
-    def get_entries(self, row: int) -> _Row | None:
+    def get_entries(self, row: int) -> "_Row | None":
         """Return the columns and weights of a row, or None if it is not fresh."""
         place = int(np.searchsorted(self.rows, row))
         if place == len(self.rows) or self.rows[place] != row:
@@ -71,7 +65,7 @@ class EditedLink:
     def row(self, row: int) -> NDArray[np.integer]:
         return self.entries(row)[0]
 
-    def entries(self, row: int) -> _Row:
+    def entries(self, row: int) -> "_Row":
         fresh = self.fresh.get_entries(row)
         if fresh is not None:
             return fresh
@@ -123,7 +117,7 @@ class TransposedEdits:
     def row(self, row: int) -> NDArray[np.integer]:
         return self.entries(row)[0]
 
-    def entries(self, row: int) -> _Row:
+    def entries(self, row: int) -> "_Row":
         columns, data = self._fresh_by_column.get_entries(row) or (
             self._no_columns,
             self._no_columns,
@@ -189,7 +183,7 @@ class TransposedEdits:
         return np.zeros(0, dtype=np.int32)
 
 
-def _sort_entries(columns: Rows, data: NDArray[Any]) -> _Row:
+def _sort_entries(columns: Rows, data: NDArray[Any]) -> "_Row":
     if len(columns) > 1 and np.any(columns[1:] < columns[:-1]):
         order = np.argsort(columns, kind="stable")
         return columns[order], data[order]

@@ -5,17 +5,11 @@ sentences with it. With the sentences' vectors S and A, which sentence has which
 to a query q is (Aᵀ S q) / |Aᵀ S|. So of each term only the length |Aᵀ S| is needed.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.algo.coding import Vectors
+from clew.algo.coding import Vectors
 
 _BLOCK_BYTES = 2**28
 _AT_ONCE = 16_384  # vectors that are read at once

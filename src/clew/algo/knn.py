@@ -4,28 +4,22 @@ Huang et al. (2025), "KET-RAG", arXiv:2502.09304, Algorithm 3: half of the neigh
 keywords, half by vectors; the chunks of the highest PageRank are worth reading by a model.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from clew.algo.coding import Vectors
 from clew.algo.cosines import pair_cosines
+from clew.algo.links import Link
 from clew.algo.nearest import Choices, ChoosingRows, find_nearest, update_nearest
 from clew.algo.pagerank import personalized_pagerank, transition_matrix
 from clew.algo.row_edits import drop_disordered
 from clew.algo.sharing import find_sharing, update_sharing
 from clew.algo.topk import DECIMALS, top_k
 from clew.errors import InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.algo.coding import Vectors
-    from clew.algo.links import Link
 
 # From here on the other way is the faster one, on two cores.
 EXACT_UP_TO = 20_000
@@ -46,7 +40,7 @@ class ChosenNeighbours:
         directed = _choice_matrix(np.concatenate([self.lexical.rows, self.semantic.rows], axis=1))
         return csr_array((directed + directed.T) > 0, dtype=np.float64)
 
-    def renumber(self, rows: NDArray[np.integer], n: int) -> ChosenNeighbours:
+    def renumber(self, rows: NDArray[np.integer], n: int) -> "ChosenNeighbours":
         """Return the same choices after the chunks became `rows` among n, ascending."""
         earlier = np.full(n, -1)
         earlier[rows] = np.arange(len(rows))

@@ -6,21 +6,15 @@ costs O(n + cells log cells) and not O(n²). The first positions are a spectral 
 of the random walk, by power iterations (Koren 2003).
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.fft import irfft2, rfft2
 from scipy.sparse import csr_array, diags_array
 from scipy.spatial import cKDTree
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    Places = NDArray[np.float64]  # (n, 2)
+Places = NDArray[np.float64]  # (n, 2)
 
 _STEPS = 80
 _POWERS = 30

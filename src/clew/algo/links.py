@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    Matrix = csr_array[Any, tuple[int, int]]
+Matrix: TypeAlias = "csr_array[Any, tuple[int, int]]"
 
 
 def neighbours(link: Matrix | Link, row: int) -> NDArray[np.integer]:

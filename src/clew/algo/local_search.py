@@ -5,21 +5,15 @@ Huang et al. (2025), "KET-RAG", arXiv:2502.09304, Algorithm 2, which is GraphRAG
 said of it.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew.algo.links import neighbours
 from clew.algo.topk import DECIMALS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
 
 _OUTSIDE_PER_SEED = 10  # relations that lead out of the seeds
 

@@ -6,21 +6,17 @@ influence; the readings of the algorithm differ in when to stop. Only nodes that
 asked for their neighbours, so growth is over the neighbourhood alone, however large the graph.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.steiner import Neighbours, Tree
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 Rule = Literal["released", "eq15", "mean"]
 

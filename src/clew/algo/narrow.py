@@ -3,14 +3,10 @@
 Nothing else says which are kept so: no column is of these types by itself.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 _WIDE = np.dtype(np.int32)
 _NARROW = (np.dtype(np.int8), np.dtype(np.uint16), np.dtype(np.int16))

@@ -4,29 +4,22 @@ The cells are an inverted file (Jégou et al. 2011, "Product Quantization for Ne
 Search"): vectors by the nearest of k means, of which each vector visits a few.
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from clew.algo.coding import Vectors
 from clew.algo.cosines import MILLION, indexed_pair_cosines, pair_cosines, rounding_margin
 from clew.algo.topk import DECIMALS
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from clew.algo.coding import Vectors
-
-    Rows = NDArray[np.integer]
-    Pairs = tuple[Rows, Rows, Rows]  # rows, columns and scores, (m,) each
-    Visits = Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]
+Rows = NDArray[np.integer]
+Pairs = tuple[Rows, Rows, Rows]  # rows, columns and scores, (m,) each
+Visits = Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
 _VISITED = 32  # cells
 _ROUNDS = 6  # of Lloyd's algorithm; more move few vectors
@@ -45,10 +38,10 @@ class Choices:
     scores: NDArray[np.int32]  # (n, h), 0 where there is none
 
     @classmethod
-    def empty(cls, n: int, h: int) -> Choices:
+    def empty(cls, n: int, h: int) -> "Choices":
         return cls(np.full((n, h), -1, dtype=np.int32), np.zeros((n, h), dtype=np.int32))
 
-    def renumber(self, earlier: Rows) -> tuple[Choices, NDArray[np.bool_]]:
+    def renumber(self, earlier: Rows) -> "tuple[Choices, NDArray[np.bool_]]":
         """Return the choices of the rows of now, and which rows lost one; they ascend as before.
 
         (n_now,) `earlier` is which row each was, -1 for a new one, which has none. What a row lost
@@ -71,7 +64,7 @@ class Choices:
         last = np.where(self.rows[:, -1] >= 0, self.scores[:, -1], np.iinfo(np.int32).min)
         return np.asarray(last)
 
-    def add_pairs(self, rows: Rows, columns: Rows, scores: Rows) -> Choices:
+    def add_pairs(self, rows: Rows, columns: Rows, scores: Rows) -> "Choices":
         """Return the choices among these and more pairs, (m,) each; no pair is there already."""
         h = self.rows.shape[1]
         some, place = np.unique(rows, return_inverse=True)
@@ -100,7 +93,7 @@ class ChoosingRows:
     taken: csr_array  # (n, n), of each row the columns that it may not choose
 
     @classmethod
-    def every_row(cls, taken: csr_array) -> ChoosingRows:
+    def every_row(cls, taken: csr_array) -> "ChoosingRows":
         every = np.ones(taken.shape[0], dtype=bool)
         return cls(np.arange(len(every)), every, every, taken)
 

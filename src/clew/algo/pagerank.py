@@ -1,19 +1,15 @@
 """Spread weight from seeds over a graph, over all of it or over what lies near them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
 from clew.algo.ascending import match_sorted
 from clew.errors import InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +31,7 @@ class LocalScores:
         scores[reached] = self.scores[places]
         return scores
 
-    def mix(self, other: LocalScores, share: float) -> LocalScores:
+    def mix(self, other: "LocalScores", share: float) -> "LocalScores":
         """Return the sum of `share` of these scores and the rest of another restart's."""
         nodes = np.union1d(self.nodes, other.nodes)
         scores = share * self.get(nodes) + (1 - share) * other.get(nodes)

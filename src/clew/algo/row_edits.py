@@ -1,18 +1,14 @@
 """Edits of rows: the rows that went and came, and the new numbers of all others."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Rows = NDArray[np.int64]
+Rows = NDArray[np.int64]
 
 _MANY = 8  # the share of all rows, one in so many, above which the numbers of all are made
 
@@ -51,7 +47,9 @@ class RowEdits:
     origin: Rows  # of each that came the row that went in its place, -1 for one that is new
 
     @classmethod
-    def from_changes(cls, n: int, gone: Rows, before: Rows, origin: Rows | None = None) -> RowEdits:
+    def from_changes(
+        cls, n: int, gone: Rows, before: Rows, origin: Rows | None = None
+    ) -> "RowEdits":
         """Return the edits that insert rows before ascending rows of `n`; n is the end."""
         at = before - np.searchsorted(gone, before) + np.arange(len(before))
         new = np.full(len(at), -1, dtype=np.int64) if origin is None else origin

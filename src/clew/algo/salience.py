@@ -8,19 +8,15 @@ As printed it stays far below the paper's thresholds: a term that stands once am
 rates below 0.004. So by default a chunk's rates are divided by its highest; their order stays.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew.algo.topk import DECIMALS
 from clew.errors import InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 Score = Literal["eq2", "normalised", "tfidf"]
 

@@ -4,24 +4,16 @@ The number of shared terms of all pairs is a sparse product, which takes the sum
 the terms' frequencies; most of that is for frequent terms.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from clew.algo.links import StoredLink
+from clew.algo.links import Link, StoredLink
 from clew.algo.nearest import Choices, ChoosingRows, highest_columns
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from clew.algo.links import Link
-
-    Counted = Iterator[tuple[NDArray[np.intp], NDArray[np.floating]]]
+Counted = Iterator[tuple[NDArray[np.intp], NDArray[np.floating]]]
 
 _POSTINGS = 8_000  # rows that a row's rarest terms may stand in together
 _CANDIDATES = 64  # of these rows, for which all terms are counted

@@ -7,24 +7,17 @@ the query, and of the best of these by the inner product of the query and the si
 as in Gao and Long 2024, "RaBitQ"). The rows themselves decide among what is left.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from clew.algo.coding import multiply_rows
+from clew.algo.coding import Vectors, multiply_rows
+from clew.algo.row_edits import RowEdits
 from clew.algo.topk import DECIMALS, top_k
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.algo.coding import Vectors
-    from clew.algo.row_edits import RowEdits
-
-    Found = tuple[NDArray[np.intp], NDArray[np.float64]]  # rows and their cosines, best first
-    Codes = NDArray[np.uint64]
+Found = tuple[NDArray[np.intp], NDArray[np.float64]]  # rows and their cosines, best first
+Codes = NDArray[np.uint64]
 
 EXACT_UP_TO = 30_000  # rows; of more, sketches take less time (benchmarks/sketches.py)
 CANDIDATES = 1_000  # rows that are compared with a query

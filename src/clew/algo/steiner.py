@@ -10,8 +10,6 @@ It is a tree as it comes, without the spanning tree and the pruning that the alg
 inside a region all paths are part of one tree, and every path begins at a bridge.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass

@@ -4,15 +4,10 @@ So an anchor may be an entity or a triple, triples between the same two entities
 mean over nodes is one over entities and triples (BubbleRAG, arXiv:2603.20309, Eq. 1).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)

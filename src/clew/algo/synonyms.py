@@ -3,26 +3,20 @@
 AGRAG (Wang et al. 2025, arXiv:2511.05549) joins entities whose names have a cosine above φ.
 """
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew.algo.cosines import MILLION, indexed_pair_cosines, rounding_margin
 from clew.algo.nearest import iterate_cells
 from clew.algo.row_edits import drop_disordered
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from numpy.typing import NDArray
-
-    Rows = NDArray[np.integer]
-    # Rows, columns and their cosines, (m,) each.
-    Found = tuple[Rows, Rows, NDArray[np.float32]]
+Rows = NDArray[np.integer]
+# Rows, columns and their cosines, (m,) each.
+Found = tuple[Rows, Rows, NDArray[np.float32]]
 
 # From here on the other way is the faster one, on two cores.
 EXACT_UP_TO = 20_000

@@ -5,8 +5,6 @@ that begins at Ann Ray. The interrogative stands for that end, so what is said f
 to the beginning of the path, and what is said beside it to the end.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ What they mean is their definition in English. A graph has such a relation seldo
 the word is made of nearly always.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Sequence
 

@@ -1,24 +1,18 @@
 """Which entities of the graph a question names, and where."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew import steps
 from clew.derived import Derived
+from clew.models import Models
+from clew.snapshot import Snapshot
 from clew.text.analyze import terms
 from clew.text.keys import name_key
 from clew.text.phrases import Span, overlap
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.models import Models
-    from clew.snapshot import Snapshot
 
 # A word with what may belong to a name: "9/11", "M*A*S*H", "Dr.", "(500)"; never a closing mark.
 _WORD = re.compile(r"[^\s?¿,;:\"“”„«»。，；：？]+")

@@ -1,13 +1,12 @@
 """The answers of a graph in order, each with the way to it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.topk import DECIMALS, top_k
 from clew.graph_paths.asked import parse_question
@@ -15,13 +14,9 @@ from clew.graph_paths.named import NamedEntity, find_starts
 from clew.graph_paths.relations import read_relations
 from clew.graph_paths.scores import ByText, ByWords
 from clew.graph_paths.steps_graph import Walk, Walks, build_step_graph
+from clew.models import Models
+from clew.snapshot import Snapshot
 from clew.types import GraphAnswer
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.models import Models
-    from clew.snapshot import Snapshot
 
 Reading = Literal["words", "text"]
 

@@ -1,27 +1,21 @@
 """The relations of a graph: their names in words, and what stands at their ends."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew.algo.topk import DECIMALS
 from clew.derived import Derived
 from clew.graph_paths.asked import INTERROGATIVES
 from clew.graph_paths.named import mark_connected
+from clew.models import Embedder
+from clew.snapshot import Snapshot
+from clew.snapshot.layers import TripleLayer
 from clew.text.analyze import terms
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.models import Embedder
-    from clew.snapshot import Snapshot
-    from clew.snapshot.layers import TripleLayer
 
 _LEAST_STEM = 3  # letters that two words begin with alike
 _MOST_WORDS = 20_000  # whose nearness is kept

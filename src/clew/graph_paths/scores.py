@@ -1,21 +1,16 @@
 """How well walks fit a question: word by word, or as one text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.graph_paths.asked import QuestionPhrases
-    from clew.graph_paths.relations import Relations
-    from clew.graph_paths.steps_graph import Walk
-    from clew.models import Embedder
+from clew.graph_paths.asked import QuestionPhrases
+from clew.graph_paths.relations import Relations
+from clew.graph_paths.steps_graph import Walk
+from clew.models import Embedder
 
 _UNSAID = 1.5  # a step that no phrase speaks of costs this
 _BACK_UNSAID = 0.9  # less where it only goes back along the relation that one came by

@@ -1,24 +1,16 @@
 """A graph of triples by steps: from an entity along a relation, or against it."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.derived import Derived
+from clew.graph_paths.relations import Relations
+from clew.snapshot import Snapshot
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.graph_paths.relations import Relations
-    from clew.snapshot import Snapshot
-
-    Rows = NDArray[np.int64]
+Rows = NDArray[np.int64]
 
 Walk = tuple[int, ...]  # steps: twice the relation, and one more against its direction
 

@@ -4,10 +4,9 @@ Reciprocal rank fusion: Cormack, Clarke and Büttcher (2009), SIGIR. Which signs
 hold, and what the fusion is worth: docs/results/auto.md.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,15 +14,11 @@ from clew import methods, steps
 from clew.algo.fusion import reciprocal_rank_fusion
 from clew.algo.topk import top_k
 from clew.errors import InputError
+from clew.models import Models
 from clew.snapshot import Snapshot
 from clew.types import Evidence, Hit, Limits, Path, Step
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from clew.models import Models
-
-    Found = Mapping[str, Evidence]  # by the name of the method, in the order of the choice
+Found = Mapping[str, Evidence]  # by the name of the method, in the order of the choice
 
 _GRAPH = "paths"  # what follows the triples of an imported graph
 _NAMELESS = "bubble"  # where the question names nothing in it

@@ -4,31 +4,25 @@ Su et al. (2025), arXiv:2507.08445, Algorithms 3 and 4. Choices where the paper 
 options beside it: docs/methods/clue.md.
 """
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew import steps
 from clew.algo.beam import Beam, Tried, UnitGraph, UnitSet, grow_unit_sets
 from clew.algo.fusion import min_max
 from clew.algo.links import neighbours
 from clew.algo.topk import top_k
+from clew.models import Models
 from clew.snapshot import TRANSPOSED_LINKS, Snapshot
 from clew.snapshot.layers import UnitsSought
 from clew.steps.choosing import CANDIDATES, choose_hits
 from clew.types import Evidence, Limits, Path, Step
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.models import Models
 
 By = Literal["sets", "chunks"]  # what ranks chunks: the sets that they support, or themselves
 
@@ -147,7 +141,7 @@ class Clue:
         )
 
     def _rank_chunks(
-        self, relevance: steps.Relevance, support: Mapping[int, _Support], n: int
+        self, relevance: steps.Relevance, support: "Mapping[int, _Support]", n: int
     ) -> tuple[list[int], NDArray[np.float64]]:
         """Return the `n` best chunks that some kept set holds, and their scores."""
         rows = sorted(support)

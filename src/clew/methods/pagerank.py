@@ -5,14 +5,13 @@ arXiv:2510.10114), without an LLM. What is ours and what each choice is worth:
 docs/methods/pagerank.md.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from clew import steps
+from clew.models import Models
 from clew.snapshot import Snapshot
 from clew.steps.entity_graph import (
     WEIGHTS,
@@ -25,9 +24,6 @@ from clew.steps.entity_graph import (
     strongest_path,
 )
 from clew.types import Evidence, Limits
-
-if TYPE_CHECKING:
-    from clew.models import Models
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

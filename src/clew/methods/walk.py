@@ -3,17 +3,18 @@
 Clew's own method. What each part is worth: docs/results/walk.md.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from clew import steps
 from clew.algo.choice import ChoiceWeights
 from clew.algo.fusion import min_max
+from clew.algo.pagerank import LocalScores
 from clew.derived import Derived
+from clew.models import Models
 from clew.snapshot import Snapshot
 from clew.steps.choosing import CANDIDATES, ChosenChunks, choose_chunks
 from clew.steps.entity_graph import (
@@ -30,12 +31,6 @@ from clew.steps.entity_graph import (
     strongest_path,
 )
 from clew.types import Evidence, Hit, Limits
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from clew.algo.pagerank import LocalScores
-    from clew.models import Models
 
 _LEAST = 1e-12  # influence whose logarithm is taken
 
@@ -103,7 +98,7 @@ class Walk:
         )
 
     def _walk_legs(
-        self, graph: EntityGraph, restart: Mapping[int, float], seeds: Seeds, chooser: _Chooser
+        self, graph: EntityGraph, restart: Mapping[int, float], seeds: Seeds, chooser: "_Chooser"
     ) -> tuple[Spread, ChosenChunks]:
         """Return how weight came to the nodes after all legs, and the chunks chosen then."""
         first = graph.spread_near(restart, self.damping)

@@ -1,18 +1,12 @@
 """Hits that lead to other text stand behind those that say something."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.snapshot import Snapshot
 from clew.text.apparatus import asks_for
-from clew.types import Evidence
-
-if TYPE_CHECKING:
-    from clew.types import Hit
+from clew.types import Evidence, Hit
 
 
 def apparatus_behind(snapshot: Snapshot, evidence: Evidence) -> Evidence:

@@ -4,26 +4,19 @@
 each: docs/results/.
 """
 
-from __future__ import annotations
-
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew import steps
 from clew.algo.choice import Candidates, ChoiceWeights, QueryTokens, choose_rows
 from clew.algo.fusion import min_max
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.algo.links import Link
-    from clew.snapshot import Snapshot
-    from clew.types import Evidence, Hit, Path
+from clew.algo.links import Link, Matrix
+from clew.snapshot import Snapshot
+from clew.types import Evidence, Hit, Path
 
 CANDIDATES = 30  # chunks, the first of a ranking, from which a set is chosen
 _SHARES = ChoiceWeights()
@@ -169,7 +162,7 @@ def _query_tokens(snapshot: Snapshot, coverage: steps.Coverage, rows: Sequence[i
     return QueryTokens(weights=coverage.weights, tokens=tokens, vectors=vectors)
 
 
-def _mention_link(link: Link, rows: NDArray[np.integer]) -> csr_array[Any, tuple[int, int]]:
+def _mention_link(link: Link, rows: NDArray[np.integer]) -> Matrix:
     """Return some rows of a link of chunks and entities, of 1 where the text mentions these."""
     found = link.rows(rows)
     ones = (found.data & steps.MENTIONED).astype(np.float64)

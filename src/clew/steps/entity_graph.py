@@ -3,34 +3,26 @@
 `pagerank` and `walk` spread weight over it. What each choice is worth: docs/results/walk.md.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew import steps
-from clew.algo.links import neighbours, open_column
+from clew.algo.links import Link, Matrix, neighbours, open_column
 from clew.algo.pagerank import Degrees, LocalScores, local_pagerank
 from clew.algo.topk import top_k
-from clew.derived import CachedArrays, Derived
+from clew.derived import Arrays, CachedArrays, Derived, EarlierArrays
+from clew.models import Models
 from clew.snapshot import Snapshot
 from clew.snapshot.layers import Totals
+from clew.steps.names import NameLinks
 from clew.types import Path, Step
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.algo.links import Link
-    from clew.derived import Arrays, EarlierArrays
-    from clew.models import Models
-    from clew.steps.names import NameLinks
-
-    Edges = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.floating]]
+Edges = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.floating]]
 
 _MAX_STOPS = 3  # entities on a path
 _NAME_SHARE = 0.3  # of the smaller degree of two entities: the weight of a link between their names
@@ -67,7 +59,7 @@ class Rarity:
     totals: Totals | None  # where the link has a part of the index's chunks
 
     @classmethod
-    def from_snapshot(cls, snapshot: Snapshot) -> Rarity:
+    def from_snapshot(cls, snapshot: Snapshot) -> "Rarity":
         return cls(steps.n_chunks(snapshot), steps.entity_chunks(snapshot), snapshot.totals)
 
     def __len__(self) -> int:
@@ -144,7 +136,7 @@ class EntityGraph:
     def first_entity(self) -> int:
         return len(self.degrees) - len(self.rarity)
 
-    def get_edges(self, nodes: NDArray[np.intp]) -> csr_array[Any, tuple[int, int]]:
+    def get_edges(self, nodes: NDArray[np.intp]) -> Matrix:
         """Return the (m, n) rows of m nodes, ascending, of the matrix of weights."""
         if self.matrix is not None:
             return csr_array(self.matrix[nodes])

@@ -1,20 +1,16 @@
 """Rows to hits and to stops of paths."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from clew.snapshot import Snapshot
 from clew.steps.rankings import Ranking, nearest
 from clew.steps.scores import Query
 from clew.types import Document, Evidence, Hit, Step
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 def ranked(

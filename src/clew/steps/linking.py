@@ -1,9 +1,7 @@
 """From a query to the entities of the index that it names, or names something like."""
 
-from __future__ import annotations
-
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,12 +14,7 @@ from clew.snapshot import Snapshot
 from clew.text.analyze import terms
 from clew.text.keys import name_key
 from clew.text.normalize import entity_key
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from clew.text.pieces import OnPiece
-
+from clew.text.pieces import OnPiece
 
 _MAX_KEY_WORDS = 8  # of an entity that a query is searched for
 

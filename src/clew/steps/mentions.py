@@ -1,23 +1,14 @@
 """Which chunks have which entities, in their text or as their title, from both ends."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew.algo.edited_links import EditedLink, FreshRows, TransposedEdits
-from clew.algo.links import link_from_arrays, link_to_arrays
-from clew.derived import CachedArrays, Derived
+from clew.algo.links import Link, link_from_arrays, link_to_arrays
+from clew.derived import Arrays, CachedArrays, Derived, EarlierArrays
+from clew.snapshot import Snapshot
 from clew.steps.scores import chunk_titles
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.algo.links import Link
-    from clew.derived import Arrays, EarlierArrays
-    from clew.snapshot import Snapshot
 
 _MOST_UNITS = 10_000  # of an entity, of which all are compared with what is left of the question
 MENTIONED, TITLED = 1, 2  # how a chunk has an entity; in text and title: their sum

@@ -4,26 +4,18 @@ What is kept of a name is a hash of 64 bits of it, and of each of its beginnings
 words, so that the names that are alike are found by looking numbers up.
 """
 
-from __future__ import annotations
-
 from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.links import Column, expand_ranges, open_column
 from clew.algo.row_edits import RowEdits
-from clew.derived import CachedArrays, Derived
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.derived import Arrays, EarlierArrays
-    from clew.snapshot import Snapshot
+from clew.derived import Arrays, CachedArrays, Derived, EarlierArrays
+from clew.snapshot import Snapshot
 
 _MOST_LONGER = 5  # names that a shorter one may begin or end; one in more is a common word
 _AT_ONCE = 2**16  # names that are read
@@ -39,7 +31,7 @@ class SortedHashes:
     heads: NDArray[np.uint32]
 
     @classmethod
-    def from_hashes(cls, hashes: NDArray[np.uint64], some: NDArray[np.integer]) -> SortedHashes:
+    def from_hashes(cls, hashes: NDArray[np.uint64], some: NDArray[np.integer]) -> "SortedHashes":
         """Return those of `hashes` that stand in some places, ascending ones."""
         order = some[np.argsort(hashes[some], kind="stable")]
         small = order.astype(np.int32) if len(hashes) < 2**31 else order
@@ -63,7 +55,7 @@ class SortedHashes:
 
     def apply_edits(
         self, hashes: NDArray[np.uint64], edits: RowEdits, came: NDArray[np.int64]
-    ) -> SortedHashes:
+    ) -> "SortedHashes":
         """Return it after edits of the places, where hashes `came`."""
         former = self.order.whole
         order = edits.to_present(former, followed=False)

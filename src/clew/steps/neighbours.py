@@ -1,10 +1,9 @@
 """The k-nearest-neighbour graph of chunks, and keywords."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew.algo import keywords
@@ -15,18 +14,10 @@ from clew.algo.knn import (
     page_ranks,
     update_neighbours,
 )
-from clew.algo.links import StoredLink
+from clew.algo.links import Link, Matrix, StoredLink
 from clew.algo.nearest import Choices
-from clew.derived import CachedArrays, Derived
+from clew.derived import Arrays, CachedArrays, Derived, EarlierArrays
 from clew.snapshot import TRANSPOSED_LINKS, Snapshot
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from clew.algo.links import Link
-    from clew.derived import Arrays, EarlierArrays
 
 _K = 2  # neighbours of a chunk, as the methods that use the graph take by default
 
@@ -34,7 +25,7 @@ _K = 2  # neighbours of a chunk, as the methods that use the graph take by defau
 # -- the graph of chunks --------------------------------------------------------------------------
 
 
-def chunk_graph(snapshot: Snapshot, k: int = _K) -> csr_array[Any, tuple[int, int]]:
+def chunk_graph(snapshot: Snapshot, k: int = _K) -> Matrix:
     """Return the (n_chunks, n_chunks) k-nearest-neighbour graph of chunks.
 
     Those of an imported graph have no neighbours: their triples say what they are near to.
@@ -47,7 +38,7 @@ def chunk_ranks(snapshot: Snapshot, k: int = _K) -> NDArray[np.float64]:
     return snapshot.get(_CHUNK_RANKS, k)
 
 
-def _build_chunk_graph(snapshot: Snapshot, k: int) -> csr_array[Any, tuple[int, int]]:
+def _build_chunk_graph(snapshot: Snapshot, k: int) -> Matrix:
     chosen = _open_choices(snapshot.get(NEIGHBOURS)) if k == _K else _choose_neighbours(snapshot, k)
     return chosen.to_graph()
 

@@ -1,7 +1,5 @@
 """What a method's parameters may be: a method asks for it where it is made."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 from clew.errors import InputError

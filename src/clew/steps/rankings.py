@@ -4,29 +4,28 @@ Of many chunks those are ranked among which the best are: what is nearest by ske
 the query's rare words. An exact snapshot ranks all of them.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.ascending import match_sorted
 from clew.algo.bm25 import bm25_candidates, bm25_chunk_scores
 from clew.algo.topk import positive_top_k, top_k
-from clew.steps.scores import choose_fusion, cosines_of, dense_scores, lexical_scores, read_lexical
+from clew.snapshot import Snapshot
+from clew.steps.scores import (
+    Query,
+    choose_fusion,
+    cosines_of,
+    dense_scores,
+    lexical_scores,
+    read_lexical,
+)
 from clew.steps.sketched import are_sketched, find_near_and_far, find_near_rows
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from clew.snapshot import Snapshot
-    from clew.steps.scores import Query
-
-    Scores = NDArray[np.float64]
-    Rows = NDArray[np.intp]
+Scores = NDArray[np.float64]
+Rows = NDArray[np.intp]
 
 MANY_UNITS = 100_000  # of more, those of the nearest chunks are compared
 CANDIDATES = 1_000  # chunks: the first of a ranking that others are made from

@@ -1,12 +1,12 @@
 """How well chosen rows meet a query, token by token; each row is read once."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.links import neighbours
 from clew.algo.maxsim import best_matches, weighted_mean
@@ -14,16 +14,10 @@ from clew.models import Models, TokenVectors, is_late
 from clew.models.maxsim import blend, unit_rows
 from clew.snapshot import Snapshot
 from clew.steps import totals
+from clew.steps.scores import Query
 from clew.text.analyze import term_spans, terms
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.steps.scores import Query
-
-    Match = Callable[[TokenVectors, Sequence[NDArray[Any]]], NDArray[np.float32]]
+Match = Callable[[TokenVectors, Sequence[NDArray[Any]]], NDArray[np.float32]]
 
 
 # The weight of a stop word or mark: half of a word's that stands in every chunk, since no token of
@@ -111,7 +105,7 @@ class Coverage:
         return unit_rows(tokens.vectors)
 
     @cached_property
-    def _words(self) -> _Words:
+    def _words(self) -> "_Words":
         """The words of the query, with how rare they are in the index."""
         words = list(term_spans(self._query.text))
         n_chunks = totals.n_chunks(self._snapshot)

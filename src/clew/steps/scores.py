@@ -1,29 +1,20 @@
 """The query as models see it, and scores of all rows of a layer."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.bm25 import Lengths, bm25_scores
 from clew.algo.coding import multiply_rows
 from clew.algo.fusion import mean_of_min_max, reciprocal_rank_fusion
-from clew.derived import CachedArrays, Derived
+from clew.algo.links import Link, Matrix
+from clew.derived import Arrays, CachedArrays, Derived
 from clew.models import Models, TokenVectors, gives_tokens
 from clew.snapshot import TRANSPOSED_LINKS, Snapshot
 from clew.steps.totals import term_chunks
 from clew.text.analyze import terms
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-    from scipy.sparse import csr_array
-
-    from clew.algo.links import Link
-    from clew.derived import Arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +119,7 @@ def beside_hybrid(found: Sequence[int], hybrid: NDArray[np.float64]) -> NDArray[
     return reciprocal_rank_fusion((own, hybrid), constant=0)
 
 
-def chunk_titles(
-    snapshot: Snapshot, chunks: NDArray[np.integer] | None = None
-) -> csr_array[Any, tuple[int, int]]:
+def chunk_titles(snapshot: Snapshot, chunks: NDArray[np.integer] | None = None) -> Matrix:
     """Return the (n, n_entities) link of chunks to the entity that their title names.
 
     Of all chunks, or of those in some rows.

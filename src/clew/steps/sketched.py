@@ -1,19 +1,11 @@
 """The nearest rows of a layer to some vectors; of many rows by their sketches."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo import sketches
-from clew.derived import CachedArrays, Derived
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.derived import Arrays, EarlierArrays
-    from clew.snapshot import Snapshot
+from clew.derived import Arrays, CachedArrays, Derived, EarlierArrays
+from clew.snapshot import Snapshot
 
 
 def near_rows(

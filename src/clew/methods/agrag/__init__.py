@@ -6,12 +6,12 @@ connects them grows by what matters most at the least cost. Choices where the pa
 released code differ: docs/methods/agrag.md.
 """
 
-from __future__ import annotations
-
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew import steps
 from clew.algo.mcmi import Rule, grow_tree
@@ -19,22 +19,15 @@ from clew.algo.salience import Score
 from clew.algo.steiner import steiner_tree
 from clew.derived import Derived
 from clew.errors import InputError
-from clew.layers.statistical import STATISTICAL, statistical_entities
+from clew.layers.statistical import STATISTICAL, StatisticalEntities, statistical_entities
 from clew.methods.agrag.evidence import FoundSubgraph, subgraph_evidence
 from clew.methods.agrag.influence import compute_influence
 from clew.methods.agrag.mapping import map_facts
 from clew.methods.agrag.view import AgragGraph, Contains, Costs, Entities, build_graph, open_view
+from clew.models import Models
 from clew.snapshot import Snapshot
 from clew.steps.choosing import CANDIDATES, choose_hits
 from clew.types import Evidence, Limits
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
-
-    from numpy.typing import NDArray
-
-    from clew.layers.statistical import StatisticalEntities
-    from clew.models import Models
 
 Order = Literal["fused", "graph"]
 

@@ -4,34 +4,25 @@ AGRAG's input for the answer (arXiv:2511.05549, §III-D): the subgraph in words,
 then the best of hybrid retrieval (Eq. 21).
 """
 
-from __future__ import annotations
-
 import heapq
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew import steps
 from clew.algo.links import neighbours
-from clew.algo.mcmi import components, induced_edges
+from clew.algo.mcmi import JoinedNode, components, induced_edges
+from clew.algo.steiner import Tree
 from clew.algo.topk import DECIMALS, positive_top_k, top_k
-from clew.methods.agrag.view import CONTAINS, FACT, SYNONYM
+from clew.methods.agrag.mapping import MappedFacts
+from clew.methods.agrag.view import CONTAINS, FACT, SYNONYM, AgragView
 from clew.text.keys import name_key
 from clew.types import Edge, Evidence, EvidenceGraph, Fact, Growth, Hit, Path, Step, Subgraph, Table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.algo.mcmi import JoinedNode
-    from clew.algo.steiner import Tree
-    from clew.methods.agrag.mapping import MappedFacts
-    from clew.methods.agrag.view import AgragView
 
 _COLUMNS = ("subject", "relation", "object")
 _NEAR, _TERMINAL = "near the question", "an end of a fact near the question"

@@ -3,20 +3,13 @@
 As printed the equations are no PageRank; docs/methods/agrag.md says why this is what they mean.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.pagerank import local_pagerank, personalized_pagerank
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.methods.agrag.view import AgragGraph
+from clew.methods.agrag.view import AgragGraph
 
 LOCAL_ABOVE = 500_000  # edges, where both take as long
 _TOLERANCE = 1e-7  # of all influence, from one step to the next

@@ -4,28 +4,22 @@ AGRAG (arXiv:2511.05549, Eqs. 7 to 9). An LLM chooses by number, so it can name 
 index does not have. Without one, facts are judged by the reranker and by the cosine together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew import steps
 from clew.algo.fusion import mean_of_min_max
 from clew.algo.topk import DECIMALS, top_k
 from clew.layers.packing import closed_schema, number_texts, shorten, valid_places
+from clew.models import LLM, Models
 from clew.prompts import fill_prompt
 from clew.prompts.quoted import quote_lines
+from clew.snapshot import Snapshot
 from clew.text.normalize import collapse
 from clew.types import GRAPH, IMPORTED
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.models import LLM, Models
-    from clew.snapshot import Snapshot
 
 _NEAR = 0.4  # from 0 to 1: a fact that scores less is far from the best one
 _SCHEMA = closed_schema({"keep": {"type": "array", "items": {"type": "integer"}}})

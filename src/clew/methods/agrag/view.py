@@ -4,30 +4,24 @@ Facts between entities, entities and statistical entities in chunks, and synonym
 (arXiv:2511.05549, Algorithm 1 and Eqs. 4 to 6, 14).
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew import steps
 from clew.algo.fusion import min_max
 from clew.algo.pagerank import transition_matrix
 from clew.algo.topk import DECIMALS
+from clew.layers.statistical import StatisticalEntities
+from clew.snapshot import Snapshot
+from clew.snapshot.layers import Layer, TripleLayer
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.layers.statistical import StatisticalEntities
-    from clew.snapshot import Snapshot
-    from clew.snapshot.layers import Layer, TripleLayer
-
-    Edges = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]
+Edges = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]
 
 Entities = Literal["statistical", "extracted"]
 Contains = Literal["provenance", "mention"]

@@ -4,36 +4,28 @@ arXiv:2603.20309. The search runs on the triples of the index, whoever made them
 a knowledge graph that was imported. Choices where the paper is silent: docs/methods/bubble.md.
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew import graph_paths, steps
-from clew.algo.bubble import RankedPiece, expand_groups, rank_pieces, select_diverse
+from clew.algo.bubble import Piece, RankedPiece, expand_groups, rank_pieces, select_diverse
+from clew.graph_paths import NamedEntity
 from clew.methods.bubble.analysis import analyse
-from clew.methods.bubble.anchors import find_anchors
+from clew.methods.bubble.anchors import Anchors, find_anchors
 from clew.methods.bubble.by_walks import add_uncovered
 from clew.methods.bubble.evidence import build_evidence
 from clew.methods.bubble.expansion import QuestionMeaning, grow_candidates
 from clew.methods.bubble.merged import FoundCandidates
 from clew.methods.bubble.view import BubbleView, open_view
+from clew.models import Models
 from clew.snapshot import Snapshot
 from clew.steps.choosing import CANDIDATES, choose_hits
 from clew.types import Evidence, Limits
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.algo.bubble import Piece
-    from clew.graph_paths import NamedEntity
-    from clew.methods.bubble.anchors import Anchors
-    from clew.models import Models
 
 Semantics = Literal["auto", "default", "and", "or", "comparison"]
 Order = Literal["fused", "graph"]

@@ -4,27 +4,22 @@ BubbleRAG (arXiv:2603.20309, §3.2) infers concepts that a question leaves unsai
 generic ones and relaxes those that the graph may word differently, with a preview of chunks.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from string import punctuation
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clew import steps
 from clew.graph_paths import mark_connected
 from clew.layers.packing import closed_schema, number_texts
+from clew.models import Models, Prompt
 from clew.prompts import fill_prompt
 from clew.prompts.quoted import quote_lines
+from clew.snapshot import Snapshot
 from clew.text.normalize import collapse, entity_key, title_head
 from clew.text.phrases import Span, overlap, phrase_spans, query_type, span_to_nearest
-from clew.types import DirectAnswer
-
-if TYPE_CHECKING:
-    from clew.models import Models, Prompt
-    from clew.snapshot import Snapshot
-    from clew.types import Hit
+from clew.types import DirectAnswer, Hit
 
 QUERY_TYPES = ("default", "and", "or", "comparison")
 

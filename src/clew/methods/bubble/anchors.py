@@ -3,25 +3,20 @@
 BubbleRAG (arXiv:2603.20309, §3.2): candidates by similarity, grouped and weighed by an LLM.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from clew import steps
 from clew.graph_paths import mark_connected
 from clew.layers.packing import closed_schema, number_texts, shorten, valid_places
+from clew.methods.bubble.analysis import Analysis, Concept
+from clew.methods.bubble.view import BubbleView
+from clew.models import LLM, Models, Prompt
 from clew.prompts import fill_prompt
 from clew.prompts.quoted import quote_lines
 from clew.text.normalize import collapse, entity_key
-
-if TYPE_CHECKING:
-    from clew.methods.bubble.analysis import Analysis, Concept
-    from clew.methods.bubble.view import BubbleView
-    from clew.models import LLM, Models, Prompt
 
 Found = tuple[float, str]  # the similarity of a candidate, above zero, and the words that found it
 

@@ -1,22 +1,17 @@
 """Candidates grow by what an LLM chooses among the triples beside them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from clew import steps
 from clew.algo.pool import take_fitting
 from clew.layers.packing import closed_schema, number_texts, shorten, valid_places
 from clew.methods.bubble.growth import AdjacentTriples, CandidateGrowth, GrownTriple, describe_end
+from clew.models import LLM, Prompt, Reply
 from clew.prompts import fill_prompt
 from clew.prompts.quoted import Excerpt, quote_lines
 from clew.text import tokens
 from clew.text.normalize import collapse
-
-if TYPE_CHECKING:
-    from clew.models import LLM, Prompt, Reply
 
 _MOST_TOKENS = 3_000  # of the triples in a prompt; at most half of them may be chosen from
 _SCHEMA = closed_schema(

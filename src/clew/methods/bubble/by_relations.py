@@ -5,21 +5,15 @@ relation; its score is the mean over the phrases. A triple is added where it rai
 path. Paths are scored independently of each other, so one that fits already does not stop another.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.topk import DECIMALS, top_k
 from clew.methods.bubble.growth import AdjacentTriples, CandidateGrowth, GrownTriple, describe_end
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.models import Embedder
+from clew.models import Embedder
 
 _LEAST_GAIN = 0.05  # by which a triple must raise the score of its path to be added
 _MARGIN = 0.1  # a path whose score is this far below the best one is not followed

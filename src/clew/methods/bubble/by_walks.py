@@ -4,22 +4,13 @@ The walks of a candidate begin at the entities that the question names exactly. 
 `paths` scores them: all relations of a walk together and in order, so a relation may come twice.
 """
 
-from __future__ import annotations
+from collections.abc import Iterable, Iterator, Sequence
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
-
-from clew.algo.bubble import Piece
-from clew.graph_paths import ReachLimits, rank_answers
+from clew.algo.bubble import Piece, RankedPiece
+from clew.graph_paths import NamedEntity, ReachedEntity, ReachLimits, rank_answers
 from clew.methods.bubble.growth import AdjacentTriples, CandidateGrowth, GrownTriple, describe_end
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from clew.algo.bubble import RankedPiece
-    from clew.graph_paths import NamedEntity, ReachedEntity
-    from clew.methods.bubble.view import BubbleView
-    from clew.models import Models
+from clew.methods.bubble.view import BubbleView
+from clew.models import Models
 
 _HOPS = 3  # at most, of a walk
 _ANSWERS = 20  # ends of walks to which a candidate grows

@@ -3,18 +3,16 @@
 BubbleRAG's union of candidates and their provenance (arXiv:2603.20309, §3.6).
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew import steps
 from clew.algo.links import neighbours
 from clew.graph_paths import ReachLimits, rank_answers, to_graph_answers
+from clew.methods.bubble.anchors import AnchorGroup
 from clew.methods.bubble.merged import (
     FoundCandidates,
     MergedCandidates,
@@ -24,6 +22,8 @@ from clew.methods.bubble.merged import (
 )
 from clew.methods.bubble.sources import ShownChunk, find_sources
 from clew.methods.bubble.threads import Threads
+from clew.methods.bubble.view import BubbleView
+from clew.models import Models
 from clew.types import (
     Candidate,
     ConceptAnchors,
@@ -36,11 +36,6 @@ from clew.types import (
     Step,
     Table,
 )
-
-if TYPE_CHECKING:
-    from clew.methods.bubble.anchors import AnchorGroup
-    from clew.methods.bubble.view import BubbleView
-    from clew.models import Models
 
 _COLUMNS = ("subject", "relation", "object")
 

@@ -4,21 +4,16 @@ BubbleRAG's reasoning-aware expansion (arXiv:2603.20309, §3.5). The candidates 
 other by rank, so whatever ends it early leaves what was added until then.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from clew.graph_paths import NamedEntity
 from clew.methods.bubble.by_llm import grow_by_llm
 from clew.methods.bubble.by_relations import grow_by_relations
 from clew.methods.bubble.by_walks import grow_by_walks
 from clew.methods.bubble.growth import AdjacentTriples, CandidateGrowth
-
-if TYPE_CHECKING:
-    from clew.graph_paths import NamedEntity
-    from clew.methods.bubble.view import BubbleView
-    from clew.models import Models
+from clew.methods.bubble.view import BubbleView
+from clew.models import Models
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

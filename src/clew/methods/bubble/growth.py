@@ -1,21 +1,15 @@
 """The triples next to a candidate, by which it may grow, within the budget of a query."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.topk import top_k
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.methods.bubble.view import BubbleView
+from clew.methods.bubble.view import BubbleView
 
 
 @dataclass(frozen=True, slots=True)

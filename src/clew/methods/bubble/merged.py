@@ -1,25 +1,19 @@
 """The chosen candidates as one graph: which triples and entities they have, and from where."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from clew.algo.bubble import Piece, RankedPiece
 from clew.algo.topk import DECIMALS, top_k
+from clew.graph_paths import NamedEntity
+from clew.methods.bubble.anchors import AnchorGroup
+from clew.methods.bubble.growth import CandidateGrowth
+from clew.methods.bubble.view import BubbleView
 from clew.types import Step
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.algo.bubble import Piece, RankedPiece
-    from clew.graph_paths import NamedEntity
-    from clew.methods.bubble.anchors import AnchorGroup
-    from clew.methods.bubble.growth import CandidateGrowth
-    from clew.methods.bubble.view import BubbleView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,22 +3,16 @@
 That order may be fused with the one of hybrid retrieval.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew import steps
 from clew.algo.topk import DECIMALS, top_k
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.methods.bubble.merged import FoundCandidates, MergedCandidates
-    from clew.methods.bubble.view import BubbleView
+from clew.methods.bubble.merged import FoundCandidates, MergedCandidates
+from clew.methods.bubble.view import BubbleView
 
 TRIPLE, ENTITY, TEXT = "triple", "entity", "text"  # channels: what led to a chunk
 _FIRST = {TRIPLE: 2.0, ENTITY: 1.0, TEXT: 0.0}  # added to scores, so that channels stay in order

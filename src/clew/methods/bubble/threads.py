@@ -1,21 +1,15 @@
 """Threads from the question by anchors and triples to chunks."""
 
-from __future__ import annotations
-
 from collections import defaultdict, deque
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from clew import steps
 from clew.algo.links import neighbours
 from clew.algo.topk import top_k
-from clew.methods.bubble.sources import ENTITY, TRIPLE
+from clew.methods.bubble.merged import MergedCandidates
+from clew.methods.bubble.sources import ENTITY, TRIPLE, ShownChunk
+from clew.methods.bubble.view import BubbleView
 from clew.types import Path, Step
-
-if TYPE_CHECKING:
-    from clew.methods.bubble.merged import MergedCandidates
-    from clew.methods.bubble.sources import ShownChunk
-    from clew.methods.bubble.view import BubbleView
 
 _HELD = {TRIPLE: "holds it", ENTITY: "is about it"}
 _NEAR = "near the question"

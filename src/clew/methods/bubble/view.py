@@ -1,26 +1,20 @@
 """The graph of an index as one query sees it: every entity and triple has a cost."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew import steps
+from clew.algo.coding import Vectors
 from clew.algo.subdivided import Subdivided, subdivide
 from clew.algo.topk import DECIMALS
 from clew.derived import Derived
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.algo.coding import Vectors
-    from clew.snapshot import Snapshot
-    from clew.snapshot.layers import TripleLayer
+from clew.snapshot import Snapshot
+from clew.snapshot.layers import TripleLayer
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,35 +5,28 @@ compare, each a setting. `ket` itself has two parameters of ours. Choices where 
 docs/methods/ket.md.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew import steps
 from clew.algo.pool import take_fitting
 from clew.algo.topk import DECIMALS, top_k
 from clew.errors import InputError
 from clew.methods.ket import local, text_candidates
+from clew.methods.ket.local import LocalGraph
 from clew.methods.ket.skeleton import read_skeleton
-from clew.methods.ket.text_walk import find_by_walk, spread_weight
+from clew.methods.ket.text_candidates import TextCandidates
+from clew.methods.ket.text_walk import TextSpread, find_by_walk, spread_weight
 from clew.methods.ket.texts import Texts
+from clew.models import Models
 from clew.snapshot import Snapshot
 from clew.steps.choosing import ChosenChunks, order_as_set
 from clew.text import blocks
 from clew.types import Evidence, Hit, Limits, Path, Step
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.methods.ket.local import LocalGraph
-    from clew.methods.ket.text_candidates import TextCandidates
-    from clew.methods.ket.text_walk import TextSpread
-    from clew.models import Models
 
 Core = Literal["pagerank", "random"]
 Rest = Literal["walk", "keywords", "nearest", "neighbours"]

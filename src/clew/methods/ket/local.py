@@ -1,28 +1,23 @@
 """The graph channel: entities near the query, their relations, and the texts of both."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from clew import steps
 from clew.algo.links import neighbours
 from clew.algo.local_search import LocalText, find_relations, find_texts
 from clew.algo.pool import take_fitting
 from clew.algo.topk import top_k
+from clew.methods.ket.skeleton import Skeleton
+from clew.methods.ket.texts import Texts
+from clew.models import LLM
 from clew.prompts import fill_prompt
 from clew.prompts.quoted import Excerpt, quote_lines
+from clew.snapshot import Snapshot
+from clew.snapshot.layers import TripleLayer
 from clew.text import blocks, tokens
 from clew.types import Step, Table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from clew.methods.ket.skeleton import Skeleton
-    from clew.methods.ket.texts import Texts
-    from clew.models import LLM
-    from clew.snapshot import Snapshot
-    from clew.snapshot.layers import TripleLayer
 
 CHANNEL = "graph"
 LIKE = "like the question"

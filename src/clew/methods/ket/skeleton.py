@@ -1,27 +1,21 @@
 """The graph of the core chunks: which entities and relations were found in them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
 from clew import steps
 from clew.algo.keywords import keyword_cosines, keyword_lengths
 from clew.algo.knn import choose_core, core_size
+from clew.algo.links import Matrix
 from clew.algo.local_search import RelationLinks, group_relations
 from clew.derived import Derived
 from clew.layers.relations import TermSettings
 from clew.snapshot import Snapshot
 from clew.types import IMPORTED, SOURCES
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Link = csr_array[Any, tuple[int, int]]
 
 _NO_TRIPLES = "no triples, so no graph: 'clew index PATH --triples cooccurrence' extracts some"
 _RULES = {
@@ -37,8 +31,8 @@ class Skeleton:
 
     entities: NDArray[np.intp]  # (m,) that some core chunk has
     relations: RelationLinks
-    entity_chunks: Link  # (n_entities, n_chunks)
-    profiles: Link  # (n_entities, n_profiles), descriptions with a text
+    entity_chunks: Matrix  # (n_entities, n_chunks)
+    profiles: Matrix  # (n_entities, n_profiles), descriptions with a text
     lengths: NDArray[np.float32]  # (n_entities,) of the sums of their profiles' vectors
     notes: tuple[str, ...]  # what it is made of, where that is not what was asked for
 
@@ -131,7 +125,7 @@ def _build_skeleton(
     )
 
 
-def _restrict_link(link: Link, core: NDArray[np.bool_]) -> Link:
+def _restrict_link(link: Matrix, core: NDArray[np.bool_]) -> Matrix:
     """Return a (n, n_chunks) link without the chunks that are not of the core."""
     if core.all():
         return link
@@ -141,7 +135,7 @@ def _restrict_link(link: Link, core: NDArray[np.bool_]) -> Link:
     return kept
 
 
-def _link_profiles(snapshot: Snapshot, core: NDArray[np.bool_], n_entities: int) -> Link:
+def _link_profiles(snapshot: Snapshot, core: NDArray[np.bool_], n_entities: int) -> Matrix:
     columns = snapshot.layer("profile").columns
     rows = np.flatnonzero(core[columns["chunk"]])
     ones = np.ones(len(rows), dtype=np.float32)

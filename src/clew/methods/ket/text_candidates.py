@@ -1,25 +1,19 @@
 """What fills the context beside the graph: sub-chunks by keywords, or as the paper's rivals do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew import steps
 from clew.algo.keywords import keyword_cosines
 from clew.algo.links import neighbours
 from clew.algo.pool import pool_rows
 from clew.algo.topk import top_k
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.methods.ket.texts import Texts
-    from clew.snapshot import Snapshot
+from clew.methods.ket.texts import Texts
+from clew.snapshot import Snapshot
 
 NEAR = "near the question"
 _FIRST_KEYWORDS = 1_000  # nearly always enough to fill the pool

@@ -1,22 +1,17 @@
 """Sub-chunks as a context prints them, and what that costs in tokens."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew import steps
 from clew.derived import Derived
+from clew.snapshot import Snapshot
 from clew.text import blocks
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.snapshot import Snapshot
-    from clew.types import Hit, Step
+from clew.types import Hit, Step
 
 
 @dataclass(frozen=True)

@@ -3,20 +3,15 @@
 Clew's own. What is weighed: docs/methods/paths.md, and what was tried: docs/results/paths.md.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from clew import steps
 from clew.graph_paths import ReachLimits, Reading, rank_answers
 from clew.methods.paths.evidence import build_evidence
-from clew.types import Limits
-
-if TYPE_CHECKING:
-    from clew.models import Models
-    from clew.snapshot import Snapshot
-    from clew.types import Evidence
+from clew.models import Models
+from clew.snapshot import Snapshot
+from clew.types import Evidence, Limits
 
 _BARE = (
     "the index has no triples ('clew index --triples' extracts, 'clew import-kg' brings some): "

@@ -1,23 +1,17 @@
 """Ranked answers as evidence: the facts on the ways to them, and the chunks where these stand."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 
 from clew import steps
 from clew.algo.links import neighbours
-from clew.graph_paths import to_graph_answers
+from clew.graph_paths import RankedAnswers, ReachedEntity, to_graph_answers
+from clew.snapshot import Snapshot
+from clew.snapshot.layers import TripleLayer
 from clew.types import Evidence, EvidenceGraph, Fact, Path, Step, Table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from clew.graph_paths import RankedAnswers, ReachedEntity
-    from clew.snapshot import Snapshot
-    from clew.snapshot.layers import TripleLayer
 
 _COLUMNS = ("subject", "relation", "object")
 
