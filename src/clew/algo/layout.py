@@ -14,6 +14,8 @@ from scipy.fft import irfft2, rfft2
 from scipy.sparse import csr_array, diags_array
 from scipy.spatial import cKDTree
 
+from clew.algo.links import entry_rows, replace_data
+
 Places = NDArray[np.float64]  # (n, 2)
 
 _STEPS = 80
@@ -69,7 +71,7 @@ def _separate(places: Places) -> Places:
 
 def _damp_hubs(graph: csr_array) -> csr_array:
     """Return a graph in which an edge between nodes of many edges is a weak one."""
-    pull = csr_array((np.log1p(graph.data), graph.indices, graph.indptr), shape=graph.shape)
+    pull = replace_data(graph, np.log1p(graph.data))
     degrees = np.asarray(pull.sum(axis=1)).ravel()
     scale = diags_array(1 / np.sqrt(np.maximum(degrees, 1e-9)))
     return csr_array(scale @ pull @ scale)
@@ -94,12 +96,11 @@ def _spectral_places(pull: csr_array, random: np.random.Generator) -> Places:
 
 def _attraction(pull: csr_array, places: Places) -> Places:
     """Return the sum over a node's edges of the way to its neighbour, times the weight."""
-    rows = np.repeat(np.arange(pull.shape[0]), np.diff(pull.indptr))
+    rows = entry_rows(pull)
     way = places[pull.indices] - places[rows]
     way *= (_PULL * pull.data)[:, None]
-    return np.stack(
-        [np.bincount(rows, weights=each, minlength=len(places)) for each in way.T], axis=1
-    )
+    sums = [np.bincount(rows, weights=each, minlength=len(places)) for each in way.T]
+    return np.stack(sums, axis=1)
 
 
 def _kernel() -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
@@ -137,8 +138,7 @@ def _repulsion(
 def _fit_square(places: Places) -> Places:
     """Return places around the middle, from -1 to 1, rounded."""
     places = places - (places.max(axis=0) + places.min(axis=0)) / 2
-    rounded: Places = np.round(places / max(np.abs(places).max(), 1e-9), _DECIMALS)
-    return rounded
+    return np.asarray(np.round(places / max(np.abs(places).max(), 1e-9), _DECIMALS))
 
 
 def column_layout(n: int, edges: Sequence[tuple[int, int]], starts: Sequence[int]) -> Places:

@@ -27,6 +27,18 @@ def neighbours(link: Matrix | Link, row: int) -> NDArray[np.integer]:
     return link.indices[link.indptr[row] : link.indptr[row + 1]]
 
 
+def entry_rows(matrix: Matrix) -> NDArray[np.intp]:
+    """Return the row of each stored entry of a matrix."""
+    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+
+
+def replace_data(matrix: Matrix, data: NDArray[Any]) -> Matrix:
+    """Return a matrix with other data for its stored entries."""
+    from scipy.sparse import csr_array
+
+    return csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
 def expand_ranges(firsts: NDArray[Any], lasts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return every number from firsts[i] to before lasts[i], behind its i."""
     lengths = lasts - firsts

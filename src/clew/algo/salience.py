@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from clew.algo.links import entry_rows, replace_data
 from clew.algo.topk import DECIMALS
 from clew.errors import InputError
 
@@ -127,7 +128,7 @@ def entity_rates(
     for "tfidf"; so does every term of a lone chunk. O(nnz).
     """
     n_chunks, n_terms = counts.shape
-    row = np.repeat(np.arange(n_chunks), np.diff(counts.indptr))
+    row = entry_rows(counts)
     df = np.bincount(counts.indices, minlength=n_terms)
     rarity = np.log((n_chunks + 1) / (df + 1))
     if score == "tfidf":
@@ -141,7 +142,7 @@ def entity_rates(
         scale = np.zeros(n_chunks)
         np.maximum.at(scale, row, rates)
     rates = np.divide(rates, scale[row], out=np.zeros_like(rates), where=scale[row] > 0)
-    return csr_array((rates, counts.indices, counts.indptr), shape=counts.shape)
+    return replace_data(counts, rates)
 
 
 def mark_salient(rates: csr_array, threshold: float) -> NDArray[np.bool_]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from clew.algo.links import Link, StoredLink
+from clew.algo.links import Link, StoredLink, entry_rows, replace_data
 from clew.algo.nearest import Choices, ChoosingRows, highest_columns
 
 Counted = Iterator[tuple[NDArray[np.intp], NDArray[np.floating]]]
@@ -81,8 +81,7 @@ def _count_shared(terms: Link, by_term: Link, rows: NDArray[np.integer]) -> NDAr
 
 
 def _binarize(matrix: csr_array) -> csr_array:
-    ones = (matrix.data > 0).astype(np.float32)
-    return csr_array((ones, matrix.indices, matrix.indptr), shape=matrix.shape)
+    return replace_data(matrix, (matrix.data > 0).astype(np.float32))
 
 
 def _iterate_candidates(binary: csr_array, taken: csr_array) -> Counted:
@@ -108,7 +107,7 @@ def _iterate_candidates(binary: csr_array, taken: csr_array) -> Counted:
 def _keep_rarest(binary: csr_array) -> csr_array:
     """Return of each row its rarest terms, as many as stand in `_POSTINGS` rows together."""
     n, n_terms = binary.shape
-    rows = np.repeat(np.arange(n), np.diff(binary.indptr))
+    rows = entry_rows(binary)
     df = np.bincount(binary.indices, minlength=n_terms)[binary.indices]
     order = np.argsort(rows * (n + 1) + df, kind="stable")
     n_read = np.cumsum(df[order])
@@ -124,7 +123,7 @@ def _highest_per_row(counts: csr_array, size: int) -> tuple[NDArray[np.int64], N
     take longer than the product did.
     """
     n_rows, n = counts.shape
-    rows = np.repeat(np.arange(n_rows), np.diff(counts.indptr))
+    rows = entry_rows(counts)
     values = counts.data.astype(np.int64)
     width = int(values.max(initial=0)) + 1
     n_equal = np.bincount(rows * width + values, minlength=n_rows * width).reshape(n_rows, width)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew.algo.cosines import MILLION, indexed_pair_cosines, rounding_margin
+from clew.algo.links import entry_rows
 from clew.algo.nearest import iterate_cells
 from clew.algo.row_edits import drop_disordered
 
@@ -80,8 +81,7 @@ def update_pairs(
 
 
 def _entries(matrix: csr_array) -> Found:
-    row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    return row, matrix.indices.astype(np.intp), matrix.data
+    return entry_rows(matrix), matrix.indices.astype(np.intp), matrix.data
 
 
 def _merge_nearest(ways: Iterable[Found], most: int) -> Found:

@@ -10,6 +10,7 @@ from clew import steps
 from clew.derived import Derived
 from clew.models import Models
 from clew.snapshot import Snapshot
+from clew.steps.linking import is_common
 from clew.text.analyze import terms
 from clew.text.keys import name_key
 from clew.text.phrases import Span, overlap
@@ -53,11 +54,9 @@ def find_starts(snapshot: Snapshot, models: Models, query: str) -> list[NamedEnt
     Where none is sure, the tagger's names are taken for the entity with the nearest name.
     """
     found = _find_named(snapshot, query)
-    return (
-        found
-        if any(each.sure for each in found)
-        else _find_similar(snapshot, models, query) or found
-    )
+    if any(each.sure for each in found):
+        return found
+    return _find_similar(snapshot, models, query) or found
 
 
 def _find_similar(snapshot: Snapshot, models: Models, query: str) -> list[NamedEntity]:
@@ -70,10 +69,9 @@ def _find_similar(snapshot: Snapshot, models: Models, query: str) -> list[NamedE
     near = steps.near_rows(snapshot, "entity", vectors, 1, only=mark_connected(snapshot))
     found: dict[int, NamedEntity] = {}
     for span, rows in zip(spans, near, strict=True):
-        if rows and rows[0][1] >= _LIKE:
-            found.setdefault(
-                rows[0][0], NamedEntity(rows[0][0], span, sure=True, cosine=rows[0][1])
-            )
+        for row, cosine in rows:
+            if cosine >= _LIKE:
+                found.setdefault(row, NamedEntity(row, span, sure=True, cosine=cosine))
     return list(found.values())
 
 
@@ -86,32 +84,24 @@ def _find_named(snapshot: Snapshot, query: str) -> list[NamedEntity]:
     overlap, the longest is.
     """
     words = [match.span() for match in _WORD.finditer(query)]
-    spans = [
-        (words[i][0], words[j][1])
-        for i in range(len(words))
-        for j in range(i, min(i + _MOST_WORDS, len(words)))
-    ]
-    any_capital = any(c.isupper() for c in query)
-    named = {span: query[slice(*span)] for span in spans}
     first = words[0] if words else (0, 0)
+    spans = [(a, b) for i, (a, _) in enumerate(words) for _, b in words[i : i + _MOST_WORDS]]
     named = {
         span: name
-        for span, name in named.items()
-        if terms(name) or (name[0].isupper() and span != first)
+        for span in spans
+        if terms(name := query[slice(*span)]) or (name[0].isupper() and span != first)
     }
-    keys = [name_key(name) for name in named.values()]
-    rows = snapshot.layer("entity").rows(keys)
+    rows = snapshot.layer("entity").rows([name_key(name) for name in named.values()])
     in_graph = mark_connected(snapshot)
+    any_capital = any(c.isupper() for c in query)
+
+    def is_sure(span: Span, name: str) -> bool:
+        if span == first and is_common(snapshot, (terms(name) or [""])[0]):
+            return False
+        return not name[0].islower() or (not any_capital and len(name.split()) > 1)
+
     found = [
-        NamedEntity(
-            row,
-            span,
-            _is_sure(
-                name,
-                any_capital=any_capital,
-                is_common=span == first and _is_common(snapshot, name),
-            ),
-        )
+        NamedEntity(row, span, is_sure(span, name))
         for (span, name), row in zip(named.items(), rows, strict=True)
         if row >= 0 and in_graph[row]
     ]
@@ -121,16 +111,3 @@ def _find_named(snapshot: Snapshot, query: str) -> list[NamedEntity]:
             kept.append(each)
     sure = [each for each in kept if each.sure]
     return sorted(sure or kept, key=lambda each: each.span)
-
-
-def _is_common(snapshot: Snapshot, name: str) -> bool:
-    layer = snapshot.layer("term")
-    [row] = layer.rows(terms(name)[:1] or [""])
-    return row >= 0 and bool(layer.columns["common"][row])
-
-
-def _is_sure(name: str, *, any_capital: bool, is_common: bool) -> bool:
-    several = len(name.split()) > 1
-    if is_common:
-        return False
-    return not name[0].islower() or (several and not any_capital)

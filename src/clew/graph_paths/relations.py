@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from clew.algo.links import entry_rows
 from clew.algo.topk import DECIMALS
 from clew.derived import Derived
 from clew.graph_paths.asked import INTERROGATIVES
@@ -70,7 +71,7 @@ class Relations:
     def _max_by_relation(self, of_words: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return for each relation the highest value of the words of its name, 0 without any."""
         best = np.zeros(len(self.labels))
-        rows = np.repeat(np.arange(len(self.labels)), np.diff(self.has_word.indptr))
+        rows = entry_rows(self.has_word)
         if len(rows):
             np.maximum.at(best, rows, of_words[self.has_word.indices])
         return best

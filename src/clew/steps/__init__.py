@@ -65,11 +65,12 @@ if TYPE_CHECKING:
         dense_scores,
         hybrid_scores,
         lexical_scores,
+        n_chunks,
         read_query,
+        term_chunks,
         term_rows,
     )
     from clew.steps.sketched import SKETCHES, near_rows
-    from clew.steps.totals import n_chunks, term_chunks
 
 __all__ = [
     "KEYWORDS",
@@ -137,64 +138,29 @@ __all__ = [
 __getattr__ = _lazy(
     "clew.steps",
     {
-        "apparatus": ("apparatus_behind",),
+        "apparatus": ["apparatus_behind"],
         "evidence": (
-            "chunk_step",
-            "entity_step",
-            "hits",
-            "nearest_chunks",
-            "ranked",
-            "subchunk_step",
-            "term_step",
-            "triple_step",
-            "unit_step",
-        ),
+            "chunk_step entity_step hits nearest_chunks ranked subchunk_step term_step triple_step"
+            " unit_step"
+        ).split(),
         "linking": (
-            "Linked",
-            "longest",
-            "name_spans",
-            "named_entities",
-            "query_names",
-            "reply_to",
-            "same_names",
-            "similar_entities",
-        ),
+            "Linked longest name_spans named_entities query_names reply_to same_names"
+            " similar_entities"
+        ).split(),
         "mentions": (
-            "MENTIONED",
-            "MENTIONS",
-            "TITLED",
-            "chunk_entities",
-            "entity_chunks",
-            "entity_units",
-            "titled_chunks",
-        ),
-        "names": ("NAME_PARTS", "name_links"),
-        "neighbours": ("KEYWORDS", "NEIGHBOURS", "chunk_graph", "chunk_ranks", "keyword_lengths"),
-        "parameters": ("check_least", "check_range", "check_words"),
+            "MENTIONED MENTIONS TITLED chunk_entities entity_chunks entity_units titled_chunks"
+        ).split(),
+        "names": ["NAME_PARTS", "name_links"],
+        "neighbours": ["KEYWORDS", "NEIGHBOURS", "chunk_graph", "chunk_ranks", "keyword_lengths"],
+        "parameters": ["check_least", "check_range", "check_words"],
         "rankings": (
-            "Ranking",
-            "dense_ranking",
-            "hybrid_ranking",
-            "lexical_ranking",
-            "nearest",
-            "nearest_units",
-            "units_near",
-        ),
-        "relevance": ("Coverage", "Relevance"),
+            "Ranking dense_ranking hybrid_ranking lexical_ranking nearest nearest_units units_near"
+        ).split(),
+        "relevance": ["Coverage", "Relevance"],
         "scores": (
-            "LEXICAL",
-            "Query",
-            "beside_hybrid",
-            "chunk_lengths",
-            "chunk_titles",
-            "cosines_of",
-            "dense_scores",
-            "hybrid_scores",
-            "lexical_scores",
-            "read_query",
-            "term_rows",
-        ),
-        "sketched": ("SKETCHES", "near_rows"),
-        "totals": ("n_chunks", "term_chunks"),
+            "LEXICAL Query beside_hybrid chunk_lengths chunk_titles cosines_of dense_scores"
+            " hybrid_scores lexical_scores n_chunks read_query term_chunks term_rows"
+        ).split(),
+        "sketched": ["SKETCHES", "near_rows"],
     },
 )

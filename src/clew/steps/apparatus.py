@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from clew.snapshot import Snapshot
+from clew.steps.evidence import text_place
 from clew.text.apparatus import asks_for
 from clew.types import Evidence, Hit
 
@@ -20,26 +21,17 @@ def apparatus_behind(snapshot: Snapshot, evidence: Evidence) -> Evidence:
     if not last or len(last) == len(marked):
         return replace(evidence, hits=marked)
     first = [hit for hit in marked if hit not in last]
-    least = first[-1].score
-    places = {(hit.document_id, hit.start, hit.end) for hit in last}
-    ends = [
-        (path.steps[-1].document_id, path.steps[-1].start, path.steps[-1].end)
-        for path in evidence.paths
-    ]
-    order = sorted(range(len(ends)), key=lambda i: ends[i] in places)
-    return replace(
-        evidence,
-        hits=(*first, *(replace(hit, score=min(hit.score, least)) for hit in last)),
-        paths=tuple(evidence.paths[i] for i in order),
-    )
+    behind = (replace(hit, score=min(hit.score, first[-1].score)) for hit in last)
+    places = set(map(text_place, last))
+    paths = sorted(evidence.paths, key=lambda path: text_place(path.steps[-1]) in places)
+    return replace(evidence, hits=(*first, *behind), paths=tuple(paths))
 
 
 def _mark_hits(snapshot: Snapshot, hits: tuple[Hit, ...]) -> list[Hit]:
     """Return hits with the kind of apparatus that each is in; those of a graph are in none."""
-    rows = snapshot.layer("chunk").rows([hit.chunk_id for hit in hits])
-    are_texts = snapshot.are_texts()
-    owners = np.asarray(snapshot.layer("chunk").columns["document"])[rows]
-    documents = snapshot.documents(owners.tolist())
+    chunks, are_texts = snapshot.layer("chunk"), snapshot.are_texts()
+    rows = chunks.rows([hit.chunk_id for hit in hits])
+    documents = snapshot.documents(np.asarray(chunks.columns["document"])[rows].tolist())
     return [
         replace(hit, apparatus=document.apparatus_at(hit.start, hit.end)) if are_texts[row] else hit
         for hit, row, document in zip(hits, rows, documents, strict=True)

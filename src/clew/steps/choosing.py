@@ -6,6 +6,7 @@ each: docs/results/.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,9 @@ from scipy.sparse import csr_array
 from clew import steps
 from clew.algo.choice import Candidates, ChoiceWeights, QueryTokens, choose_rows
 from clew.algo.fusion import min_max
-from clew.algo.links import Link, Matrix
+from clew.algo.links import Link, Matrix, replace_data
 from clew.snapshot import Snapshot
+from clew.steps.evidence import text_place
 from clew.types import Evidence, Hit, Path
 
 CANDIDATES = 30  # chunks, the first of a ranking, from which a set is chosen
@@ -94,10 +96,10 @@ def choose_hits(
 
 def _order_paths(paths: Sequence[Path], hits: Sequence[Hit]) -> tuple[Path, ...]:
     """Return the paths to hits, in the order of these."""
-    place = {(hit.document_id, hit.start, hit.end): i for i, hit in enumerate(hits)}
-    ends = {id(path): (e.document_id, e.start, e.end) for path in paths for e in path.steps[-1:]}
-    kept = [path for path in paths if ends.get(id(path)) in place]
-    return tuple(sorted(kept, key=lambda path: place[ends[id(path)]]))
+    order = {text_place(hit): i for i, hit in enumerate(hits)}
+    places = ((order.get(text_place(path.steps[-1])), path) for path in paths if path.steps)
+    kept = [(place, path) for place, path in places if place is not None]
+    return tuple(path for _, path in sorted(kept, key=itemgetter(0)))
 
 
 def _find_repeated(
@@ -138,10 +140,7 @@ def _build_candidates(
         df = snapshot.totals.mentioned[titles.indices]
     rare = np.log1p(n / np.maximum(df, 1)) / np.log1p(n)
     by_query = rare * np.isin(titles.indices, list(named))
-    weighted, asked = (
-        csr_array((each, titles.indices, titles.indptr), shape=titles.shape)
-        for each in (rare, by_query)
-    )
+    weighted, asked = (replace_data(titles, weights) for weights in (rare, by_query))
     naming = np.asarray((weighted @ mentions.T).todense())
     np.fill_diagonal(naming, 0.0)
     return Candidates(
@@ -156,17 +155,15 @@ def _build_candidates(
 def _query_tokens(snapshot: Snapshot, coverage: steps.Coverage, rows: Sequence[int]) -> QueryTokens:
     """Return the query's tokens and the vectors of chunks, where both are of one kind."""
     tokens = coverage.vectors
-    vectors = snapshot.layer("chunk").vectors[rows] if tokens.shape[1] else tokens[:0]
-    if not tokens.shape[1]:
-        vectors = np.zeros((len(rows), 0), dtype=np.float32)
+    none = np.zeros((len(rows), 0), dtype=np.float32)
+    vectors = snapshot.layer("chunk").vectors[rows] if tokens.shape[1] else none
     return QueryTokens(weights=coverage.weights, tokens=tokens, vectors=vectors)
 
 
 def _mention_link(link: Link, rows: NDArray[np.integer]) -> Matrix:
     """Return some rows of a link of chunks and entities, of 1 where the text mentions these."""
     found = link.rows(rows)
-    ones = (found.data & steps.MENTIONED).astype(np.float64)
-    return csr_array((ones, found.indices, found.indptr), shape=found.shape)
+    return replace_data(found, (found.data & steps.MENTIONED).astype(np.float64))
 
 
 def _find_repeats(snapshot: Snapshot, rows: Sequence[int]) -> NDArray[np.bool_]:
@@ -178,8 +175,8 @@ def _find_repeats(snapshot: Snapshot, rows: Sequence[int]) -> NDArray[np.bool_]:
     """
     terms = snapshot.linked("chunk", "term").rows(np.asarray(rows, dtype=np.intp))
     used, places = np.unique(terms.indices, return_inverse=True)
-    shape = (len(rows), len(used))
-    counts = csr_array((terms.data, places, terms.indptr), shape=shape).toarray()
+    linked = csr_array((terms.data, places, terms.indptr), shape=(len(rows), len(used)))
+    counts = linked.toarray()
     shared = np.array([np.minimum(counts, each).sum(axis=1) for each in counts]).T
     own = np.maximum(counts.sum(axis=1), 1)[:, None]
     vectors = snapshot.layer("chunk").vectors[rows]

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew import steps
-from clew.algo.links import Link, Matrix, neighbours, open_column
+from clew.algo.links import Link, Matrix, entry_rows, neighbours, open_column, replace_data
 from clew.algo.pagerank import Degrees, LocalScores, local_pagerank
 from clew.algo.topk import top_k
-from clew.derived import Arrays, CachedArrays, Derived, EarlierArrays
+from clew.derived import Arrays, CachedArrays, Derived
 from clew.models import Models
 from clew.snapshot import Snapshot
 from clew.snapshot.layers import Totals
@@ -142,28 +142,23 @@ class EntityGraph:
             return csr_array(self.matrix[nodes])
         n_chunks, first = np.searchsorted(nodes, [self.n_chunks, self.first_entity]).tolist()
         entities = nodes[first:] - self.first_entity
-        found = [
+        parts = [
             (0, self._chunk_edges(nodes[:n_chunks])),
             (n_chunks, self._unit_edges(nodes[n_chunks:first] - self.n_chunks)),
             (first, self._entity_edges(entities)),
             (first, self._name_edges(entities)),
         ]
-        rows = np.concatenate([place + rows for place, (rows, _, _) in found])
-        columns, weights = (np.concatenate([each[i] for _, each in found]) for i in (1, 2))
+        found = [(place + rows, *rest) for place, edges in parts for rows, *rest in edges]
+        rows, columns, weights = (np.concatenate(each) for each in zip(*found, strict=True))
         some = weights > 0
         shape = (len(nodes), len(self.degrees))
         return csr_array((weights[some], (rows[some], columns[some])), shape=shape)
 
     def spread_near(self, restart: Mapping[int, float], damping: float) -> LocalScores:
         """Return the PageRank scores of nodes near to those that it starts from."""
-        residual = _RESIDUAL if len(self.degrees) > _SMALL else _NOTHING
+        least, degrees = _RESIDUAL if len(self.degrees) > _SMALL else _NOTHING, self.degrees
         return local_pagerank(
-            self.get_edges,
-            self.degrees,
-            restart,
-            damping=damping,
-            residual=residual,
-            beyond=self.beyond,
+            self.get_edges, degrees, restart, damping=damping, residual=least, beyond=self.beyond
         )
 
     def best_chunks(
@@ -179,67 +174,40 @@ class EntityGraph:
             rows = list(dict.fromkeys([*rows, *then.best(k).tolist()]))[:k]
         return rows
 
-    def _chunk_edges(self, chunks: NDArray[np.intp]) -> Edges:
+    def _chunk_edges(self, chunks: NDArray[np.intp]) -> Iterator[Edges]:
         found = self.chunk_entities.rows(chunks)
-        rows = np.repeat(np.arange(len(chunks)), np.diff(found.indptr))
         weights = _link_weights(self.wanted)[found.data] * self.rarity[found.indices]
-        edges = rows, found.indices + self.first_entity, weights
-        if self.units is None:
-            return edges
-        units = self.units.of_chunks.rows(chunks)
-        more = np.repeat(np.arange(len(chunks)), np.diff(units.indptr))
-        return _join_edges(edges, (more, units.indices + self.n_chunks, units.data))
+        yield entry_rows(found), found.indices + self.first_entity, weights
+        if self.units is not None:
+            units = self.units.of_chunks.rows(chunks)
+            yield entry_rows(units), units.indices + self.n_chunks, units.data
 
-    def _unit_edges(self, units: NDArray[np.intp]) -> Edges:
-        if self.units is None or not len(units):
-            return _no_edges()
-        chunks = self.units.chunks.rows(units)
-        rows = np.repeat(np.arange(len(units)), np.diff(chunks.indptr))
-        found = self.units.entities.rows(units)
-        more = np.repeat(np.arange(len(units)), np.diff(found.indptr))
-        weights = self.rarity[found.indices]
-        return _join_edges(
-            (rows, chunks.indices, chunks.data), (more, found.indices + self.first_entity, weights)
-        )
+    def _unit_edges(self, units: NDArray[np.intp]) -> Iterator[Edges]:
+        if self.units is not None and len(units):
+            chunks, found = self.units.chunks.rows(units), self.units.entities.rows(units)
+            yield entry_rows(chunks), chunks.indices, chunks.data
+            columns = found.indices + self.first_entity
+            yield entry_rows(found), columns, self.rarity[found.indices]
 
-    def _entity_edges(self, entities: NDArray[np.intp]) -> Edges:
-        found = self.entity_chunks.rows(entities)
-        rows = np.repeat(np.arange(len(entities)), np.diff(found.indptr))
-        edges = (
-            rows,
-            found.indices,
-            _link_weights(self.wanted)[found.data] * self.rarity[entities][rows],
-        )
-        if self.units is None:
-            return edges
-        units = self.units.of_entities.rows(entities)
-        more = np.repeat(np.arange(len(entities)), np.diff(units.indptr))
-        return _join_edges(
-            edges, (more, units.indices + self.n_chunks, self.rarity[entities][more])
-        )
+    def _entity_edges(self, entities: NDArray[np.intp]) -> Iterator[Edges]:
+        found, rarity = self.entity_chunks.rows(entities), self.rarity[entities]
+        rows = entry_rows(found)
+        yield rows, found.indices, _link_weights(self.wanted)[found.data] * rarity[rows]
+        if self.units is not None:
+            units = self.units.of_entities.rows(entities)
+            rows = entry_rows(units)
+            yield rows, units.indices + self.n_chunks, rarity[rows]
 
-    def _name_edges(self, entities: NDArray[np.intp]) -> Edges:
-        """Return the links between entities whose words begin or end another one's name.
+    def _name_edges(self, entities: NDArray[np.intp]) -> Iterator[Edges]:
+        """Yield the links between entities whose words begin or end another one's name.
 
         A link weighs its share times `_NAME_SHARE` of the smaller of the two degrees.
         """
-        if self.names is None or not len(entities):
-            return _no_edges()
-        rows, others, shares = self.names.find_linked(entities)
-        first = self.first_entity
-        own = self.degrees[entities + first]
-        least = np.minimum(own[rows], self.degrees[others + first])
-        return rows, others + self.first_entity, _NAME_SHARE * shares * least
-
-
-def _no_edges() -> Edges:
-    none = np.zeros(0, dtype=np.intp)
-    return none, none, np.zeros(0)
-
-
-def _join_edges(*edges: Edges) -> Edges:
-    rows, columns, weights = (np.concatenate(parts) for parts in zip(*edges, strict=True))
-    return rows, columns, weights
+        if self.names is not None and len(entities):
+            rows, others, shares = self.names.find_linked(entities)
+            columns = others + self.first_entity
+            own, beside = self.degrees[entities + self.first_entity], self.degrees[columns]
+            yield rows, columns, _NAME_SHARE * shares * np.minimum(own[rows], beside)
 
 
 def entity_graph(snapshot: Snapshot, links: Links) -> EntityGraph:
@@ -297,9 +265,8 @@ def _sum_degrees(snapshot: Snapshot) -> Arrays:
     """
     forth, back = steps.chunk_entities(snapshot), steps.entity_chunks(snapshot)
     rarity = Rarity.from_snapshot(snapshot)[np.arange(back.shape[0])]
-    ways = {"mentioned": steps.MENTIONED, "titled": steps.TITLED}
     found = {}
-    for name, way in ways.items():
+    for name, way in (("mentioned", steps.MENTIONED), ("titled", steps.TITLED)):
         has = (forth.whole.data & way) > 0
         weights = np.where(has, rarity[forth.whole.indices], 0.0)
         found[f"chunk.{name}"] = _sum_rows(forth.whole, weights)
@@ -309,13 +276,7 @@ def _sum_degrees(snapshot: Snapshot) -> Arrays:
 
 
 def _sum_rows(link: csr_array, values: NDArray[Any]) -> NDArray[np.float64]:
-    return np.asarray(
-        csr_array((values.astype(np.float64), link.indices, link.indptr), link.shape).sum(axis=1)
-    )
-
-
-def _update_sums(snapshot: Snapshot, _earlier: EarlierArrays) -> Arrays:
-    return _sum_degrees(snapshot)
+    return np.asarray(replace_data(link, values.astype(np.float64)).sum(axis=1))
 
 
 def _open_sums(snapshot: Snapshot) -> Arrays:
@@ -323,7 +284,12 @@ def _open_sums(snapshot: Snapshot) -> Arrays:
     return snapshot.get(WEIGHTS) if snapshot.base is None else _sum_degrees(snapshot)
 
 
-WEIGHTS = CachedArrays("link-weights", _sum_degrees, update=_update_sums, edited=True)
+WEIGHTS = CachedArrays(
+    "link-weights",
+    _sum_degrees,
+    update=lambda snapshot, _earlier: _sum_degrees(snapshot),
+    edited=True,
+)
 _SUMS = Derived("sums of the weights of links", _open_sums)
 
 
@@ -403,9 +369,8 @@ def strongest_path(
 ) -> Path:
     """Return the thread along which most of a chunk's influence can have come from a seed."""
     backwards = [steps.chunk_step(snapshot, chunk, "holds it")]
-    influence = spread.influence
+    here, influence = chunk, spread.influence
     seen: set[int] = set()
-    here = chunk
     while here >= 0 and len(seen) < _MAX_STOPS:
         entity = _strongest_entity(graph, here, influence, seen)
         if entity < 0:
@@ -413,9 +378,8 @@ def strongest_path(
         seen.add(entity)
         backwards += _find_mention(snapshot, here, entity)
         origin = spread.origins.get(entity, here)
-        backwards.append(
-            steps.entity_step(snapshot, entity, _explain_step(snapshot, spread, entity, here))
-        )
+        reason = _explain_step(snapshot, spread, entity, here)
+        backwards.append(steps.entity_step(snapshot, entity, reason))
         if entity in spread.reasons:
             break
         if origin != here and spread.before is not None:
@@ -453,12 +417,10 @@ def _strongest_entity(
     graph: EntityGraph, chunk: int, influence: LocalScores, leave_out: set[int]
 ) -> int:
     """Return the entity of a chunk that gives it most; -1 for none."""
-    found = graph.chunk_entities.rows(np.array([chunk]))
-    weights = _link_weights(replace(graph.wanted, unit_nodes=False))[found.data]
-    weights *= graph.rarity[found.indices]
-    return _find_strongest(
-        found.indices, weights * influence.get(graph.first_entity + found.indices), leave_out
-    )
+    entities, kinds = graph.chunk_entities.entries(chunk)
+    weights = _link_weights(replace(graph.wanted, unit_nodes=False))[kinds]
+    given = weights * graph.rarity[entities] * influence.get(graph.first_entity + entities)
+    return _find_strongest(entities, given, leave_out)
 
 
 def _strongest_chunk(

@@ -81,6 +81,11 @@ def _build_hit(
     )
 
 
+def text_place(found: Hit | Step) -> tuple[str, int, int]:
+    """Return in which document a hit or a stop stands, and where."""
+    return found.document_id, found.start, found.end
+
+
 def unit_step(snapshot: Snapshot, row: int, reason: str) -> Step:
     """Return a unit as a stop of a path, with its place in its document."""
     return _range_step(snapshot, "unit", row, reason, None)

@@ -101,7 +101,7 @@ def named_entities(snapshot: Snapshot, query: str) -> list[Linked]:
     return [
         Linked(rows[i, j], keys[i, j], 1.0)
         for i, j in longest(known)
-        if j - i > 1 or not _is_common_start(snapshot, i, keys[i, j])
+        if j - i > 1 or i > 0 or not is_common(snapshot, keys[i, j])
     ]
 
 
@@ -136,9 +136,8 @@ def _key_words(query: str) -> Iterator[tuple[str, bool]]:
             yield part, named and bool(terms(part))
 
 
-def _is_common_start(snapshot: Snapshot, place: int, word: str) -> bool:
-    if place > 0:
-        return False
+def is_common(snapshot: Snapshot, word: str) -> bool:
+    """Say whether a term is a common word of the index's language."""
     layer = snapshot.layer("term")
     [row] = layer.rows([word])
     return row >= 0 and bool(layer.columns["common"][row])

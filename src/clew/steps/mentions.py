@@ -5,8 +5,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew.algo.edited_links import EditedLink, FreshRows, TransposedEdits
-from clew.algo.links import Link, link_from_arrays, link_to_arrays
-from clew.derived import Arrays, CachedArrays, Derived, EarlierArrays
+from clew.algo.links import Link, link_from_arrays, link_to_arrays, replace_data
+from clew.derived import Arrays, CachedArrays, Derived
 from clew.snapshot import Snapshot
 from clew.steps.scores import chunk_titles
 
@@ -52,32 +52,32 @@ def entity_units(
 
 def _link_chunks(snapshot: Snapshot) -> Arrays:
     mentioned = csr_array(snapshot.link("chunk", "unit") @ snapshot.link("unit", "entity"))
-    titled = chunk_titles(snapshot)
+    return link_to_arrays(_join_marks(mentioned, chunk_titles(snapshot)))
+
+
+def _join_marks(mentioned: csr_array, titled: csr_array) -> csr_array:
+    """Return two links of the same rows as one, whose data say which of them has an entry."""
     both = csr_array(_mark_link(mentioned, MENTIONED) + _mark_link(titled, TITLED))
     both.sort_indices()
-    return link_to_arrays(both)
+    return both
 
 
 def _mark_link(link: csr_array, mark: int) -> csr_array:
-    marks = np.full(link.nnz, mark, dtype=np.uint8)
-    return csr_array((marks, link.indices, link.indptr), shape=link.shape)
+    return replace_data(link, np.full(link.nnz, mark, dtype=np.uint8))
 
 
 def _link_entities(snapshot: Snapshot) -> Arrays:
     return link_to_arrays(chunk_entities(snapshot).whole.transpose().tocsr())
 
 
-def _update_chunks(snapshot: Snapshot, _earlier: EarlierArrays) -> Arrays:
-    return _link_chunks(snapshot)
-
-
-def _update_entities(snapshot: Snapshot, _earlier: EarlierArrays) -> Arrays:
-    return _link_entities(snapshot)
-
-
-_BY_CHUNK = CachedArrays("mentions-by-chunk", _link_chunks, update=_update_chunks, edited=True)
+_BY_CHUNK = CachedArrays(
+    "mentions-by-chunk", _link_chunks, update=lambda now, _earlier: _link_chunks(now), edited=True
+)
 _BY_ENTITY = CachedArrays(
-    "mentions-by-entity", _link_entities, update=_update_entities, edited=True
+    "mentions-by-entity",
+    _link_entities,
+    update=lambda now, _earlier: _link_entities(now),
+    edited=True,
 )
 MENTIONS = (_BY_CHUNK, _BY_ENTITY)
 
@@ -86,8 +86,7 @@ def _open_chunks(snapshot: Snapshot) -> Link:
     found = snapshot.base_arrays(_BY_CHUNK)
     if found is None or snapshot.base is None:
         return link_from_arrays(snapshot.get(_BY_CHUNK))
-    edits = snapshot.base.rows("chunk")
-    rows = snapshot.base.touched_chunks
+    edits, rows = snapshot.base.rows("chunk"), snapshot.base.touched_chunks
     fresh = FreshRows(rows, _read_entries(snapshot, rows))
     return EditedLink(link_from_arrays(found), edits, snapshot.base.rows("entity"), fresh)
 
@@ -96,13 +95,9 @@ def _read_entries(snapshot: Snapshot, chunks: NDArray[np.int64]) -> csr_array:
     """Return the rows of some chunks."""
     inside = snapshot.linked("chunk", "unit").rows(chunks)
     units, places = np.unique(inside.indices, return_inverse=True)
-    shape = len(chunks), len(units)
-    inside = csr_array((inside.data, places, inside.indptr), shape=shape)
+    inside = csr_array((inside.data, places, inside.indptr), shape=(len(chunks), len(units)))
     mentioned = csr_array(inside @ snapshot.linked("unit", "entity").rows(units))
-    titled = chunk_titles(snapshot, chunks)
-    both = csr_array(_mark_link(mentioned, MENTIONED) + _mark_link(titled, TITLED))
-    both.sort_indices()
-    return both
+    return _join_marks(mentioned, chunk_titles(snapshot, chunks))
 
 
 def _open_entities(snapshot: Snapshot) -> Link:

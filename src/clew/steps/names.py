@@ -34,10 +34,9 @@ class SortedHashes:
     def from_hashes(cls, hashes: NDArray[np.uint64], some: NDArray[np.integer]) -> "SortedHashes":
         """Return those of `hashes` that stand in some places, ascending ones."""
         order = some[np.argsort(hashes[some], kind="stable")]
+        heads = _upper_halves(hashes[order])
         small = order.astype(np.int32) if len(hashes) < 2**31 else order
-        return cls(
-            Column.from_array(hashes), Column.from_array(small), _upper_halves(hashes[order])
-        )
+        return cls(Column.from_array(hashes), Column.from_array(small), heads)
 
     def find(
         self, wanted: NDArray[np.uint64], most: int
@@ -64,10 +63,8 @@ class SortedHashes:
         came = came[np.lexsort((came, _upper_halves(hashes[came])))]
         new = _upper_halves(hashes[came])
         at = np.searchsorted(heads, new)
-        order = np.insert(order, at, came)
-        return SortedHashes(
-            Column.from_array(hashes), Column.from_array(order), np.insert(heads, at, new)
-        )
+        order = Column.from_array(np.insert(order, at, came))
+        return SortedHashes(Column.from_array(hashes), order, np.insert(heads, at, new))
 
 
 def _upper_halves(hashes: NDArray[np.uint64]) -> NDArray[np.uint32]:
@@ -124,14 +121,13 @@ def _read_name_links(snapshot: Snapshot) -> NameLinks:
 
 
 def _open_names(found: Arrays) -> NameLinks:
-    names, parts = (_open_sorted(found, name) for name in ("names", "parts"))
-    return NameLinks(names, found["begins"], parts, open_column(found, "shares"))
-
-
-def _open_sorted(found: Arrays, name: str) -> SortedHashes:
-    return SortedHashes(
-        open_column(found, name), open_column(found, f"{name}.order"), found[f"{name}.heads"]
+    names, parts = (
+        SortedHashes(
+            open_column(found, each), open_column(found, f"{each}.order"), found[f"{each}.heads"]
+        )
+        for each in ("names", "parts")
     )
+    return NameLinks(names, found["begins"], parts, open_column(found, "shares"))
 
 
 def _update_names(snapshot: Snapshot, former: NameLinks, entities: RowEdits) -> NameLinks:
@@ -229,8 +225,7 @@ def _hash_names(
     snapshot: Snapshot, rows: NDArray[np.integer]
 ) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64], NDArray[np.float32]]:
     """Return the hashes of the names in some rows, how many parts each has, these, and shares."""
-    names, parts = array("Q"), array("Q")
-    n_parts, shares = array("i"), array("f")
+    names, n_parts, parts, shares = array("Q"), array("i"), array("Q"), array("f")
     layer = snapshot.layer("entity")
     for start in range(0, len(rows), _AT_ONCE):
         for key in layer.ids(rows[start : start + _AT_ONCE].tolist()):
@@ -240,12 +235,7 @@ def _hash_names(
             n_parts.append(len(found))
             parts.extend(map(_hash, found))
             shares.extend(n / len(words) for n in found.values())
-    return (
-        np.array(names, dtype=np.uint64),
-        np.array(n_parts, dtype=np.int32),
-        np.array(parts, dtype=np.uint64),
-        np.array(shares, dtype=np.float32),
-    )
+    return np.array(names), np.array(n_parts), np.array(parts), np.array(shares)
 
 
 def _name_ends(words: Sequence[str]) -> Iterator[tuple[str, int]]:

@@ -13,8 +13,7 @@ from clew.algo.maxsim import best_matches, weighted_mean
 from clew.models import Models, TokenVectors, is_late
 from clew.models.maxsim import blend, unit_rows
 from clew.snapshot import Snapshot
-from clew.steps import totals
-from clew.steps.scores import Query
+from clew.steps.scores import Query, n_chunks, term_chunks
 from clew.text.analyze import term_spans, terms
 
 Match = Callable[[TokenVectors, Sequence[NDArray[Any]]], NDArray[np.float32]]
@@ -108,14 +107,11 @@ class Coverage:
     def _words(self) -> "_Words":
         """The words of the query, with how rare they are in the index."""
         words = list(term_spans(self._query.text))
-        n_chunks = totals.n_chunks(self._snapshot)
         rows = self._snapshot.layer("term").rows([term for term, _, _ in words])
         counts, known = np.zeros(len(rows)), np.array(rows, dtype=np.intp) >= 0
-        found = np.array(rows, dtype=np.intp)[known]
-        counts[known] = totals.term_chunks(self._snapshot, found)
-        return _Words(
-            [(start, end) for _, start, end in words], rows, np.log1p(n_chunks / (counts + 1))
-        )
+        counts[known] = term_chunks(self._snapshot, np.array(rows, dtype=np.intp)[known])
+        weights = np.log1p(n_chunks(self._snapshot) / (counts + 1))
+        return _Words([(start, end) for _, start, end in words], rows, weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,18 +151,19 @@ class Relevance:
         return self._score_texts(self._snapshot.titled_texts(rows))
 
     def of_unit_sets(self, sets: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
-        """Return the (n,) scores of sets of units, each read as one text."""
+        """Return the (n,) scores of sets of units, none of them empty, each read as one text."""
+        layer = self._snapshot.layer("unit")
         if self._stored:
             units = sorted({unit for chosen in sets for unit in chosen})
             place = {unit: i for i, unit in enumerate(units)}
-            late = _LateSets(
-                self._coverage.of("unit", units),
-                self._snapshot.layer("unit").vectors[units],
-                self._coverage.weights,
-                self._query.vector,
-            )
-            return late.score([tuple(place[unit] for unit in chosen) for chosen in sets])
-        layer = self._snapshot.layer("unit")
+            members = [place[unit] for chosen in sets for unit in chosen]
+            starts = np.cumsum([0, *map(len, sets[:-1])])
+            matches = self._coverage.of("unit", units)[members]
+            best = np.maximum.reduceat(matches, starts, axis=0)
+            sums = np.add.reduceat(layer.vectors[units][members], starts, axis=0)
+            lengths = np.maximum(np.linalg.norm(sums, axis=1), 1e-12)  # a zero sum has no cosine
+            support = weighted_mean(best, self._coverage.weights)
+            return blend(support, sums @ self._query.vector / lengths)
         return self._score_texts([" ".join(sorted(layer.texts(units))) for units in sets])
 
     def _score_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:
@@ -181,22 +178,3 @@ class Relevance:
         reranker = self._models.reranker
         own = f"maxsim/{self._snapshot.recipe.get('embedder')}"
         return self._coverage.is_late and is_late(reranker) and reranker.name == own
-
-
-@dataclass(frozen=True, slots=True)
-class _LateSets:
-    """Texts that were read once, to be scored in sets by late interaction."""
-
-    matches: NDArray[np.float32]  # (n, m), of each text with each query token
-    vectors: NDArray[np.float32]  # (n, d)
-    weights: NDArray[np.float64]  # (m,), of the query tokens
-    query: NDArray[np.float32]  # (d,), unit length
-
-    def score(self, sets: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
-        """Return the score of each set of texts, none of them empty, as if it were one text."""
-        members = [i for chosen in sets for i in chosen]
-        starts = np.cumsum([0, *(len(chosen) for chosen in sets[:-1])])
-        best = np.maximum.reduceat(self.matches[members], starts, axis=0)
-        sums = np.add.reduceat(self.vectors[members], starts, axis=0)
-        lengths = np.maximum(np.linalg.norm(sums, axis=1), 1e-12)  # a zero sum has no cosine
-        return blend(weighted_mean(best, self.weights), sums @ self.query / lengths)

@@ -13,7 +13,6 @@ from clew.algo.links import Link, Matrix
 from clew.derived import Arrays, CachedArrays, Derived
 from clew.models import Models, TokenVectors, gives_tokens
 from clew.snapshot import TRANSPOSED_LINKS, Snapshot
-from clew.steps.totals import term_chunks
 from clew.text.analyze import terms
 
 
@@ -32,6 +31,19 @@ def read_query(models: Models, text: str) -> Query:
         [tokens] = models.embedder.embed_tokens([text])
         return Query(text, tokens.pooled, tokens)
     return Query(text, models.embedder.embed([text], kind="query")[0], None)
+
+
+def n_chunks(snapshot: Snapshot) -> int:
+    """Return how many chunks the index has, of which a snapshot may hold a part."""
+    totals = snapshot.totals
+    return len(snapshot.layer("chunk")) if totals is None else totals.n_chunks
+
+
+def term_chunks(snapshot: Snapshot, terms: NDArray[np.integer]) -> NDArray[np.integer]:
+    """Return the (n,) numbers of chunks of the index that have each of some terms."""
+    if snapshot.totals is None:
+        return snapshot.linked("term", "chunk").counts_of(terms)
+    return np.asarray(snapshot.totals.term_chunks[terms])
 
 
 def dense_scores(snapshot: Snapshot, layer: str, query: Query) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.sparse import block_array, csr_array, diags_array
 
 from clew import steps
-from clew.algo.links import Matrix, neighbours
+from clew.algo.links import Matrix, neighbours, replace_data
 from clew.algo.pagerank import personalized_pagerank, transition_matrix
 from clew.algo.topk import positive_top_k, top_k
 from clew.derived import Derived
@@ -102,8 +102,7 @@ def _build_text_graph(snapshot: Snapshot) -> _Graph:
     n, m = link.shape
     df = np.bincount(link.indices, minlength=m)
     rarity = np.log1p(n / np.maximum(df, 1))
-    link = csr_array((np.ones(link.nnz), link.indices, link.indptr), shape=link.shape)
-    links = csr_array(link @ diags_array(rarity))
+    links = csr_array(replace_data(link, np.ones(link.nnz)) @ diags_array(rarity))
     both: Matrix = csr_array(block_array([[None, links], [links.T, None]]))  # type: ignore[arg-type]
     return _Graph(transition_matrix(both), links, rarity)
 
