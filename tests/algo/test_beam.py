@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from clew.algo.beam import Beam, UnitGraph, grow_unit_sets
+from clew.algo.links import neighbours
 
 # Where scores are equal the paper orders sets by their texts and Clew by their rows, so k1 is the
 # first row here: both orders then fall the same way.
@@ -76,10 +77,18 @@ RUNS = {  # seeds, settings, and the kept sets: units, frontier, residual, score
 }
 
 
+def graph_of(link, vectors):
+    """Return the graph of a (n_units, n_entities) link."""
+    turned = csr_array(link.T)
+    return UnitGraph(
+        lambda unit: neighbours(link, unit).tolist(), lambda row: neighbours(turned, row), vectors
+    )
+
+
 def example_graph():
     mentions = [[entity in MENTIONED[unit] for entity in ENTITIES] for unit in NAMES]
     link = csr_array(np.array(mentions, dtype=float))
-    return UnitGraph.from_link(link, np.array([VECTORS[unit] for unit in NAMES]))
+    return graph_of(link, np.array([VECTORS[unit] for unit in NAMES]))
 
 
 def shared_words(sets):
@@ -175,7 +184,7 @@ def searched(mentions, vectors, query, seeds, seed_units, beam, salt):
 
 def grown(mentions, vectors, query, seeds, seed_units, beam, salt):
     link = csr_array(mentions)
-    graph = UnitGraph.from_link(link, vectors)
+    graph = graph_of(link, vectors)
     return grow_unit_sets(graph, sorted(seeds), query, scorer(salt), beam, seed_units=seed_units)
 
 

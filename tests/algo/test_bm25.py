@@ -28,9 +28,9 @@ def parts_of(counts, terms):
     return postings, Lengths.from_counts(lengths), np.array(terms, dtype=np.intp)
 
 
-def scores_of(counts, terms, **parameters):
+def scores_of(counts, terms):
     """Return the scores for some columns of (n_chunks, n_terms) counts."""
-    return bm25_scores(*parts_of(counts, terms), **parameters)
+    return bm25_scores(*parts_of(counts, terms))
 
 
 def by_formula(counts, terms, k1=1.2, b=0.75):
@@ -89,17 +89,16 @@ def test_frequent_words_lift_no_chunk_that_has_none_of_the_rare_ones():
     assert len(bm25_candidates(*parts_of(counts, [0, 1]), None, 4)[0]) == 1_000
 
 
-@pytest.mark.parametrize(("k1", "b"), [(1.2, 0.75), (0.9, 0.4), (2.0, 0.0)])
-def test_scores_are_those_of_bm25s(k1, b):
+def test_scores_are_those_of_bm25s():
     """The library's "lucene" has this idf and leaves out the constant factor k1 + 1."""
     rng = np.random.default_rng(0)
     counts = rng.poisson(0.4, (40, 25))
     words = [[f"w{t}" for t in range(25) for _ in range(chunk[t])] for chunk in counts]
-    oracle = bm25s.BM25(method="lucene", k1=k1, b=b, dtype="float64")
+    oracle = bm25s.BM25(method="lucene", k1=1.2, b=0.75, dtype="float64")
     oracle.index(words, show_progress=False)
     for query in ([0], [3, 7, 11], list(range(25))):
-        expected = oracle.get_scores([f"w{t}" for t in query]) * (k1 + 1)
-        np.testing.assert_allclose(scores_of(counts, query, k1=k1, b=b), expected, rtol=1e-6)
+        expected = oracle.get_scores([f"w{t}" for t in query]) * 2.2
+        np.testing.assert_allclose(scores_of(counts, query), expected, rtol=1e-6)
 
 
 def test_scores_by_hand():

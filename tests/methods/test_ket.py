@@ -19,7 +19,7 @@ from clew.index.extract import extract_wanted
 from clew.layers.extractions import ChunkExtraction, build_graph_batch
 from clew.methods.ket import VARIANTS, Ket, text_walk
 from clew.methods.ket.skeleton import read_skeleton
-from clew.methods.ket.texts import Texts
+from clew.methods.ket.text_candidates import Texts
 from clew.models import Reply
 from clew.models.extractors.cooccurrence import Cooccurrence
 from clew.store.embedded import EmbeddedStore

@@ -10,10 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from clew.algo.coding import Vectors, multiply_rows
-from clew.algo.links import neighbours
 from clew.algo.topk import top_k
 
 Score = Callable[[Sequence[tuple[int, ...]]], NDArray[np.float64]]
@@ -48,16 +46,6 @@ class UnitGraph:
     entities_of: Callable[[int], Sequence[int]]  # that a unit mentions, ascending
     units_of: Callable[[int], NDArray[np.integer]]  # that mention an entity, ascending
     vectors: Vectors
-
-    @classmethod
-    def from_link(cls, link: csr_array, vectors: Vectors) -> "UnitGraph":
-        """Return the graph of a (n_units, n_entities) link."""
-        turned = csr_array(link.T)
-        return cls(
-            lambda unit: neighbours(link, unit).tolist(),
-            lambda entity: neighbours(turned, entity),
-            vectors,
-        )
 
 
 def grow_unit_sets(
@@ -136,8 +124,8 @@ def _add_set(sets: dict[tuple[int, ...], UnitSet], state: UnitSet) -> None:
     """Add a state; one with the same units gets the union of both frontiers."""
     key = tuple(sorted(state.units))
     if key in sets:
-        merged = {*sets[key].frontier, *state.frontier}
-        state = replace(sets[key], frontier=tuple(sorted(merged)))
+        frontier = tuple(sorted({*sets[key].frontier, *state.frontier}))
+        state = replace(sets[key], frontier=frontier)
     sets[key] = state
 
 
@@ -145,9 +133,8 @@ def _keep_best(
     graph: UnitGraph, sets: dict[tuple[int, ...], UnitSet], score: Score, beam: Beam
 ) -> list[UnitSet]:
     """Return the best of the found sets, scored, and what each leaves of the query."""
-    keys = sorted(sets)
+    keys, best = sorted(sets), []
     scores = score(keys)
-    best = []
     for i in top_k(scores, beam.width):
         state = sets[keys[i]]
         explained = graph.vectors[state.units[-1]] if beam.query_updating else 0.0

@@ -107,8 +107,7 @@ def _mean_precision(
     precision = np.divide(smoothed, totals, out=np.ones_like(smoothed), where=totals > 0)
     logs = np.log(precision, out=np.full_like(smoothed, -np.inf), where=precision > 0)
     orders = np.maximum((totals > 0).sum(axis=0), 1)
-    means: NDArray[np.float64] = np.exp(logs.sum(axis=0) / orders)
-    return means
+    return np.asarray(np.exp(logs.sum(axis=0) / orders))
 
 
 def _brevity_penalty(lengths: NDArray[np.integer]) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ from clew.algo.ascending import match_sorted
 from clew.algo.links import Link
 from clew.algo.topk import DECIMALS
 
+_K1, _B = 1.2, 0.75
 _ROUNDING = 2 * 10.0**-DECIMALS  # scores that are nearer than this may be equal
 
 
@@ -26,13 +27,11 @@ class _Posting:
     counts: NDArray[np.floating]
     most: float  # that the term adds to a score, however often it stands there
 
-    def gains(
-        self, places: NDArray[np.intp] | slice, lengths: "Lengths", k1: float, b: float
-    ) -> NDArray[np.float64]:
+    def gains(self, places: NDArray[np.intp] | slice, lengths: "Lengths") -> NDArray[np.float64]:
         """Return the score that the term adds to the chunks in some places."""
         tf = self.counts[places].astype(np.float64)
         length = lengths.of_chunks[self.chunks[places]] / (lengths.mean or 1.0)
-        return np.asarray(self.most * tf / (tf + k1 * (1 - b + b * length)))
+        return np.asarray(self.most * tf / (tf + _K1 * (1 - _B + _B * length)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +49,7 @@ class Lengths:
 
 
 def bm25_scores(
-    postings: Link,
-    lengths: Lengths,
-    terms: NDArray[np.intp],
-    df: NDArray[np.integer] | None = None,
-    *,
-    k1: float = 1.2,
-    b: float = 0.75,
+    postings: Link, lengths: Lengths, terms: NDArray[np.intp], df: NDArray[np.integer] | None = None
 ) -> NDArray[np.float64]:
     """Return the (n_chunks,) scores for the `terms` of a query, each counted once.
 
@@ -65,8 +58,8 @@ def bm25_scores(
     O(n_chunks + postings of the terms).
     """
     scores = np.zeros(len(lengths.of_chunks))
-    for posting in _sort_postings(postings, lengths, terms, df, k1):
-        scores[posting.chunks] += posting.gains(slice(None), lengths, k1, b)
+    for posting in _sort_postings(postings, lengths, terms, df):
+        scores[posting.chunks] += posting.gains(slice(None), lengths)
     return scores
 
 
@@ -76,15 +69,12 @@ def bm25_chunk_scores(
     terms: NDArray[np.intp],
     df: NDArray[np.integer] | None,
     chunks: NDArray[np.integer],
-    *,
-    k1: float = 1.2,
-    b: float = 0.75,
 ) -> NDArray[np.float64]:
     """Return `bm25_scores` of some chunks. O(chunks log n_chunks) for each term."""
     scores = np.zeros(len(chunks))
-    for posting in _sort_postings(postings, lengths, terms, df, k1):
+    for posting in _sort_postings(postings, lengths, terms, df):
         rows, places = match_sorted(posting.chunks, chunks)
-        scores[rows] += posting.gains(places, lengths, k1, b)
+        scores[rows] += posting.gains(places, lengths)
     return scores
 
 
@@ -94,16 +84,13 @@ def bm25_candidates(
     terms: NDArray[np.intp],
     df: NDArray[np.integer] | None,
     k: int,
-    *,
-    k1: float = 1.2,
-    b: float = 0.75,
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Return ascending chunks that include the `k` best by `bm25_scores`, and their scores.
 
     None of them has no term of the query. O(p log p) for the p postings of the rarer terms.
     """
     chunks, scores = np.zeros(0, dtype=np.intp), np.zeros(0)
-    rarest = _sort_postings(postings, lengths, terms, df, k1)
+    rarest = _sort_postings(postings, lengths, terms, df)
     left = sum(posting.most for posting in rarest)
     for posting in rarest:
         least = np.partition(scores, -k)[-k] if 0 < k <= len(scores) else 0.0
@@ -111,20 +98,16 @@ def bm25_candidates(
             may = scores + left + _ROUNDING >= least
             chunks, scores = chunks[may], scores[may]
             rows, places = match_sorted(posting.chunks, chunks)
-            scores[rows] += posting.gains(places, lengths, k1, b)
+            scores[rows] += posting.gains(places, lengths)
         else:
-            gains = posting.gains(slice(None), lengths, k1, b)
+            gains = posting.gains(slice(None), lengths)
             chunks, scores = _merge_scores(chunks, scores, posting.chunks, gains)
         left -= posting.most
     return chunks, scores
 
 
 def _sort_postings(
-    postings: Link,
-    lengths: Lengths,
-    terms: NDArray[np.intp],
-    df: NDArray[np.integer] | None,
-    k1: float,
+    postings: Link, lengths: Lengths, terms: NDArray[np.intp], df: NDArray[np.integer] | None
 ) -> list[_Posting]:
     sorted_postings = []
     distinct, first = np.unique(terms, return_index=True)
@@ -132,7 +115,7 @@ def _sort_postings(
         chunks, counts = postings.entries(term)
         n = len(chunks) if df is None else int(df[place])
         idf = np.log1p((lengths.n_chunks - n + 0.5) / (n + 0.5))
-        sorted_postings.append(_Posting(chunks, counts, float(idf * (k1 + 1))))
+        sorted_postings.append(_Posting(chunks, counts, float(idf * (_K1 + 1))))
     return sorted(sorted_postings, key=lambda posting: len(posting.chunks))
 
 

@@ -196,9 +196,8 @@ class _SortedTriples:
         places = np.arange(len(owners))
         triples = self._triple_nodes(self.graph.incident[places + (begins - stops + sizes)[owners]])
         ends = self._other_ends(triples, entities[owners])
-        costs, end_costs = _to_millionths(self.prices, np.concatenate([triples, ends])).reshape(
-            2, -1
-        )
+        prices = _to_millionths(self.prices, np.concatenate([triples, ends]))
+        costs, end_costs = prices.reshape(2, -1)
         order = np.lexsort((costs, owners))
         table = np.zeros((4, len(places) + len(entities)), dtype=np.int64)
         for row, column in zip(table, (costs, triples, ends, end_costs), strict=True):
@@ -403,5 +402,4 @@ class _Bubbles:
 
 def _to_millionths(costs: Costs, nodes: NDArray[np.intp]) -> NDArray[np.int64]:
     """Return costs as whole numbers: their sums are exact, so equal ones are equal."""
-    whole: NDArray[np.int64] = np.rint(costs(nodes) * 10**DECIMALS).astype(np.int64)
-    return whole
+    return np.asarray(np.rint(costs(nodes) * 10**DECIMALS), dtype=np.int64)

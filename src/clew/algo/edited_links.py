@@ -24,11 +24,10 @@ class FreshRows:
 
     def transpose(self, n_rows: int) -> "FreshRows":
         """Return the same entries by their columns; the link has `n_rows` rows."""
-        coordinates = self.entries.tocoo()
-        rows, places = np.unique(coordinates.col, return_inverse=True)
-        entries = csr_array(
-            (coordinates.data, (places, self.rows[coordinates.row])), shape=(len(rows), n_rows)
-        )
+        found = self.entries.tocoo()
+        rows, places = np.unique(found.col, return_inverse=True)
+        turned = found.data, (places, self.rows[found.row])
+        entries = csr_array(turned, shape=(len(rows), n_rows))
         entries.sort_indices()
         return FreshRows(rows.astype(np.int64), entries)
 
@@ -118,18 +117,15 @@ class TransposedEdits:
         return self.entries(row)[0]
 
     def entries(self, row: int) -> "_Row":
-        columns, data = self._fresh_by_column.get_entries(row) or (
-            self._no_columns,
-            self._no_columns,
-        )
+        none = np.zeros(0, dtype=np.int32)
+        columns, data = self._fresh_by_column.get_entries(row) or (none, none)
         [former] = self.edited.column_edits.to_former(np.array([row]), followed=True).tolist()
         if former < 0:
             return columns, data
         stored, stored_data = self.stored.entries(former)
         kept, is_kept = self._map_kept(stored)
-        return _sort_entries(
-            np.concatenate([kept[is_kept], columns]), np.concatenate([stored_data[is_kept], data])
-        )
+        together = np.concatenate([stored_data[is_kept], data])
+        return _sort_entries(np.concatenate([kept[is_kept], columns]), together)
 
     def rows(self, rows: NDArray[np.integer]) -> Matrix:
         rows = np.asarray(rows, dtype=np.int64)
@@ -158,10 +154,9 @@ class TransposedEdits:
 
     @cached_property
     def counts(self) -> NDArray[np.integer]:
-        edits = self.edited.column_edits
-        went = self.edited.row_edits.gone
-        changed = self.edited.row_edits.to_former(self.edited.fresh.rows)
-        left = np.concatenate([went, changed[changed >= 0]])
+        edits, rows = self.edited.column_edits, self.edited.row_edits
+        changed = rows.to_former(self.edited.fresh.rows)
+        left = np.concatenate([rows.gone, changed[changed >= 0]])
         former = np.array(self.stored.counts, dtype=np.int64)
         np.subtract.at(former, self.edited.stored.rows(left).indices, 1)
         moved = edits.origin >= 0
@@ -177,10 +172,6 @@ class TransposedEdits:
     @cached_property
     def _fresh_by_column(self) -> FreshRows:
         return self.edited.fresh.transpose(self.shape[1])
-
-    @cached_property
-    def _no_columns(self) -> NDArray[np.int32]:
-        return np.zeros(0, dtype=np.int32)
 
 
 def _sort_entries(columns: Rows, data: NDArray[Any]) -> "_Row":

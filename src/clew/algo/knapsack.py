@@ -68,12 +68,8 @@ def knapsack(
     if n_break == len(rows):
         return Choice(np.sort(rows), exact=True)
     unit = int(np.gcd.reduce(weights[rows]))
-    sack = _Sack(
-        values[rows].astype(np.float64),
-        weights[rows].astype(np.int64) // unit,
-        capacity // unit,
-        n_break,
-    )
+    scaled = weights[rows].astype(np.int64) // unit
+    sack = _Sack(values[rows].astype(np.float64), scaled, capacity // unit, n_break)
     flips, exact = _expand(sack, max_states)
     taken = np.arange(len(rows)) < n_break
     taken[flips] ^= True
@@ -84,7 +80,9 @@ def _expand(sack: _Sack, max_states: int) -> tuple[list[int], bool]:
     """Return the items in which the best choice found differs from the break solution."""
     densities = np.pad(sack.values / sack.weights, 1, constant_values=(np.inf, 0.0))
     ceilings = _upper_bounds(sack, densities[sack.n_break + 1])
-    gain = _least_gain(sack.values, TOLERANCE * float(ceilings.max()))
+    tolerance, least = TOLERANCE * float(ceilings.max()), float(sack.values.min())
+    # A better choice is better by an item if all are worth the same.
+    gain = least - tolerance if least == sack.values.max() else tolerance
     flips = _fitting_items(sack)
     best = sack.break_value + float(sack.values[flips].sum())
     room, value = np.array([sack.room]), np.array([sack.break_value])  # of each state
@@ -94,9 +92,8 @@ def _expand(sack: _Sack, max_states: int) -> tuple[list[int], bool]:
         if ceilings[item] < best + gain:
             continue
         sign = 1 if item >= sack.n_break else -1
-        room, value, origin = _branch(
-            room, value, sign * sack.weights[item], sign * sack.values[item]
-        )
+        flipped = sign * sack.weights[item], sign * sack.values[item]
+        room, value, origin = _branch(room, value, *flipped)
         fitting = int(np.count_nonzero(room >= 0))  # the last of these is worth most
         if fitting and value[fitting - 1] >= best + gain:
             best = float(value[fitting - 1])
@@ -119,14 +116,7 @@ def _upper_bounds(sack: _Sack, density: np.float64) -> NDArray[np.float64]:
     That is the linear relaxation at the break's `density`, less what the flip loses there.
     """
     relaxed = sack.break_value + sack.room * density
-    ceilings: NDArray[np.float64] = relaxed - np.abs(sack.values - density * sack.weights)
-    return ceilings
-
-
-def _least_gain(values: NDArray[np.float64], tolerance: float) -> float:
-    """Return by how much a better choice is better: by an item, if all are worth the same."""
-    least = float(values.min())
-    return least - tolerance if least == values.max() else tolerance
+    return np.asarray(relaxed - np.abs(sack.values - density * sack.weights))
 
 
 def _fitting_items(sack: _Sack) -> list[int]:

@@ -44,9 +44,8 @@ class ChosenNeighbours:
         """Return the same choices after the chunks became `rows` among n, ascending."""
         earlier = np.full(n, -1)
         earlier[rows] = np.arange(len(rows))
-        return ChosenNeighbours(
-            self.lexical.renumber(earlier)[0], self.semantic.renumber(earlier)[0], self.exact
-        )
+        both = (choices.renumber(earlier)[0] for choices in (self.lexical, self.semantic))
+        return ChosenNeighbours(*both, self.exact)
 
 
 def choose_neighbours(
@@ -103,14 +102,12 @@ def update_neighbours(
     new = able & (earlier < 0)
     lexical, lost = then.lexical.renumber(earlier)
     semantic, gone = then.semantic.renumber(earlier)
-    choosing = ChoosingRows(
-        np.flatnonzero(new | (lost & able)), new, able, _excluded_pairs(n, excluded)
-    )
+    asked = np.flatnonzero(new | (lost & able))
+    choosing = ChoosingRows(asked, new, able, _excluded_pairs(n, excluded))
     if n <= EXACT_UP_TO and not then.exact:
         return None
-    if n > EXACT_UP_TO and len(choosing.rows) + np.count_nonzero(gone) > _MOST_ASKED * math.isqrt(
-        n
-    ):
+    n_asked = len(choosing.rows) + np.count_nonzero(gone)
+    if n > EXACT_UP_TO and n_asked > _MOST_ASKED * math.isqrt(n):
         return None
     before, lexical = lexical, update_sharing(lexical, choosing, terms, by_term)
     taken = choosing.taken + _choice_matrix(lexical.rows)

@@ -55,18 +55,14 @@ def group_relations(
     )
     strengths = csr_array(member @ triple_chunks)
     strengths.sort_indices()
+    twice = np.ones(2 * len(ends), dtype=np.float32)
+    of_both = ends.T.ravel(), np.tile(np.arange(len(ends)), 2)
     return RelationLinks(
         ends=ends,
         weight=np.asarray(strengths.sum(axis=1), dtype=np.float64),
         triples=member,
         chunks=strengths,
-        of_entity=csr_array(
-            (
-                np.ones(2 * len(ends), dtype=np.float32),
-                (ends.T.ravel(), np.tile(np.arange(len(ends)), 2)),
-            ),
-            shape=(n_entities, len(ends)),
-        ),
+        of_entity=csr_array((twice, of_both), shape=(n_entities, len(ends))),
     )
 
 
@@ -79,19 +75,17 @@ def find_relations(relations: RelationLinks, seeds: Sequence[int]) -> tuple[NDAr
     is_seed = np.zeros(relations.of_entity.shape[0], dtype=bool)
     is_seed[list(seeds)] = True
     mine = [neighbours(relations.of_entity, seed) for seed in seeds]
-    relations_of_seeds = np.unique(np.concatenate([np.empty(0, dtype=np.intp), *mine])).astype(
-        np.intp
-    )
-    ends = relations.ends[relations_of_seeds]
+    found = np.unique(np.concatenate([np.empty(0, dtype=np.intp), *mine])).astype(np.intp)
+    ends = relations.ends[found]
     rank = relations.degree[ends].sum(axis=1)
     inside = is_seed[ends].all(axis=1)
     outer = np.where(is_seed[ends[:, 0]], ends[:, 1], ends[:, 0])
     _, groups, sizes = np.unique(outer[~inside], return_inverse=True, return_counts=True)
-    links = np.zeros(len(relations_of_seeds), dtype=np.intp)
+    links = np.zeros(len(found), dtype=np.intp)
     links[~inside] = sizes[groups.reshape(-1)]
-    order = np.lexsort((relations_of_seeds, -rank, -links, ~inside))
+    order = np.lexsort((found, -rank, -links, ~inside))
     n_inside = int(inside.sum())
-    return relations_of_seeds[order[: n_inside + _OUTSIDE_PER_SEED * len(seeds)]], n_inside
+    return found[order[: n_inside + _OUTSIDE_PER_SEED * len(seeds)]], n_inside
 
 
 @dataclass(frozen=True, slots=True)

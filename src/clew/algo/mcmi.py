@@ -169,5 +169,4 @@ def _limit_term(rule: Rule, cost: float, score: float) -> float:
 def _round_binary(values: NDArray[np.float64] | float) -> NDArray[np.float64]:
     """Return values rounded to their first binary digits; rounding twice changes nothing."""
     mantissas, exponents = np.frexp(values)
-    rounded: NDArray[np.float64] = np.ldexp(np.rint(np.ldexp(mantissas, _BITS)), exponents - _BITS)
-    return rounded
+    return np.asarray(np.ldexp(np.rint(np.ldexp(mantissas, _BITS)), exponents - _BITS))

@@ -70,7 +70,7 @@ def personalized_pagerank(
     restart = _normalize_restart(restart, damping)
     n_edges = np.bincount(transition.indices, minlength=len(restart))
     dangling = np.flatnonzero(n_edges == 0)
-    scores: NDArray[np.float64] = restart.copy()
+    scores = restart.copy()
     for _ in range(max_iterations):
         back = 1 - damping + damping * scores[dangling].sum()
         moved = transition @ scores
@@ -130,9 +130,8 @@ def local_pagerank(
     nodes = np.array(sorted(restart), dtype=np.intp)
     if len(nodes) and not 0 <= nodes[0] <= nodes[-1] < n:
         raise InputError(f"the restart names nodes that the graph of {n} does not have")
-    shares = _normalize_restart(
-        np.array([restart[node] for node in nodes.tolist()], dtype=float), damping
-    )
+    weights = np.array([restart[node] for node in nodes.tolist()], dtype=float)
+    shares = _normalize_restart(weights, damping)
     alone = degrees[nodes] == 0
     # What comes to a node without edges starts again, and so on: a geometric series.
     shares /= 1 - damping * shares[alone].sum()
@@ -182,5 +181,4 @@ def _normalize_restart(restart: NDArray[np.float64], damping: float) -> NDArray[
         raise InputError("PageRank needs a restart vector of weights >= 0 with at least one > 0")
     if not 0 <= damping < 1:
         raise InputError(f"damping must be in [0, 1), but is {damping:g}")
-    shares: NDArray[np.float64] = restart / total
-    return shares
+    return np.asarray(restart / total)

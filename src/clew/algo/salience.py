@@ -53,9 +53,9 @@ def count_ngrams(
         raise InputError(f"n-grams have at least one word, so the longest cannot have {longest}")
     grams, n_grams = _number_ngrams(words, added, joins, longest)
     n_texts = len(begins) - 1
-    starts = range(0, max(1, n_texts), _AT_ONCE)
     parts = [
-        _count_by_text(grams, begins[start : start + _AT_ONCE + 1], n_grams) for start in starts
+        _count_by_text(grams, begins[start : start + _AT_ONCE + 1], n_grams)
+        for start in range(0, max(1, n_texts), _AT_ONCE)
     ]
     n, columns, first, inside = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     place = first // longest

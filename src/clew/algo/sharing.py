@@ -76,8 +76,7 @@ def _count_shared(terms: Link, by_term: Link, rows: NDArray[np.integer]) -> NDAr
     own = _binarize(terms.rows(rows))
     some, places = np.unique(own.indices, return_inverse=True)
     own = csr_array((own.data, places, own.indptr), shape=(len(rows), len(some)))
-    counts: NDArray[np.float32] = (own @ _binarize(by_term.rows(some))).toarray()
-    return counts
+    return np.asarray((own @ _binarize(by_term.rows(some))).toarray())
 
 
 def _binarize(matrix: csr_array) -> csr_array:

@@ -93,9 +93,8 @@ def sample_near_and_far(
 ) -> NDArray[np.intp]:
     """Return the `candidates` of a query and some that are farthest from it, ascending."""
     distances = _distances(sketches, query)
-    near = _rank_by_products(
-        sketches, query, _lowest_places(distances, candidates * _FIRST), candidates
-    )
+    first = _lowest_places(distances, candidates * _FIRST)
+    near = _rank_by_products(sketches, query, first, candidates)
     far = _lowest_places(np.uint16(len(sketches.codes) * _WORD) - distances, _FARTHEST)
     rows = np.unique(sketches.rows(np.concatenate([near, far])))
     return rows[rows >= 0]
@@ -141,10 +140,8 @@ def _lowest_places(distances: NDArray[np.uint16], n: int) -> NDArray[np.intp]:
     most = int(np.searchsorted(upto, n))
     places = np.flatnonzero(distances <= most)
     over = int(upto[most]) - n
-    if over:
-        ties = np.flatnonzero(distances[places] == most)
-        places = np.delete(places, ties[-over:])
-    return places
+    ties = np.flatnonzero(distances[places] == most)
+    return np.delete(places, ties[len(ties) - over :])
 
 
 def _rank_by_products(

@@ -143,9 +143,8 @@ def _filter_pairs(
     vectors: NDArray[np.float32], rows: Rows, columns: Rows, threshold: float
 ) -> Found:
     """Return the pairs of some rows with others whose cosine is above a threshold."""
-    near = (vectors[rows] @ vectors[columns].T).ravel() > threshold - rounding_margin(
-        vectors.shape[1]
-    )
+    least = threshold - rounding_margin(vectors.shape[1])
+    near = (vectors[rows] @ vectors[columns].T).ravel() > least
     places, behind = np.divmod(np.flatnonzero(near), max(1, len(columns)))
     cosine = indexed_pair_cosines(vectors, rows, places, columns[behind]) / MILLION
     rounded = cosine.astype(np.float32)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,6 @@ from clew.graph_paths.asked import INTERROGATIVES
 from clew.graph_paths.named import mark_connected
 from clew.models import Embedder
 from clew.snapshot import Snapshot
-from clew.snapshot.layers import TripleLayer
 from clew.text.analyze import terms
 
 _LEAST_STEM = 3  # letters that two words begin with alike
@@ -106,8 +104,7 @@ def stem_share(word: str, other: str) -> float:
 
 
 def _read_relations(snapshot: Snapshot, *, embedder: Embedder) -> Relations:
-    layer = cast("TripleLayer", snapshot.layer("triple"))
-    stated = layer.relations(range(len(layer)))
+    stated = snapshot.triples.relations(range(len(snapshot.triples)))
     labels = sorted(set(stated))
     numbers = {label: i for i, label in enumerate(labels)}
     of_triple = np.array([numbers[each] for each in stated], dtype=np.int32)
@@ -118,15 +115,13 @@ def _read_relations(snapshot: Snapshot, *, embedder: Embedder) -> Relations:
     indptr = np.cumsum([0, *map(len, of_label)])
     indices = np.array([places[word] for each in of_label for word in each], dtype=np.int32)
     ones = np.ones(len(indices), dtype=np.float32)
-    dimension = snapshot.layer("entity").vectors.shape[1]
+    nothing = np.zeros((0, snapshot.layer("entity").vectors.shape[1]), dtype=np.float32)
     return Relations(
         labels=tuple(readable),
         of_triple=of_triple,
         vectors=embedder.embed(readable, kind="document"),
         words=tuple(words),
-        word_vectors=embedder.embed(words, kind="document")
-        if words
-        else np.zeros((0, dimension), dtype=np.float32),
+        word_vectors=embedder.embed(words, kind="document") if words else nothing,
         has_word=csr_array((ones, indices, indptr), shape=(len(labels), len(words))),
         ends=_mean_ends(snapshot, of_triple, len(labels)),
         dated=_count_dated(snapshot, of_triple, len(labels)),
@@ -164,9 +159,8 @@ def _mean_ends(snapshot: Snapshot, of_triple: NDArray[np.int32], n: int) -> NDAr
     member = _link_members(snapshot, of_triple, n)
     vectors = np.asarray(snapshot.layer("entity").vectors)
     means = _normalize_rows(member @ vectors)
-    return _normalize_rows(
-        means - _normalize_rows(vectors[mark_connected(snapshot)].mean(axis=0)[None])
-    )
+    of_all = vectors[mark_connected(snapshot)].mean(axis=0)[None]
+    return _normalize_rows(means - _normalize_rows(of_all))
 
 
 def _normalize_rows(rows: NDArray[np.floating]) -> NDArray[np.float32]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.algo.links import expand_ranges
 from clew.derived import Derived
 from clew.graph_paths.relations import Relations
 from clew.snapshot import Snapshot
@@ -29,18 +30,18 @@ class StepGraph:
 
     def find_edges(self, entities: Rows) -> Rows:
         """Return the places of all edges of entities."""
-        return _expand_rows(self.indptr, entities)
+        return expand_ranges(self.indptr[entities], self.indptr[entities + 1])[1]
 
     def follow_step(self, entities: Rows, step: int) -> Rows:
         """Return the entities that a step leads to from any of some entities, ascending."""
         edges = self.find_edges(entities)
-        found: Rows = np.unique(self.targets[edges[self.steps[edges] == step]]).astype(np.int64)
-        return found
+        return np.unique(self.targets[edges[self.steps[edges] == step]]).astype(np.int64)
 
     def list_steps(self, entities: Rows) -> Rows:
         """Return the steps that any of some entities has, ascending."""
+        _, places = expand_ranges(self.kinds_indptr[entities], self.kinds_indptr[entities + 1])
         seen = np.zeros(self.n_steps, dtype=bool)
-        seen[self.kinds[_expand_rows(self.kinds_indptr, entities)]] = True
+        seen[self.kinds[places]] = True
         return np.flatnonzero(seen)
 
 
@@ -58,10 +59,9 @@ def _build_steps(snapshot: Snapshot, relations: Relations, rows: Rows | None = N
     rows = np.arange(len(columns["subject"])) if rows is None else rows
     subjects, objects = columns["subject"][rows], columns["object"][rows]
     along = 2 * relations.of_triple[rows]
-    sources = np.concatenate([subjects, objects])
-    targets = np.concatenate([objects, subjects])
-    steps = np.concatenate([along, along + 1])
-    order = np.lexsort((np.concatenate([rows, rows]), targets, steps, sources))
+    sources, targets = np.append(subjects, objects), np.append(objects, subjects)
+    steps, rows = np.append(along, along + 1), np.append(rows, rows)
+    order = np.lexsort((rows, targets, steps, sources))
     n = len(snapshot.layer("entity"))
     sources, steps = sources[order], steps[order]
     first = np.ones(len(order), dtype=bool)
@@ -70,7 +70,7 @@ def _build_steps(snapshot: Snapshot, relations: Relations, rows: Rows | None = N
         indptr=_build_indptr(sources, n),
         steps=steps.astype(np.int32),
         targets=targets[order].astype(np.int32),
-        triples=np.concatenate([rows, rows])[order].astype(np.int32),
+        triples=rows[order].astype(np.int32),
         kinds_indptr=_build_indptr(sources[first], n),
         kinds=steps[first].astype(np.int32),
         n_steps=2 * len(relations.labels),
@@ -81,17 +81,7 @@ _STEPS = Derived("steps along all triples", _build_steps)
 
 
 def _build_indptr(sources: NDArray[np.integer], n: int) -> Rows:
-    found: Rows = np.zeros(n + 1, dtype=np.int64)
-    found[1:] = np.cumsum(np.bincount(sources, minlength=n))
-    return found
-
-
-def _expand_rows(indptr: Rows, rows: Rows) -> Rows:
-    """Return all places from indptr[row] up to indptr[row + 1], for each of some rows."""
-    counts = indptr[rows + 1] - indptr[rows]
-    before = np.cumsum(counts) - counts
-    places: Rows = np.arange(int(counts.sum())) + np.repeat(indptr[rows] - before, counts)
-    return places
+    return np.concatenate([[0], np.cumsum(np.bincount(sources, minlength=n))])
 
 
 class Walks:
@@ -125,9 +115,9 @@ class Walks:
         """
         here = self.get_reached(())
         mass: NDArray[np.float64] = np.ones(1)
+        indptr = self.graph.indptr
         for n, step in enumerate(walk, 1):
-            counts = self.graph.indptr[here + 1] - self.graph.indptr[here]
-            edges, owners = self.graph.find_edges(here), np.repeat(np.arange(len(here)), counts)
+            owners, edges = expand_ranges(indptr[here], indptr[here + 1])
             kept = (self.graph.steps[edges] == step) & (self.graph.targets[edges] != self.start)
             edges, owners = edges[kept], owners[kept]
             ways = np.bincount(owners, minlength=len(here))

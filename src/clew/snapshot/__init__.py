@@ -17,8 +17,15 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from clew.algo.links import Link
-    from clew.derived import Arrays, EarlierArrays
-    from clew.snapshot.layers import ChunkCutter, DocumentLayer, Layer, SnapshotBase, Totals
+    from clew.derived import Arrays
+    from clew.snapshot.layers import (
+        ChunkCutter,
+        DocumentLayer,
+        Layer,
+        SnapshotBase,
+        Totals,
+        TripleLayer,
+    )
 
 T = TypeVar("T")
 
@@ -72,6 +79,10 @@ class Snapshot:
     def link(self, a: str, b: str) -> csr_array:
         """Return all of the (n_a, n_b) link as a matrix."""
         return self.linked(a, b).whole
+
+    @property
+    def triples(self) -> TripleLayer:
+        return cast("TripleLayer", self.layer("triple"))
 
     def documents(self, rows: Sequence[int]) -> list[Document]:
         return self.document_layer.documents(rows)
@@ -133,10 +144,8 @@ def _cached_link(a: str, b: str) -> CachedArrays:
 
         return link_to_arrays(snapshot.links[b, a].whole.transpose().tocsr())
 
-    def update(snapshot: Snapshot, _earlier: EarlierArrays) -> Arrays:
-        return compute(snapshot)
-
-    return CachedArrays(f"link-{a}-{b}", compute, update=update, edited=True)
+    name = f"link-{a}-{b}"
+    return CachedArrays(name, compute, update=lambda now, _earlier: compute(now), edited=True)
 
 
 # Links that are kept the other way, and that questions go along.

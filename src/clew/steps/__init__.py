@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from clew.runtime.lazy import lazy as _lazy
 
 if TYPE_CHECKING:
-    from clew.steps.apparatus import apparatus_behind
     from clew.steps.evidence import (
+        apparatus_behind,
         chunk_step,
         entity_step,
         hits,
@@ -138,10 +138,9 @@ __all__ = [
 __getattr__ = _lazy(
     "clew.steps",
     {
-        "apparatus": ["apparatus_behind"],
         "evidence": (
-            "chunk_step entity_step hits nearest_chunks ranked subchunk_step term_step triple_step"
-            " unit_step"
+            "apparatus_behind chunk_step entity_step hits nearest_chunks ranked subchunk_step"
+            " term_step triple_step unit_step"
         ).split(),
         "linking": (
             "Linked longest name_spans named_entities query_names reply_to same_names"

@@ -1,16 +1,18 @@
 """Rows to hits and to stops of paths."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.algo.links import neighbours
 from clew.snapshot import Snapshot
 from clew.steps.rankings import Ranking, nearest
 from clew.steps.scores import Query
-from clew.types import Document, Evidence, Hit, Step
+from clew.text.apparatus import asks_for
+from clew.types import Document, Evidence, Fact, Hit, Step, Table
 
 
 def ranked(
@@ -81,6 +83,42 @@ def _build_hit(
     )
 
 
+def build_facts(
+    snapshot: Snapshot, rows: Sequence[int], places: Iterable[tuple[int, int]]
+) -> tuple[Fact, ...]:
+    """Return triples as facts; `places` are the candidate of each, and the depth there."""
+    layer, link = snapshot.triples, snapshot.link("triple", "chunk")
+    entities, chunks = snapshot.layer("entity"), snapshot.layer("chunk")
+    subjects, objects = (
+        entities.ids([int(layer.columns[end][row]) for row in rows])
+        for end in ("subject", "object")
+    )
+    named = zip(layer.ids(rows), subjects, layer.relations(rows), objects, strict=True)
+    return tuple(
+        Fact(
+            id=key,
+            subject=subject,
+            relation=relation,
+            object=target,
+            text=text,
+            chunk_ids=tuple(chunks.ids(neighbours(link, row).tolist())),
+            candidate=candidate,
+            depth=depth,
+        )
+        for (key, subject, relation, target), text, row, (candidate, depth) in zip(
+            named, layer.texts(rows), rows, places, strict=True
+        )
+    )
+
+
+def table_facts(
+    facts: Iterable[Fact], names: Mapping[str, str], more: Iterable[tuple[str, str, str]] = ()
+) -> Table:
+    """Return facts as rows of the names of their entities, by id, and `more` rows."""
+    rows = ((names[fact.subject], fact.relation, names[fact.object]) for fact in facts)
+    return Table(name="Triples", columns=("subject", "relation", "object"), rows=(*rows, *more))
+
+
 def text_place(found: Hit | Step) -> tuple[str, int, int]:
     """Return in which document a hit or a stop stands, and where."""
     return found.document_id, found.start, found.end
@@ -138,3 +176,34 @@ def _named_step(snapshot: Snapshot, name: str, row: int, reason: str, score: flo
     return Step(
         layer=name, id=layer.ids([row])[0], text=layer.texts([row])[0], reason=reason, score=score
     )
+
+
+# -- what leads to other text ---------------------------------------------------------------------
+
+
+def apparatus_behind(snapshot: Snapshot, evidence: Evidence) -> Evidence:
+    """Return evidence whose hits in contents, indexes and bibliographies are marked, and come last.
+
+    They keep their order, as do all others, and their scores are at most those of the hits before
+    them; the paths to them come last too. One that the query asks for stays where it is.
+    """
+    marked = tuple(_mark_hits(snapshot, evidence.hits))
+    last = [h for h in marked if h.apparatus and not asks_for(evidence.query, h.apparatus)]
+    if not last or len(last) == len(marked):
+        return replace(evidence, hits=marked)
+    first = [hit for hit in marked if hit not in last]
+    behind = (replace(hit, score=min(hit.score, first[-1].score)) for hit in last)
+    places = set(map(text_place, last))
+    paths = sorted(evidence.paths, key=lambda path: text_place(path.steps[-1]) in places)
+    return replace(evidence, hits=(*first, *behind), paths=tuple(paths))
+
+
+def _mark_hits(snapshot: Snapshot, hits: tuple[Hit, ...]) -> list[Hit]:
+    """Return hits with the kind of apparatus that each is in; those of a graph are in none."""
+    chunks, are_texts = snapshot.layer("chunk"), snapshot.are_texts()
+    rows = chunks.rows([hit.chunk_id for hit in hits])
+    documents = snapshot.documents(np.asarray(chunks.columns["document"])[rows].tolist())
+    return [
+        replace(hit, apparatus=document.apparatus_at(hit.start, hit.end)) if are_texts[row] else hit
+        for hit, row, document in zip(hits, rows, documents, strict=True)
+    ]

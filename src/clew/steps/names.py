@@ -63,8 +63,8 @@ class SortedHashes:
         came = came[np.lexsort((came, _upper_halves(hashes[came])))]
         new = _upper_halves(hashes[came])
         at = np.searchsorted(heads, new)
-        order = Column.from_array(np.insert(order, at, came))
-        return SortedHashes(Column.from_array(hashes), order, np.insert(heads, at, new))
+        places = Column.from_array(np.insert(order, at, came))
+        return SortedHashes(Column.from_array(hashes), places, np.insert(heads, at, new))
 
 
 def _upper_halves(hashes: NDArray[np.uint64]) -> NDArray[np.uint32]:

@@ -5,8 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from clew.algo.pagerank import local_pagerank, personalized_pagerank
-from clew.methods.agrag.influence import LOCAL_ABOVE, compute_influence
-from clew.methods.agrag.view import AgragGraph
+from clew.methods.agrag.view import LOCAL_ABOVE, AgragGraph, compute_influence
 
 
 def graph(edges, n, n_chunks=0):

@@ -137,7 +137,7 @@ def test_a_candidate_s_own_triples_come_by_their_cosine(graph):
     cosines = graph.view.node_cosines(graph.nodes(*own))
     order = np.argsort(-cosines, kind="stable")
     triples = [node - graph.view.graph.n_entities for node in graph.nodes(*own)]
-    assert ids == graph.view.triples.ids([triples[i] for i in order])
+    assert ids == graph.view.snapshot.triples.ids([triples[i] for i in order])
 
 
 def test_entities_come_as_facts_name_them(graph):
@@ -326,7 +326,7 @@ def test_shown_chunks_take_room(graph):
 @st.composite
 def searches(draw, graph):
     """Draw what a search may come to: any nodes as pieces, any of them chosen, any growth."""
-    n_entities, n_triples = graph.view.graph.n_entities, len(graph.view.triples)
+    n_entities, n_triples = graph.view.graph.n_entities, len(graph.view.snapshot.triples)
     nodes = st.integers(0, n_entities + n_triples - 1)
     drawn = draw(st.lists(st.frozensets(nodes, min_size=1, max_size=5), max_size=4))
     pieces = [

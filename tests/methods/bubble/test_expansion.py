@@ -12,7 +12,8 @@ import pytest
 from clew import steps
 from clew.algo.subdivided import subdivide
 from clew.errors import BudgetSpent
-from clew.methods.bubble.expansion import CandidateGrowth, QuestionMeaning, grow_candidates
+from clew.methods.bubble import grow_candidates
+from clew.methods.bubble.growth import AdjacentTriples, CandidateGrowth
 from clew.methods.bubble.view import BubbleView
 from clew.models import Reply
 from clew.snapshot import Snapshot
@@ -45,10 +46,9 @@ def listed(prompt):
     return [text for _, text in numbered], re.findall(r"^- (.*)$", found, re.MULTILINE)
 
 
-def grown_by(view, given_models, chosen, **given):
-    said = QuestionMeaning(phrases=given.pop("phrases", ()))
-    rest = {"width": 30, "seconds": 0.0, "begun": time.monotonic()}
-    return grow_candidates(view, given_models, chosen, said, **(rest | given))
+def grown_by(view, given_models, chosen, *, depth, phrases=(), width=30, seconds=0.0, begun=None):
+    beside = AdjacentTriples(view, width, seconds, begun or time.monotonic())
+    return grow_candidates(beside, given_models, chosen, phrases=phrases, depth=depth)
 
 
 def ask(graph, llm, *pieces, depth=6, **given):
@@ -96,7 +96,7 @@ def test_triples_are_listed_by_their_cosine_and_no_more_than_the_width(graph):
     rows = view.graph.triples_of(graph.entity("osterland"))
     values = view.node_cosines(rows + view.graph.n_entities)
     best = rows[np.lexsort((rows, -values))][:2]
-    assert listed(llm.prompts[0]) == (view.triples.texts(best.tolist()), [])
+    assert listed(llm.prompts[0]) == (view.snapshot.triples.texts(best.tolist()), [])
     assert "(nothing)" in llm.prompts[0].user
 
 

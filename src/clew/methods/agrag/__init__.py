@@ -6,7 +6,7 @@ connects them grows by what matters most at the least cost. Choices where the pa
 released code differ: docs/methods/agrag.md.
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -21,9 +21,16 @@ from clew.derived import Derived
 from clew.errors import InputError
 from clew.layers.statistical import STATISTICAL, StatisticalEntities, statistical_entities
 from clew.methods.agrag.evidence import FoundSubgraph, subgraph_evidence
-from clew.methods.agrag.influence import compute_influence
 from clew.methods.agrag.mapping import map_facts
-from clew.methods.agrag.view import AgragGraph, Contains, Costs, Entities, build_graph, open_view
+from clew.methods.agrag.view import (
+    AgragGraph,
+    Contains,
+    Costs,
+    Entities,
+    build_graph,
+    compute_influence,
+    open_view,
+)
 from clew.models import Models
 from clew.snapshot import Snapshot
 from clew.steps.choosing import CANDIDATES, choose_hits
@@ -162,14 +169,11 @@ class Agrag:
         drawn = (self.entities, self.contains, self.verbatim)
         settings = (self.score, self.threshold, self.longest, self.nested, self.synonym)
         graph = snapshot.get(_GRAPH, drawn, settings, counted=counted)
-        return counted, graph, tuple(self._note_missing(counted))
-
-    def _note_missing(self, counted: StatisticalEntities) -> Iterator[str]:
-        """Yield a note where the index lacks statistical entities."""
-        if self.entities == "statistical" and counted.empty > _MOSTLY_EMPTY:
-            share = f"{counted.empty:.0%} of the chunks have no statistical entity"
-            other = "" if self.score == "normalised" else ", or score=normalised"
-            yield f"{share}: take a lower threshold{other}"
+        if self.entities != "statistical" or counted.empty <= _MOSTLY_EMPTY:
+            return counted, graph, ()
+        share = f"{counted.empty:.0%} of the chunks have no statistical entity"
+        other = "" if self.score == "normalised" else ", or score=normalised"
+        return counted, graph, (f"{share}: take a lower threshold{other}",)
 
 
 def _read_graph(

@@ -15,16 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew import steps
-from clew.algo.links import neighbours
 from clew.algo.mcmi import JoinedNode, components, induced_edges
 from clew.algo.steiner import Tree
 from clew.algo.topk import DECIMALS, positive_top_k, top_k
 from clew.methods.agrag.mapping import MappedFacts
 from clew.methods.agrag.view import CONTAINS, FACT, SYNONYM, AgragView
+from clew.steps.evidence import build_facts, table_facts
 from clew.text.keys import name_key
 from clew.types import Edge, Evidence, EvidenceGraph, Fact, Growth, Hit, Path, Step, Subgraph, Table
 
-_COLUMNS = ("subject", "relation", "object")
 _NEAR, _TERMINAL = "near the question", "an end of a fact near the question"
 _ON_GRAPH, _HYBRID = "subgraph", "hybrid"  # channels: what led to a chunk
 _FIRST = 1.0  # added to the scores of chunks on the subgraph, so that they come first
@@ -118,7 +117,8 @@ def subgraph_evidence(
         ranked = _fuse_chunks(on_graph, hybrid, n_chunks)
     else:
         ranked = _concatenate(found, on_graph, hybrid, n_chunks)
-    ways, facts, subgraph = _find_ways(found), tuple(_build_facts(found)), _build_subgraph(found)
+    start = Step(layer="query", id="", text=view.query.text)
+    ways, facts, subgraph = _find_ways(found), _build_facts(found), _build_subgraph(found)
     entities = tuple(step for step in subgraph.nodes if step.layer != "chunk")
     return Evidence(
         query=view.query.text,
@@ -128,7 +128,7 @@ def subgraph_evidence(
         paths=tuple(
             _build_thread(found, ways, view.graph.first_chunk + row, score)
             if row in on_graph
-            else _build_near_path(view, row, score)
+            else Path((start, steps.chunk_step(view.snapshot, row, _NEAR, score)), score)
             for row, score in ranked.items()
         ),
         seeds=tuple(_build_seeds(found)),
@@ -154,12 +154,6 @@ def _fuse_chunks(on_graph: Sequence[int], hybrid: NDArray[np.float64], k: int) -
     scores = steps.beside_hybrid(on_graph, hybrid)
     best = (top_k if hybrid.any() else positive_top_k)(scores, k)
     return dict(zip(best.tolist(), scores[best].tolist(), strict=True))
-
-
-def _build_near_path(view: AgragView, row: int, score: float) -> Path:
-    """Return the path to a chunk that nothing but its own score leads to."""
-    start = Step(layer="query", id="", text=view.query.text)
-    return Path((start, steps.chunk_step(view.snapshot, row, _NEAR, score)), score)
 
 
 def _build_hits(
@@ -231,7 +225,7 @@ def _build_edge(found: FoundSubgraph, a: int, b: int, cost: float) -> Edge:
         b=found.ids[b],
         kind=found.view.edge_kind(a, b),
         cost=cost,
-        facts=tuple(found.view.triples.ids(rows)),
+        facts=tuple(found.view.snapshot.triples.ids(rows)),
     )
 
 
@@ -249,34 +243,19 @@ def _order_facts(found: FoundSubgraph) -> list[tuple[int, int, int, int]]:
     return [(found.component[a], a, b, row) for a, b, row in facts]
 
 
-def _build_facts(found: FoundSubgraph) -> Iterator[Fact]:
-    view = found.view
-    link, chunks = view.snapshot.link("triple", "chunk"), view.snapshot.layer("chunk")
-    subjects, objects = (view.triples.columns[end] for end in ("subject", "object"))
+def _build_facts(found: FoundSubgraph) -> tuple[Fact, ...]:
     ordered = _order_facts(found)
-    rows = [row for *_, row in ordered]
-    said = zip(view.triples.ids(rows), view.triples.relations(rows), strict=True)
-    texts = view.triples.texts(rows)
-    for (component, a, b, row), (key, relation), text in zip(ordered, said, texts, strict=True):
-        yield Fact(
-            id=key,
-            subject=found.ids[int(subjects[row])],
-            relation=relation,
-            object=found.ids[int(objects[row])],
-            text=text,
-            chunk_ids=tuple(chunks.ids(neighbours(link, row).tolist())),
-            candidate=component,
-            depth=max(found.depth[a], found.depth[b]),
-        )
+    places = [(part, max(found.depth[a], found.depth[b])) for part, a, b, _ in ordered]
+    return build_facts(found.view.snapshot, [row for *_, row in ordered], places)
 
 
 def _build_table(found: FoundSubgraph, facts: Sequence[Fact]) -> Table:
     """Return the facts of the subgraph, then its synonyms, as rows of names."""
     names = {found.ids[node]: name for node, name in found.names.items()}
-    rows = [(names[fact.subject], fact.relation, names[fact.object]) for fact in facts]
     alike = [(a, b) for a, b, _ in found.edges if found.view.edge_kind(a, b) == SYNONYM]
-    rows += [(found.names[a], "synonym", found.names[b]) for a, b in alike]
-    return Table(name="Triples", columns=_COLUMNS, rows=tuple(rows))
+    return table_facts(
+        facts, names, ((found.names[a], "synonym", found.names[b]) for a, b in alike)
+    )
 
 
 # -- threads --------------------------------------------------------------------------------------

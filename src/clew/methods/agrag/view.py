@@ -7,7 +7,7 @@ Facts between entities, entities and statistical entities in chunks, and synonym
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, cast
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,12 @@ from scipy.sparse import csr_array
 
 from clew import steps
 from clew.algo.fusion import min_max
-from clew.algo.pagerank import transition_matrix
+from clew.algo.links import entry_rows, expand_ranges
+from clew.algo.pagerank import local_pagerank, personalized_pagerank, transition_matrix
 from clew.algo.topk import DECIMALS
 from clew.layers.statistical import StatisticalEntities
 from clew.snapshot import Snapshot
-from clew.snapshot.layers import Layer, TripleLayer
+from clew.snapshot.layers import Layer
 
 Edges = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]
 
@@ -28,6 +29,9 @@ Contains = Literal["provenance", "mention"]
 Costs = Literal["released", "paper"]
 
 FACT, CONTAINS, SYNONYM = "fact", "contains", "synonym"
+LOCAL_ABOVE = 500_000  # edges, where both take as long
+_TOLERANCE = 1e-7  # of all influence, from one step to the next
+_RESIDUAL = 3e-7  # of all influence, for each unit of a node's degree
 _LEAST_COST = 1e-6  # an edge without cost has no ratio
 
 
@@ -91,11 +95,11 @@ def build_graph(
     "mention" one that some chunk contains is so in every chunk that mentions it. Without
     `verbatim` triples with other ends are part of it too. O(edges log edges).
     """
-    n_entities, n_chunks = len(snapshot.layer("entity")), len(snapshot.layer("chunk"))
-    n_terms = len(counted.names)
+    layers = (snapshot.layer("entity"), counted.names, snapshot.layer("chunk"))
+    n_entities, n_terms, n_chunks = map(len, layers)
     link = snapshot.link("triple", "chunk")
     placed = counted.grounded if verbatim else np.ones(link.nnz, dtype=bool)
-    owners = np.repeat(np.arange(link.shape[0]), np.diff(link.indptr))[placed]
+    owners = entry_rows(link)[placed]
     stated = np.zeros(link.shape[0], dtype=bool)
     stated[owners] = True
     columns = snapshot.layer("triple").columns
@@ -109,10 +113,9 @@ def build_graph(
         inside.append(snapshot.link("entity", "chunk").nonzero())
     if contains == "mention":
         inside.append(_find_mentions(snapshot, inside, n_entities))
-    parts = [facts, _join_parts(inside, n_entities + n_terms, n_chunks)]
-    parts.append(_join_synonyms(counted, n_entities if entities == "extracted" else None))
-    n_nodes = n_entities + n_terms + n_chunks
-    adjacency, pairs = _assemble(parts, n_nodes)
+    contained = _join_parts(inside, n_entities + n_terms, n_chunks)
+    alike = _join_synonyms(counted, n_entities if entities == "extracted" else None)
+    adjacency, pairs = _assemble([facts, contained, alike], n_entities + n_terms + n_chunks)
     return AgragGraph(n_entities, n_terms, n_chunks, adjacency, pairs, begins, triples, stated)
 
 
@@ -121,8 +124,7 @@ def _join_facts(
 ) -> tuple[Edges, NDArray[np.int64], NDArray[np.int64]]:
     """Return an edge for each two entities that triples join, and these triples by edge."""
     triples = np.flatnonzero(stated)
-    low = np.minimum(subjects, objects)[triples]
-    high = np.maximum(subjects, objects)[triples]
+    low, high = (least(subjects, objects)[triples] for least in (np.minimum, np.maximum))
     order = np.lexsort((high, low))
     low, high = low[order], high[order]
     is_new = np.ones(len(order), dtype=bool)
@@ -181,6 +183,30 @@ def _assemble(parts: Sequence[Edges], n_nodes: int) -> tuple[csr_array, NDArray[
     return csr_array(entries, shape=(n_nodes, n_nodes)), pairs[cells.data]
 
 
+def compute_influence(
+    graph: AgragGraph, terminals: Sequence[int], damping: float
+) -> NDArray[np.float64]:
+    """Return the (n,) influences of nodes, PageRank personalised to the terminals; together 1.
+
+    As printed Eqs. 7 to 13 are no PageRank; docs/methods/agrag.md says why this is what they mean.
+
+    In a graph of more than `LOCAL_ABOVE` edges nodes far from the terminals have none, and all
+    together have 1 less the error of `local_pagerank`.
+    """
+    n = graph.adjacency.shape[0]
+    if graph.n_edges <= LOCAL_ABOVE:
+        restart = np.zeros(n)
+        restart[list(terminals)] = 1.0
+        return personalized_pagerank(
+            graph.transition, restart, damping=damping, tolerance=_TOLERANCE
+        )
+    edges, starts = graph.adjacency.__getitem__, dict.fromkeys(terminals, 1.0)
+    near = local_pagerank(edges, graph.degrees, starts, damping=damping, residual=_RESIDUAL)
+    scores = np.zeros(n)
+    scores[near.nodes] = near.scores
+    return scores
+
+
 # -- as a query sees it ---------------------------------------------------------------------------
 
 
@@ -232,11 +258,9 @@ class AgragView:
         if not len(pairs):
             return np.empty(0)
         graph = self.graph
-        sizes = graph.begins[pairs + 1] - graph.begins[pairs]
-        ends = np.cumsum(sizes)
-        places = np.arange(ends[-1]) + np.repeat(graph.begins[pairs] - (ends - sizes), sizes)
+        groups, places = expand_ranges(graph.begins[pairs], graph.begins[pairs + 1])
         cosines = self._row_cosines(self.snapshot.layer("triple"), graph.triples[places])
-        return np.maximum.reduceat(cosines, ends - sizes)
+        return np.maximum.reduceat(cosines, np.searchsorted(groups, np.arange(len(pairs))))
 
     def _name_cosines(self, nodes: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the cosines of the names of entities of both kinds."""
@@ -271,10 +295,6 @@ class AgragView:
         names = iter(self.snapshot.layer("entity").texts([node for node in nodes if node < n]))
         return [next(names) if node < n else self.counted.names[node - n] for node in nodes]
 
-    @property
-    def triples(self) -> TripleLayer:
-        return cast("TripleLayer", self.snapshot.layer("triple"))
-
 
 def open_view(
     snapshot: Snapshot,
@@ -285,8 +305,6 @@ def open_view(
     hybrid: NDArray[np.float64],
 ) -> AgragView:
     """Return the graph as `query` sees it; `hybrid` are the (n_chunks,) scores of the chunks."""
-    if costs == "released":
-        of_chunks = min_max(hybrid)
-    else:
-        of_chunks = steps.dense_scores(snapshot, "chunk", query)
-    return AgragView(snapshot, query, graph, counted, costs, of_chunks)
+    is_released = costs == "released"
+    similarity = min_max(hybrid) if is_released else steps.dense_scores(snapshot, "chunk", query)
+    return AgragView(snapshot, query, graph, counted, costs, similarity)

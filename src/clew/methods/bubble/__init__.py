@@ -17,9 +17,11 @@ from clew.algo.bubble import Piece, RankedPiece, expand_groups, rank_pieces, sel
 from clew.graph_paths import NamedEntity
 from clew.methods.bubble.analysis import analyse
 from clew.methods.bubble.anchors import Anchors, find_anchors
-from clew.methods.bubble.by_walks import add_uncovered
+from clew.methods.bubble.by_llm import grow_by_llm
+from clew.methods.bubble.by_relations import grow_by_relations
+from clew.methods.bubble.by_walks import add_uncovered, grow_by_walks
 from clew.methods.bubble.evidence import build_evidence
-from clew.methods.bubble.expansion import QuestionMeaning, grow_candidates
+from clew.methods.bubble.growth import AdjacentTriples, CandidateGrowth
 from clew.methods.bubble.merged import FoundCandidates
 from clew.methods.bubble.view import BubbleView, open_view
 from clew.models import Models
@@ -110,7 +112,8 @@ class Bubble:
         meaning = analysis.query_type if self.semantics == "auto" else self.semantics
         pieces, notes = self._find_candidates(seen, anchors, meaning)
         chosen = self._choose_candidates(pieces, meaning)
-        named = _find_named(snapshot, models, query)
+        walks = models.llm is None and not snapshot.are_texts().any()  # from what is named
+        named = graph_paths.find_named(snapshot, models, query) if walks else []
         own = add_uncovered(seen, named, pieces, chosen)
         pieces += self._rank_candidates(seen, anchors, meaning, own)
         chosen += range(len(pieces) - len(own), len(pieces))
@@ -120,14 +123,12 @@ class Bubble:
             chosen=chosen,
             named=named,
             grown=grow_candidates(
-                seen,
+                AdjacentTriples(seen, self.width, self.seconds, begun),
                 models,
                 [pieces[place].piece.nodes for place in chosen],
-                QuestionMeaning(phrases=analysis.phrases, named=named),
+                phrases=analysis.phrases,
+                named=named,
                 depth=self.depth,
-                width=self.width,
-                seconds=self.seconds,
-                begun=begun,
             ),
             retrieved=retrieved,
             shown=show,
@@ -202,11 +203,29 @@ class Bubble:
         return list(range(min(self.candidates, len(found))))
 
 
-def _find_named(snapshot: Snapshot, models: Models, query: str) -> list[NamedEntity]:
-    """Return what a question names, where walks lead on from that: in a graph without texts."""
-    if models.llm is not None or snapshot.are_texts().any():
-        return []
-    return graph_paths.find_named(snapshot, models, query)
+def grow_candidates(
+    beside: AdjacentTriples,
+    models: Models,
+    chosen: Sequence[Sequence[int]],
+    *,
+    phrases: Sequence[str] = (),
+    named: Sequence[NamedEntity] = (),
+    depth: int,
+) -> list[CandidateGrowth]:
+    """Return what each of the `chosen` candidates, given as nodes by rank, grows by (§3.5).
+
+    They grow one after the other, so whatever ends it early leaves what was added until then. At
+    each of `depth` levels triples are chosen from those beside the entities that the level before
+    brought; at first these are the ends of all of the candidate's triples, which are words of its
+    evidence, and its other entities. An LLM chooses; without one, walks from what is `named`; where
+    that is nothing, what relations say of the `phrases`, or of the whole question without any.
+    """
+    if models.llm is not None:
+        return grow_by_llm(beside, models.llm, chosen, depth)
+    if named:
+        return grow_by_walks(beside, models, chosen, depth, named)
+    asked = phrases or [beside.view.query.text]
+    return grow_by_relations(beside, models.embedder, chosen, depth, asked)
 
 
 METHOD = Bubble

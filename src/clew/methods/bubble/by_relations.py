@@ -105,7 +105,7 @@ class _Guide:
 
     def _relation_nearness(self, triples: Sequence[int]) -> NDArray[np.float64]:
         """Return (n, n_phrases): how near the relations of triples come to the phrases."""
-        relations = self._beside.view.triples.relations(triples)
+        relations = self._beside.view.snapshot.triples.relations(triples)
         new = [each for each in dict.fromkeys(relations) if each not in self._said]
         if new:
             vectors = self._embedder.embed(new, kind="document")

@@ -32,7 +32,11 @@ class CandidateGrowth:
 
 
 class AdjacentTriples:
-    """The triples next to those that a candidate holds; each entity's are read once."""
+    """The triples next to those that a candidate holds; each entity's are read once.
+
+    The `width` most similar to the query are chosen from. When `seconds` have passed since `begun`,
+    a time.monotonic(), no further level begins; 0 is no limit.
+    """
 
     def __init__(self, view: BubbleView, width: int, seconds: float, begun: float) -> None:
         self.view = view

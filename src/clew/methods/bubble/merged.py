@@ -114,7 +114,7 @@ def _read_ids(view: BubbleView, nodes: Sequence[int]) -> list[str]:
     """Return the ids of ascending nodes."""
     first = bisect_left(nodes, view.graph.n_entities)
     triples = [node - view.graph.n_entities for node in nodes[first:]]
-    return view.snapshot.layer("entity").ids(nodes[:first]) + view.triples.ids(triples)
+    return view.snapshot.layer("entity").ids(nodes[:first]) + view.snapshot.triples.ids(triples)
 
 
 def sort_groups(groups: Sequence[AnchorGroup]) -> list[AnchorGroup]:

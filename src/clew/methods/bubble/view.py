@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,6 @@ from clew.algo.subdivided import Subdivided, subdivide
 from clew.algo.topk import DECIMALS
 from clew.derived import Derived
 from clew.snapshot import Snapshot
-from clew.snapshot.layers import TripleLayer
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +45,6 @@ class BubbleView:
         names = iter(self.snapshot.layer("entity").texts([node for node in nodes if node < n]))
         words = iter(self.snapshot.layer("triple").texts([i - n for i in nodes if i >= n]))
         return [next(names) if node < n else next(words) for node in nodes]
-
-    @property
-    def triples(self) -> TripleLayer:
-        return cast("TripleLayer", self.snapshot.layer("triple"))
 
 
 def open_view(snapshot: Snapshot, query: steps.Query) -> BubbleView:

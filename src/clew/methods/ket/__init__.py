@@ -19,9 +19,8 @@ from clew.errors import InputError
 from clew.methods.ket import local, text_candidates
 from clew.methods.ket.local import LocalGraph
 from clew.methods.ket.skeleton import read_skeleton
-from clew.methods.ket.text_candidates import TextCandidates
+from clew.methods.ket.text_candidates import TextCandidates, Texts
 from clew.methods.ket.text_walk import TextSpread, find_by_walk, spread_weight
-from clew.methods.ket.texts import Texts
 from clew.models import Models
 from clew.snapshot import Snapshot
 from clew.steps.choosing import ChosenChunks, order_as_set

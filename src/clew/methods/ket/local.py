@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
 from clew import steps
 from clew.algo.links import neighbours
@@ -10,12 +9,11 @@ from clew.algo.local_search import LocalText, find_relations, find_texts
 from clew.algo.pool import take_fitting
 from clew.algo.topk import top_k
 from clew.methods.ket.skeleton import Skeleton
-from clew.methods.ket.texts import Texts
+from clew.methods.ket.text_candidates import Texts
 from clew.models import LLM
 from clew.prompts import fill_prompt
 from clew.prompts.quoted import Excerpt, quote_lines
 from clew.snapshot import Snapshot
-from clew.snapshot.layers import TripleLayer
 from clew.text import blocks, tokens
 from clew.types import Step, Table
 
@@ -151,7 +149,7 @@ class _RowTexts:
         Descriptions are those from `chunks`, where the core has the relation. A triple that goes
         the other way from `source` is written out.
         """
-        layer = cast("TripleLayer", self._snapshot.layer("triple"))
+        layer = self._snapshot.triples
         said: list[str] = []
         for triple in triples:
             described = layer.descriptions(triple, chunks)

@@ -11,8 +11,7 @@ from clew.algo.links import Matrix, neighbours, replace_data
 from clew.algo.pagerank import personalized_pagerank, transition_matrix
 from clew.algo.topk import positive_top_k, top_k
 from clew.derived import Derived
-from clew.methods.ket.text_candidates import NEAR, TextCandidates
-from clew.methods.ket.texts import Texts
+from clew.methods.ket.text_candidates import NEAR, TextCandidates, Texts
 from clew.snapshot import Snapshot
 
 # Chosen on two training sets; recall@5 moves by some .01 between half and twice of each.

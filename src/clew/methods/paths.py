@@ -1,0 +1,208 @@
+"""Answers of a graph, ranked: from what a question names, along the relations it speaks of.
+
+Clew's own. What is weighed: docs/methods/paths.md, and what was tried: docs/results/paths.md.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from clew import steps
+from clew.algo.links import neighbours
+from clew.graph_paths import (
+    RankedAnswers,
+    ReachedEntity,
+    ReachLimits,
+    Reading,
+    rank_answers,
+    to_graph_answers,
+)
+from clew.models import Models
+from clew.snapshot import Snapshot
+from clew.steps.evidence import build_facts, table_facts
+from clew.types import Evidence, EvidenceGraph, Limits, Path, Step
+
+_BARE = (
+    "the index has no triples ('clew index --triples' extracts, 'clew import-kg' brings some): "
+    "the chunks nearest to the question instead"
+)
+_NAMELESS = (
+    "the question names nothing that has a triple: the chunks nearest to the question instead"
+)
+_NOWHERE = "no way leads on from what the question names: the chunks nearest to it instead"
+_ENDED = "some ways have too many triples to be looked at (edges): they were left out"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paths:
+    """Retrieval over triples: the ends of the ways that say what the question says."""
+
+    layers: ClassVar = frozenset({"chunk", "entity", "term", "triple"})
+    needs: ClassVar = (steps.SKETCHES["entity"],)
+    limits: ClassVar = Limits(chunks="chunks")
+    name: ClassVar[str] = "paths"
+
+    chunks: int = 15  # returned
+    answers: int = 50  # entities ranked
+    facts: int = 60  # triples shown; an answer is left out if its way is not among them
+    hops: int = 3  # triples between a name and an answer
+    walks: int = 5  # kinds of ways that count, the best ones
+    width: int = 30  # relations followed, those nearest to the question's words
+    edges: int = 1_000_000  # triples that are gone along from one name
+    reading: Reading = "words"  # of the question; "text": all as one text, as a plain method does
+
+    def __post_init__(self) -> None:
+        steps.check_words(self, reading=Reading)
+        counts = ("chunks", "answers", "facts", "hops", "walks", "width", "edges")
+        steps.check_least(self, 1, *counts)
+
+    def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
+        if not len(snapshot.layer("triple")):
+            return self._retrieve_near(query, snapshot, models, _BARE)
+        limits = ReachLimits(
+            reading=self.reading,
+            hops=self.hops,
+            walks=self.walks,
+            width=self.width,
+            answers=self.answers,
+            edges=self.edges,
+        )
+        found = rank_answers(snapshot, models, query, limits)
+        if not found.reached:
+            return self._retrieve_near(
+                query, snapshot, models, _NOWHERE if found.starts else _NAMELESS
+            )
+        return self._build_evidence(snapshot, query, found)
+
+    def _build_evidence(self, snapshot: Snapshot, query: str, found: RankedAnswers) -> Evidence:
+        """Return the first triples on the ways to answers, and the first of their chunks.
+
+        An answer whose way does not fit is left out, and so are those behind it. A chunk comes as
+        early as the first fact that stands in it.
+        """
+        kept, rows = _take_fitting(found.reached, self.facts)
+        stated = build_facts(snapshot, rows, [(1, 0)] * len(rows))
+        entities = _build_entities(snapshot, query, found, kept, rows)
+        names = {step.id: step.text for step in entities}
+        answers = to_graph_answers(snapshot, kept)
+        places = _find_chunks(snapshot, rows, self.chunks)
+        scores = 1.0 / np.arange(1, len(places) + 1)
+        hits = steps.hits(snapshot, list(places), scores)
+        through = {row: each for each in reversed(kept) for row in each.triples}
+        seeds = entities[: len({start.entity for start in found.starts})]
+        named = dict(zip(dict.fromkeys(start.entity for start in found.starts), seeds, strict=True))
+        paths = [
+            _build_thread(
+                snapshot, query, through[row], row, chunk, score, named[through[row].start]
+            )
+            for (chunk, row), score in zip(places.items(), scores.tolist(), strict=True)
+        ]
+        return Evidence(
+            query=query,
+            method=self.name,
+            tables=(table_facts(stated, names),),
+            hits=tuple(replace(hit, channel="triple") for hit in hits),
+            paths=tuple(paths),
+            seeds=seeds,
+            graph=EvidenceGraph(entities=entities, facts=stated, answers=answers),
+            notes=(_ENDED,) if found.ended else (),
+        )
+
+    def _retrieve_near(self, query: str, snapshot: Snapshot, models: Models, note: str) -> Evidence:
+        scores = steps.hybrid_scores(snapshot, steps.read_query(models, query))
+        return steps.ranked(snapshot, query, self.name, scores, self.chunks, notes=(note,))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathsPlain(Paths):
+    """Two steps, ranked by the cosine of a way's relations to the question without its names."""
+
+    name: ClassVar[str] = "paths_plain"
+
+    hops: int = 2
+    reading: Reading = "text"
+
+
+# -- evidence: the facts on the ways to answers, and the chunks where these stand -----------------
+
+
+def _take_fitting(
+    reached: Sequence[ReachedEntity], most: int
+) -> tuple[list[ReachedEntity], list[int]]:
+    """Return the first answers whose ways have at most `most` triples together, and these."""
+    rows: dict[int, None] = {}
+    kept: list[ReachedEntity] = []
+    for each in reached:
+        after = rows | dict.fromkeys(each.triples)
+        if len(after) > most and kept:
+            break
+        rows = after
+        kept.append(each)
+    return kept, list(rows)
+
+
+def _build_entities(
+    snapshot: Snapshot,
+    query: str,
+    found: RankedAnswers,
+    kept: Sequence[ReachedEntity],
+    rows: Sequence[int],
+) -> tuple[Step, ...]:
+    """Return what the question names, the answers, and what stands between them."""
+    columns = snapshot.layer("triple").columns
+    reasons = {
+        start.entity: steps.Linked(start.entity, query[slice(*start.span)], start.cosine).reason
+        for start in found.starts
+    }
+    scores: dict[int, float] = dict.fromkeys(reasons, 1.0)
+    for each in kept:
+        reasons.setdefault(each.entity, f"an answer by: {', '.join(each.relations)}")
+        scores.setdefault(each.entity, each.score)
+    for row in rows:
+        for name in ("subject", "object"):
+            reasons.setdefault(int(columns[name][row]), "on the way")
+    layer, entities = snapshot.layer("entity"), list(reasons)
+    pairs = zip(entities, layer.ids(entities), layer.texts(entities), strict=True)
+    return tuple(
+        Step(layer="entity", id=key, text=text, reason=reasons[row], score=scores.get(row))
+        for row, key, text in pairs
+    )
+
+
+def _find_chunks(snapshot: Snapshot, rows: Sequence[int], most: int) -> Mapping[int, int]:
+    """Return the first chunks where triples stand, each with the first triple in it."""
+    link = snapshot.link("triple", "chunk")
+    places: dict[int, int] = {}
+    for row in rows:
+        for chunk in neighbours(link, row).tolist():
+            places.setdefault(chunk, row)
+    return dict(list(places.items())[:most])
+
+
+def _build_thread(  # noqa: PLR0917 -- what a path is made of
+    snapshot: Snapshot,
+    query: str,
+    answer: ReachedEntity,
+    row: int,
+    chunk: int,
+    score: float,
+    start: Step,  # the entity that the question names
+) -> Path:
+    """Return the way from the question by a start and its triples to a chunk with one of them."""
+    passed = answer.triples[: answer.triples.index(row) + 1]
+    names = ("goes on from what is named", *["goes on"] * (len(passed) - 1))
+    between = [
+        steps.triple_step(snapshot, each, reason)
+        for each, reason in zip(passed, names, strict=True)
+    ]
+    first = Step(layer="query", id="", text=query)
+    last = steps.chunk_step(snapshot, chunk, "holds it", score)
+    return Path((first, start, *between, last), score)
+
+
+METHOD = Paths
+GROUP = "own"
+VARIANTS = {"paths_plain": PathsPlain}
+BASELINES = ("paths_plain",)
