@@ -31,8 +31,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from common import cuts_ms, in_process, peak_mb, unit
 
-from clew.algo.bubble import Piece, expand_groups
-from clew.algo.subdivided import Subdivided, subdivide
+from clew.algo.bubble import Piece, Subdivided, expand_groups, subdivide
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -30,7 +30,7 @@ from clew.testing import HashEmbedder, models
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from clew.algo.subdivided import Subdivided
+    from clew.algo.bubble import Subdivided
 
     # Figures by name, of so many triples and questions, with the index kept in a folder.
     Measure = Callable[[int, int, Path], dict[str, Any]]

@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.algo.bubble import EPSILON, Piece, RankedPiece, expand_groups, rank_pieces, select_diverse
-from clew.algo.subdivided import subdivide
+from clew.algo.bubble import (
+    EPSILON,
+    Piece,
+    RankedPiece,
+    expand_groups,
+    rank_pieces,
+    select_diverse,
+    subdivide,
+)
 
 # When did Lothair II's mother die? Entities and triples of a small graph, with the cosine of each
 # to the question, and groups for the person, for whose child he is, and for when somebody died.

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.algo.subdivided import subdivide
+from clew.algo.bubble import subdivide
 
 
 @st.composite

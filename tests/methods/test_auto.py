@@ -5,7 +5,7 @@ import pytest
 
 import clew
 from clew import methods
-from clew.methods.auto import Auto, Signals, choose_methods
+from clew.methods.auto import Auto, choose_methods
 from clew.testing import QUESTIONS, ScriptedLLM, built, models, small_documents
 from tests.methods.test_ket import robots, searched
 
@@ -30,19 +30,19 @@ def alone(snapshot, name, question=QUESTION, **parameters):
 @pytest.mark.parametrize(
     ("given", "names", "reason"),
     [
-        (Signals(texts=False, imported=True), ("paths",), "the index is a graph without texts"),
+        ({"texts": False, "imported": True}, ("paths",), "the index is a graph without texts"),
         (
-            Signals(texts=True, imported=True),
+            {"texts": True, "imported": True},
             ("clue", "pagerank", "paths"),
             "the index has texts and an imported graph",
         ),
-        (Signals(texts=True, imported=False), ("clue", "pagerank"), "the index is of texts"),
+        ({"texts": True, "imported": False}, ("clue", "pagerank"), "the index is of texts"),
     ],
 )
 def test_signs_choose(given, names, reason):
     """What the index holds decides."""
-    assert choose_methods(given, NAMES) == (names, reason)
-    assert choose_methods(given, ("paths",))[0] == ("paths",)  # which is named once
+    assert choose_methods(NAMES, **given) == (names, reason)
+    assert choose_methods(("paths",), **given)[0] == ("paths",)  # which is named once
 
 
 def test_one_method_alone_keeps_its_order(snapshot):

@@ -17,7 +17,6 @@ from itertools import chain, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.algo.subdivided import Subdivided
 from clew.algo.topk import DECIMALS
 
 Costs = Callable[[NDArray[np.intp]], NDArray[np.float64]]
@@ -25,6 +24,43 @@ Costs = Callable[[NDArray[np.intp]], NDArray[np.float64]]
 
 EPSILON = 1e-6  # bounds the score of a piece that costs nothing
 _BLOCK = 64  # far ends of an entity's triples whose costs are asked for at once
+
+
+@dataclass(frozen=True, slots=True)
+class Subdivided:
+    """A graph in which every triple is a node of its own, joined to its subject and its object.
+
+    Nodes are numbers: entity e is e, triple t is n_entities + t. So an anchor may be a triple,
+    triples between the same two entities stay apart, and a mean over nodes is over both (Eq. 1).
+    """
+
+    n_entities: int
+    subjects: NDArray[np.int32]  # (n_triples,) entities
+    objects: NDArray[np.int32]
+    begins: NDArray[np.int64]  # (n_entities + 1,) where the triples of each entity begin
+    incident: NDArray[np.int32]  # the triples of entity after entity, ascending for each
+
+    def triples_of(self, entity: int) -> NDArray[np.int32]:
+        """Return the rows of the triples of an entity, ascending, each once."""
+        return self.incident[self.begins[entity] : self.begins[entity + 1]]
+
+    def ends_of(self, triple: int) -> tuple[int, ...]:
+        """Return the entities that the triple in a row joins: two, or one for a loop."""
+        subject, target = int(self.subjects[triple]), int(self.objects[triple])
+        return (subject,) if subject == target else (subject, target)
+
+
+def subdivide(
+    n_entities: int, subjects: NDArray[np.int32], objects: NDArray[np.int32]
+) -> Subdivided:
+    """Return the graph of (n_triples,) subject and object entities. O(n log n)."""
+    triples = np.arange(len(subjects), dtype=np.int32)
+    two = subjects != objects
+    ends = np.concatenate([subjects, objects[two]])
+    owned = np.concatenate([triples, triples[two]])
+    order = np.lexsort((owned, ends))
+    begins = np.searchsorted(ends[order], np.arange(n_entities + 1))
+    return Subdivided(n_entities, subjects, objects, begins, owned[order])
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +224,6 @@ class _SortedTriples:
         return self.costs[row]
 
     def _load(self, entities: NDArray[np.int64]) -> None:
-        """Put all triples of entities into the table."""
         begins = self.graph.begins[entities]
         sizes = self.graph.begins[entities + 1] - begins
         stops = sizes.cumsum()
@@ -392,7 +427,6 @@ class _Bubbles:
         self.has_full |= all(not set(nodes).isdisjoint(group) for group in self.groups)
 
     def _path(self, state: int) -> list[int]:
-        """Return the nodes from a state back to its anchor."""
         path = []
         while state >= 0:
             path.append(self.nodes[state])

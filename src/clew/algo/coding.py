@@ -61,9 +61,8 @@ def encode(vectors: NDArray[Any], bits: int) -> NDArray[np.uint8]:
     rows = np.empty((len(vectors), code_width(vectors.shape[1], bits)), dtype=np.uint8)
     for start in range(0, len(vectors), _BLOCK):
         block = vectors[start : start + _BLOCK].astype(np.float64)
-        codes, levels = (
-            _encode_eight_bits(block) if bits == max(BITS) else _encode_few_bits(block, bits)
-        )
+        is_widest = bits == max(BITS)
+        codes, levels = _encode_eight_bits(block) if is_widest else _encode_few_bits(block, bits)
         own = np.einsum("ij,ij->i", block, block)
         projections = np.einsum("ij,ij->i", block, levels)
         scale = np.divide(own, projections, out=np.zeros_like(own), where=projections > 0)

@@ -45,7 +45,7 @@ class FreshRows:
 
 
 @dataclass(frozen=True)
-class EditedLink:
+class EditedLink(Link):
     """A stored link as it is after edits of its rows and columns; fresh rows are as they say.
 
     Every row that came is a fresh one. A column that went is in no row that is not fresh, unless
@@ -60,9 +60,6 @@ class EditedLink:
     @property
     def shape(self) -> tuple[int, int]:
         return self.row_edits.size, self.column_edits.size
-
-    def row(self, row: int) -> NDArray[np.integer]:
-        return self.entries(row)[0]
 
     def entries(self, row: int) -> "_Row":
         fresh = self.fresh.get_entries(row)
@@ -87,9 +84,6 @@ class EditedLink:
             kept.indices.dtype,
         )
 
-    def counts_of(self, rows: NDArray[np.integer]) -> NDArray[np.integer]:
-        return np.asarray(self.counts[rows])
-
     @cached_property
     def counts(self) -> NDArray[np.integer]:
         new = np.zeros(len(self.row_edits.at), dtype=np.int64)
@@ -103,7 +97,7 @@ class EditedLink:
 
 
 @dataclass(frozen=True)
-class TransposedEdits:
+class TransposedEdits(Link):
     """An edited link from its other side: `stored` is the stored link turned."""
 
     stored: Link
@@ -112,9 +106,6 @@ class TransposedEdits:
     @property
     def shape(self) -> tuple[int, int]:
         return self.edited.shape[::-1]
-
-    def row(self, row: int) -> NDArray[np.integer]:
-        return self.entries(row)[0]
 
     def entries(self, row: int) -> "_Row":
         none = np.zeros(0, dtype=np.int32)
@@ -148,9 +139,6 @@ class TransposedEdits:
         is_kept = columns >= 0
         is_kept[self.edited.fresh.find(columns)[0]] = False  # these are other ones now
         return columns, is_kept
-
-    def counts_of(self, rows: NDArray[np.integer]) -> NDArray[np.integer]:
-        return np.asarray(self.counts[rows])
 
     @cached_property
     def counts(self) -> NDArray[np.integer]:

@@ -97,7 +97,6 @@ def _transpose_columns(matrix: csr_array, chosen: NDArray[np.bool_]) -> csr_arra
 def _read_columns(
     vectors: Vectors, rows: NDArray[np.integer], start: int, width: int
 ) -> NDArray[np.float64]:
-    """Return some columns of rows, read block by block."""
     columns = np.empty((len(rows), min(width, vectors.shape[1] - start)))
     for first in range(0, len(rows), _AT_ONCE):
         block = slice(first, first + _AT_ONCE)

@@ -44,8 +44,9 @@ class ChosenNeighbours:
         """Return the same choices after the chunks became `rows` among n, ascending."""
         earlier = np.full(n, -1)
         earlier[rows] = np.arange(len(rows))
-        both = (choices.renumber(earlier)[0] for choices in (self.lexical, self.semantic))
-        return ChosenNeighbours(*both, self.exact)
+        lexical, _ = self.lexical.renumber(earlier)
+        semantic, _ = self.semantic.renumber(earlier)
+        return ChosenNeighbours(lexical, semantic, self.exact)
 
 
 def choose_neighbours(

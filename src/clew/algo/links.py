@@ -61,7 +61,7 @@ class Link(Protocol):
 
     def row(self, row: int) -> NDArray[np.integer]:
         """Return the columns of the entries of a row, ascending."""
-        ...
+        return self.entries(row)[0]
 
     def entries(self, row: int) -> tuple[NDArray[np.integer], NDArray[Any]]:
         """Return the columns of the entries of a row, ascending, and their weights."""
@@ -78,7 +78,7 @@ class Link(Protocol):
 
     def counts_of(self, rows: NDArray[np.integer]) -> NDArray[np.integer]:
         """Return the (len(rows),) numbers of entries of some rows."""
-        ...
+        return np.asarray(self.counts[rows])
 
     @property
     def whole(self) -> Matrix:

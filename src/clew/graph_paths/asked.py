@@ -61,10 +61,8 @@ def parse_question(
     request = _find_request(question, names)
     asking = _find_asking(question, tokens, names, request)
     middle = _token_place(tokens, asking[0]) if asking else 0
-    runs = sorted(
-        phrase_spans(question, [*names, *request]),
-        key=lambda run: -abs(_token_place(tokens, run[0]) - middle),
-    )
+    spans = phrase_spans(question, [*names, *request])
+    runs = sorted(spans, key=lambda run: -abs(_token_place(tokens, run[0]) - middle))
     found = [tuple(terms(question[a:b])) for a, b in runs]
     if asking and found and _is_inverted(question, asking, names):
         last = max(range(len(runs)), key=lambda i: runs[i])
@@ -128,7 +126,6 @@ def _find_spans(pattern: re.Pattern[str], question: str, names: Sequence[Span]) 
 
 
 def _token_place(tokens: Sequence[Span], start: int) -> int:
-    """Return which token of a question a character belongs to."""
     return max((i for i, (begin, _) in enumerate(tokens) if begin <= start), default=0)
 
 

@@ -85,14 +85,12 @@ def rank_answers(
     for start in (each for each in found if begin is None or each.entity in begin):
         asked = parse_question(question, sure or [start.span], relations.words)
         by = (ByWords if limits.reading == "words" else ByText)(relations, asked, models.embedder)
-        seen = Walks(
-            graph, start.entity, limits.hops, _nearest_steps(by.near, limits.width), limits.edges
-        )
+        allowed = _nearest_steps(by.near, limits.width)
+        seen = Walks(graph, start.entity, limits.hops, allowed, limits.edges)
         ended = ended or seen.ended
         scores = np.round(by.score(seen.all), DECIMALS)
-        order = (
-            i for i in top_k(scores, len(scores)).tolist() if len(seen.get_reached(seen.all[i]))
-        )
+        best = top_k(scores, len(scores)).tolist()
+        order = (i for i in best if len(seen.get_reached(seen.all[i])))
         ways += [(float(scores[i]), seen, seen.all[i]) for i in islice(order, limits.walks)]
     if not ways:
         return RankedAnswers(tuple(found), (), ended)
@@ -110,13 +108,9 @@ def to_graph_answers(
 ) -> tuple[GraphAnswer, ...]:
     """Return what was reached as evidence has it, with ids and names for rows."""
     entities, triples = snapshot.layer("entity"), snapshot.layer("triple")
-    rows = [each.entity for each in reached]
+    rows, starts = [each.entity for each in reached], [each.start for each in reached]
     named = zip(
-        reached,
-        entities.ids(rows),
-        entities.texts(rows),
-        entities.ids([each.start for each in reached]),
-        strict=True,
+        reached, entities.ids(rows), entities.texts(rows), entities.ids(starts), strict=True
     )
     return tuple(
         GraphAnswer(
@@ -160,15 +154,13 @@ def _rank_reached(
     counted: set[tuple[int, int]] = set()
     for place in top_k(shares, limits.walks).tolist():
         _, seen, walk = ways[place]
-        found = zip(
-            seen.get_reached(walk).tolist(), seen.compute_shares(walk).tolist(), strict=True
-        )
-        for entity, often_here in found:
+        ends, often_here = seen.get_reached(walk).tolist(), seen.compute_shares(walk).tolist()
+        for entity, here in zip(ends, often_here, strict=True):
             if entity not in at and (entity, seen.start) not in counted:
                 counted.add((entity, seen.start))
                 totals[entity] = totals.get(entity, 0.0) + float(shares[place])
                 through.setdefault(entity, (seen, walk))
-                often.setdefault(entity, often_here)
+                often.setdefault(entity, here)
     keys = [(-round(totals[e], DECIMALS), -round(often[e], DECIMALS), e) for e in totals]
     reached = []
     best = max(totals.values(), default=0.0)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,11 +46,7 @@ class Relations:
         of the name, and by the share of such a word that it begins with or contains from its
         beginning on; all of that against what it has in common with the relations in the mean.
         """
-        new = [word for word in dict.fromkeys(words) if word not in self.near]
-        if new:
-            if len(self.near) > _MOST_WORDS:
-                self.near.clear()
-                new = list(dict.fromkeys(words))
+        if new := _list_unknown(words, self.near):
             vectors = embedder.embed(new, kind="document")
             for word, vector in zip(new, vectors, strict=True):
                 self.near[word] = self._word_nearness(word, vector)
@@ -76,13 +73,16 @@ class Relations:
 
     def embed(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.float32]:
         """Return the (n, d) vectors of texts, each embedded once."""
-        new = [text for text in dict.fromkeys(texts) if text not in self.texts]
-        if new:
-            if len(self.texts) > _MOST_WORDS:
-                self.texts.clear()
-                new = list(dict.fromkeys(texts))
+        if new := _list_unknown(texts, self.texts):
             self.texts.update(zip(new, embedder.embed(new, kind="document"), strict=True))
         return np.array([self.texts[text] for text in texts])
+
+
+def _list_unknown(wanted: Sequence[str], known: dict[str, Any]) -> list[str]:
+    """Return the distinct texts that are not known; where too many are, all are let go for them."""
+    if len(known) > _MOST_WORDS and not known.keys() >= set(wanted):
+        known.clear()
+    return [each for each in dict.fromkeys(wanted) if each not in known]
 
 
 def read_relations(snapshot: Snapshot, embedder: Embedder) -> Relations:

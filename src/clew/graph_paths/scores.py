@@ -79,9 +79,8 @@ class ByWords:
             after = [row[0] - lost]
             for j, (relation, skip) in enumerate(zip(relations, skips, strict=True), 1):
                 said = near[relation]
-                after.append(
-                    max(row[j] - lost, row[j] + more * said, row[j - 1] + said, after[j - 1] - skip)
-                )
+                known = max(row[j] - lost, row[j] + more * said, row[j - 1] + said)
+                after.append(max(known, after[j - 1] - skip))
             row = after
         return row[-1]
 

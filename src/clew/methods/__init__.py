@@ -124,7 +124,6 @@ def _each_kind() -> Iterator[type[Method]]:
 
 
 def _variants(module: str) -> Mapping[str, type[Method]]:
-    """Return the variants of a method that is a module, by name."""
     variants: Mapping[str, type[Method]] = getattr(_load_module(module), "VARIANTS", {})
     return variants
 

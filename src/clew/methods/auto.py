@@ -16,20 +16,13 @@ from clew.algo.topk import top_k
 from clew.errors import InputError
 from clew.models import Models
 from clew.snapshot import Snapshot
+from clew.steps.evidence import text_place
 from clew.types import Evidence, Hit, Limits, Path, Step
 
 Found = Mapping[str, Evidence]  # by the name of the method, in the order of the choice
 
 _GRAPH = "paths"  # what follows the triples of an imported graph
 _NAMELESS = "bubble"  # where the question names nothing in it
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Signals:
-    """What can be known before any method runs."""
-
-    texts: bool  # the index has chunks of texts
-    imported: bool  # it has chunks of an imported graph
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +52,9 @@ class Auto:
         return tuple(dict.fromkeys(filter(None, map(str.strip, self.fused.split(",")))))
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
-        signals = read_signals(snapshot)
-        names, reason = choose_methods(signals, self._names)
+        are_texts = snapshot.are_texts()
+        has = {"texts": bool(are_texts.any()), "imported": not are_texts.all()}
+        names, reason = choose_methods(self._names, **has)
         found = {
             name: _build_method(name, self.chunks).retrieve(query, snapshot, models)
             for name in names
@@ -69,9 +63,8 @@ class Auto:
             del found[_GRAPH]
             names = tuple(dict.fromkeys(_NAMELESS if n == _GRAPH else n for n in names))
             reason += ", of which the question names nothing"
-            found[_NAMELESS] = _build_method(_NAMELESS, self.chunks).retrieve(
-                query, snapshot, models
-            )
+            method = _build_method(_NAMELESS, self.chunks)
+            found[_NAMELESS] = method.retrieve(query, snapshot, models)
         hits = _fuse_hits(snapshot, found, self.constant, self.chunks)
         notes = [f"{name}: {note}" for name, each in found.items() for note in each.notes]
         return Evidence(
@@ -87,17 +80,13 @@ class Auto:
         )
 
 
-def read_signals(snapshot: Snapshot) -> Signals:
-    """Return what the index holds."""
-    texts = snapshot.are_texts()
-    return Signals(texts=bool(texts.any()), imported=not texts.all())
-
-
-def choose_methods(signals: Signals, fused: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
-    """Return the methods to run, and why in words."""
-    if not signals.texts:
+def choose_methods(
+    fused: tuple[str, ...], *, texts: bool, imported: bool
+) -> tuple[tuple[str, ...], str]:
+    """Return the methods to run where an index has texts or an imported graph, and why in words."""
+    if not texts:
         return (_GRAPH,), "the index is a graph without texts"
-    if signals.imported:
+    if imported:
         return tuple(dict.fromkeys((*fused, _GRAPH))), "the index has texts and an imported graph"
     return fused, "the index is of texts"
 
@@ -140,13 +129,10 @@ def _collect_paths(found: Found, hits: Sequence[Hit]) -> tuple[Path, ...]:
     """Return for each hit the first path of the methods that leads to it or to a part of it."""
     threads: dict[str, Path] = {}
     for each in found.values():
-        last = [path.steps[-1] for path in each.paths]
-        ends = [(step.document_id, step.start, step.end) for step in last]
-        paths = dict(reversed(list(zip(ends, each.paths, strict=True))))
+        paths = {text_place(path.steps[-1]): path for path in reversed(each.paths)}
         for hit in each.hits:
-            place = hit.document_id, hit.start, hit.end
-            if place in paths:
-                threads.setdefault(hit.chunk_id, paths[place])
+            if text_place(hit) in paths:
+                threads.setdefault(hit.chunk_id, paths[text_place(hit)])
     return tuple(threads[hit.chunk_id] for hit in hits if hit.chunk_id in threads)
 
 
@@ -159,7 +145,6 @@ def _merge_seeds(found: Found) -> tuple[Step, ...]:
 
 
 def _join_names(names: Sequence[str]) -> str:
-    """Return names as a sentence has them."""
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 

@@ -66,16 +66,16 @@ class Clue:
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         asked = steps.read_query(models, query)
         relevance = steps.Relevance(snapshot, models, asked)
-        near = steps.units_near(snapshot, asked)
         linked, notes = self._link_query(query, snapshot, models)
-        sets = self._search_sets(snapshot, asked, relevance, linked, near)
+        sets = self._search_sets(snapshot, asked, relevance, linked)
         if not sets:
             notes += ("no entity or unit to start from: the chunks nearest to the query instead",)
             return steps.nearest_chunks(snapshot, asked, self.name, self.chunks, notes)
         support = _collect_support(snapshot, sets)
         wanted = max(self.chunks, CANDIDATES) if self.as_set else self.chunks
         rows, scores = self._rank_chunks(relevance, support, wanted)
-        reasons = _explain_seeds(linked)
+        # The surest of an entity's links says why it is a seed.
+        reasons = {link.row: link.reason for link in sorted(linked, key=lambda link: link.score)}
         paths = [_build_path(snapshot, query, support[row].best, row, reasons) for row in rows]
         if self.fill and len(rows) < wanted:
             hybrid = steps.hybrid_ranking(snapshot, asked)
@@ -99,7 +99,6 @@ class Clue:
         """Return the entities whose units the search compares, and the directions."""
         asked = steps.read_query(models, query)
         relevance = steps.Relevance(snapshot, models, asked)
-        near = steps.units_near(snapshot, asked)
         linked, _ = self._link_query(query, snapshot, models)
         entities: list[int] = []
         directions = [np.empty((0, len(asked.vector)), dtype=np.float32)]
@@ -108,7 +107,7 @@ class Clue:
             entities.extend([entity] * len(towards))
             directions.append(towards)
 
-        self._search_sets(snapshot, asked, relevance, linked, near, record_tried)
+        self._search_sets(snapshot, asked, relevance, linked, record_tried)
         return UnitsSought(
             entities=np.array(entities, dtype=np.int64),
             directions=np.concatenate(directions),
@@ -122,9 +121,9 @@ class Clue:
         asked: steps.Query,
         relevance: steps.Relevance,
         linked: Sequence[steps.Linked],
-        near: NDArray[np.integer] | None,
         tried: Tried | None = None,
     ) -> list[UnitSet]:
+        near = steps.units_near(snapshot, asked)
         graph = _build_graph(snapshot, near, self.title_links)
         anchored = steps.nearest_units(snapshot, asked, self.k, near)[0].tolist()
         seeds = {link.row for link in linked}
@@ -184,8 +183,7 @@ def _build_graph(
         if title_links:
             titles = steps.chunk_titles(snapshot, chunk_of[unit : unit + 1]).indices
             found = np.union1d(found, titles)
-        mentioned: list[int] = found.tolist()
-        return mentioned
+        return list(found.tolist())
 
     @cache
     def units_of(entity: int) -> NDArray[np.integer]:
@@ -203,9 +201,8 @@ class _Support:
 
 
 def _collect_support(snapshot: Snapshot, sets: Sequence[UnitSet]) -> dict[int, _Support]:
-    unit_chunks = snapshot.linked("unit", "chunk")
+    unit_chunks, places = snapshot.linked("unit", "chunk"), _rank_sets(sets)
     support: dict[int, _Support] = {}
-    places = _rank_sets(sets)
     for i in top_k(np.array([state.score for state in sets]), len(sets)):
         for unit in sets[i].units:
             for chunk in neighbours(unit_chunks, unit).tolist():
@@ -227,11 +224,6 @@ def _next_best(ranking: steps.Ranking, rows: Sequence[int], k: int) -> list[int]
     """Return the best chunks of a ranking that are not in `rows`, to make `k` with them."""
     known = set(rows)
     return [row for row in ranking.best(k).tolist() if row not in known][: k - len(rows)]
-
-
-def _explain_seeds(linked: Sequence[steps.Linked]) -> dict[int, str]:
-    """Return why each entity is a seed, in words: by the surest of its links."""
-    return {link.row: link.reason for link in sorted(linked, key=lambda link: link.score)}
 
 
 def _build_path(

@@ -21,13 +21,10 @@ from clew.graph_paths import (
 )
 from clew.models import Models
 from clew.snapshot import Snapshot
-from clew.steps.evidence import build_facts, table_facts
+from clew.steps.evidence import NO_TRIPLES, build_facts, table_facts
 from clew.types import Evidence, EvidenceGraph, Limits, Path, Step
 
-_BARE = (
-    "the index has no triples ('clew index --triples' extracts, 'clew import-kg' brings some): "
-    "the chunks nearest to the question instead"
-)
+_BARE = f"{NO_TRIPLES}: the chunks nearest to the question instead"
 _NAMELESS = (
     "the question names nothing that has a triple: the chunks nearest to the question instead"
 )

@@ -3,7 +3,7 @@
 Clew's own method. What each part is worth: docs/results/walk.md.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -84,8 +84,17 @@ class Walk:
             return steps.nearest_chunks(snapshot, asked, "walk", self.chunks, notes)
         words = self.hybrid * snapshot.get(_SAMENESS)
         coverage = steps.Coverage(snapshot, asked)
-        chooser = _Chooser(snapshot, coverage, graph, named, hybrid, words, self)
-        spread, chosen = self._walk_legs(graph, restart, seeds, chooser)
+        shares = ChoiceWeights(gain=self.gain, residual=self.residual, named=self.named)
+
+        def choose(influence: LocalScores) -> ChosenChunks:
+            rows = graph.best_chunks(influence, self.candidates)
+            chunks = np.array(rows, dtype=np.intp)
+            prior = min_max(np.log(np.maximum(influence.get(chunks), _LEAST)))
+            if words:
+                prior += words * hybrid.of(chunks)
+            return choose_chunks(snapshot, coverage, rows, prior, named, shares)
+
+        spread, chosen = self._walk_legs(graph, restart, seeds, choose)
         more = graph.best_chunks(spread.influence, self.chunks + len(chosen.rows), hybrid)
         rows = list(dict.fromkeys([*chosen.rows, *more]))[: self.chunks]
         return Evidence(
@@ -98,13 +107,17 @@ class Walk:
         )
 
     def _walk_legs(
-        self, graph: EntityGraph, restart: Mapping[int, float], seeds: Seeds, chooser: "_Chooser"
+        self,
+        graph: EntityGraph,
+        restart: Mapping[int, float],
+        seeds: Seeds,
+        choose: Callable[[LocalScores], ChosenChunks],
     ) -> tuple[Spread, ChosenChunks]:
         """Return how weight came to the nodes after all legs, and the chunks chosen then."""
         first = graph.spread_near(restart, self.damping)
         reasons = {entity: reason for entity, (_, reason) in seeds.items()}
         spread = Spread(influence=first, reasons=reasons, before=first)
-        chosen = chooser.choose(first)
+        chosen = choose(first)
         for _ in range(self.legs):
             onward, origins = self._entity_weights(graph, chosen.rows[: self.followed], seeds)
             if not any(onward.values()):
@@ -112,7 +125,7 @@ class Walk:
             share = _mix_restarts(onward, restart, self.onward)
             new = graph.spread_near(share, self.damping).mix(first, self.onward)
             spread = replace(spread, influence=new, origins=origins)
-            chosen = chooser.choose(new)
+            chosen = choose(new)
         return spread, chosen
 
     def _entity_weights(
@@ -145,34 +158,10 @@ def _title_sameness(snapshot: Snapshot) -> float:
 
     Where a title is that of a whole book, names lead less far than words.
     """
-    n_chunks = steps.n_chunks(snapshot)
-    return max(0.0, 1 - 2 * count_titles(snapshot) / max(n_chunks, 1))
+    return max(0.0, 1 - 2 * count_titles(snapshot) / max(steps.n_chunks(snapshot), 1))
 
 
 _SAMENESS = Derived("how little titles tell chunks apart", _title_sameness)
-
-
-@dataclass(frozen=True, slots=True)
-class _Chooser:
-    """What chooses chunks as a set, by the influence of all nodes."""
-
-    snapshot: Snapshot
-    coverage: steps.Coverage
-    graph: EntityGraph
-    named: frozenset[int]  # entities that the question names
-    hybrid: steps.Ranking
-    words: float  # worth of a hybrid score of 1
-    method: Walk
-
-    def choose(self, influence: LocalScores) -> ChosenChunks:
-        rows = self.graph.best_chunks(influence, self.method.candidates)
-        chunks = np.array(rows, dtype=np.intp)
-        prior = min_max(np.log(np.maximum(influence.get(chunks), _LEAST)))
-        if self.words:
-            prior += self.words * self.hybrid.of(chunks)
-        method = self.method
-        shares = ChoiceWeights(gain=method.gain, residual=method.residual, named=method.named)
-        return choose_chunks(self.snapshot, self.coverage, rows, prior, self.named, shares)
 
 
 def _build_hits(

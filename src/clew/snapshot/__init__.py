@@ -137,8 +137,6 @@ class Snapshot:
 
 
 def _cached_link(a: str, b: str) -> CachedArrays:
-    """Return the declaration of a link that is kept the other way."""
-
     def compute(snapshot: Snapshot) -> Arrays:
         from clew.algo.links import link_to_arrays
 

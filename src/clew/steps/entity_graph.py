@@ -392,7 +392,6 @@ def strongest_path(
 
 
 def _drop_repeated_units(steps_: Iterable[Step]) -> Iterator[Step]:
-    """Leave out a unit that a thread stopped at before."""
     seen: set[str] = set()
     for step in steps_:
         if step.layer != "unit" or step.id not in seen:

@@ -92,7 +92,6 @@ def _open_chunks(snapshot: Snapshot) -> Link:
 
 
 def _read_entries(snapshot: Snapshot, chunks: NDArray[np.int64]) -> csr_array:
-    """Return the rows of some chunks."""
     inside = snapshot.linked("chunk", "unit").rows(chunks)
     units, places = np.unique(inside.indices, return_inverse=True)
     inside = csr_array((inside.data, places, inside.indptr), shape=(len(chunks), len(units)))

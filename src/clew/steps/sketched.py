@@ -76,8 +76,6 @@ _SKETCHES = Derived("sketches of the rows of a layer", _compute_sketches)
 
 
 def _declare_sketches(layer: str) -> CachedArrays:
-    """Return the declaration of the sketches of a layer's vectors."""
-
     def compute(snapshot: Snapshot) -> Arrays:
         return {"codes": sketches.sketch(snapshot.layer(layer).vectors)}
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from clew import steps
-from clew.algo.subdivided import subdivide
+from clew.algo.bubble import subdivide
 from clew.errors import BudgetSpent
 from clew.methods.bubble import grow_candidates
 from clew.methods.bubble.growth import AdjacentTriples, CandidateGrowth

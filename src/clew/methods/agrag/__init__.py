@@ -34,11 +34,11 @@ from clew.methods.agrag.view import (
 from clew.models import Models
 from clew.snapshot import Snapshot
 from clew.steps.choosing import CANDIDATES, choose_hits
+from clew.steps.evidence import NO_TRIPLES
 from clew.types import Evidence, Limits
 
 Order = Literal["fused", "graph"]
 
-_BARE = "the index has no triples ('clew index --triples' extracts, 'clew import-kg' brings some)"
 _NO_FACT = "no fact of the graph is about the question"
 _MOSTLY_EMPTY = 0.9  # a share of the chunks without a statistical entity that is worth a note
 
@@ -98,7 +98,7 @@ class Agrag:
         if not self.subgraph:
             return steps.ranked(snapshot, query, self.name, hybrid, self.chunks)
         if not len(snapshot.layer("triple")):
-            return self._retrieve_hybrid(query, snapshot, hybrid, _BARE)
+            return self._retrieve_hybrid(query, snapshot, hybrid, NO_TRIPLES)
         counted, graph, notes = self._open_graph(snapshot, models)
         mapped = map_facts(
             snapshot,
@@ -156,7 +156,6 @@ class Agrag:
     def _open_graph(
         self, snapshot: Snapshot, models: Models
     ) -> tuple[StatisticalEntities, AgragGraph, tuple[str, ...]]:
-        """Return the statistical entities, the graph with them, and notes."""
         counted = statistical_entities(
             snapshot,
             models.embedder,

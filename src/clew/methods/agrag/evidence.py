@@ -280,7 +280,6 @@ def _find_ways(found: FoundSubgraph) -> dict[int, int]:
 
 
 def _build_thread(found: FoundSubgraph, before: Mapping[int, int], node: int, score: float) -> Path:
-    """Return the way from the query to a chunk, along the subgraph."""
     way = [node]
     while before[way[-1]] != way[-1]:
         way.append(before[way[-1]])

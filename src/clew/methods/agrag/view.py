@@ -73,7 +73,6 @@ class AgragGraph:
         return transition_matrix(self.adjacency)
 
     def row_entries(self, node: int) -> slice:
-        """Return where the entries of a node's row stand."""
         return slice(int(self.adjacency.indptr[node]), int(self.adjacency.indptr[node + 1]))
 
     def get_triples(self, pair: int) -> NDArray[np.int64]:
@@ -95,8 +94,8 @@ def build_graph(
     "mention" one that some chunk contains is so in every chunk that mentions it. Without
     `verbatim` triples with other ends are part of it too. O(edges log edges).
     """
-    layers = (snapshot.layer("entity"), counted.names, snapshot.layer("chunk"))
-    n_entities, n_terms, n_chunks = map(len, layers)
+    n_entities, n_chunks = len(snapshot.layer("entity")), len(snapshot.layer("chunk"))
+    n_terms = len(counted.names)
     link = snapshot.link("triple", "chunk")
     placed = counted.grounded if verbatim else np.ones(link.nnz, dtype=bool)
     owners = entry_rows(link)[placed]
@@ -141,7 +140,6 @@ def _find_mentions(
     inside: Sequence[tuple[NDArray[np.integer], NDArray[np.integer]]],
     n_entities: int,
 ) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
-    """Return where entities of the graph are mentioned."""
     known = np.zeros(n_entities, dtype=bool)
     for nodes, _ in inside:
         known[nodes[nodes < n_entities]] = True

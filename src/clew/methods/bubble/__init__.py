@@ -27,16 +27,14 @@ from clew.methods.bubble.view import BubbleView, open_view
 from clew.models import Models
 from clew.snapshot import Snapshot
 from clew.steps.choosing import CANDIDATES, choose_hits
+from clew.steps.evidence import NO_TRIPLES
 from clew.types import Evidence, Limits
 
 Semantics = Literal["auto", "default", "and", "or", "comparison"]
 Order = Literal["fused", "graph"]
 
 _MOST = 100  # for α and γ: beyond it a score is no number
-_BARE = (
-    "the index has no triples ('clew index --triples' extracts, 'clew import-kg' brings some): "
-    "the chunks nearest to the question instead"
-)
+_BARE = f"{NO_TRIPLES}: the chunks nearest to the question instead"
 _STRICT = 10.0  # the least α of a question whose concepts are all required
 
 
@@ -157,7 +155,6 @@ class Bubble:
     def _find_candidates(
         self, seen: BubbleView, anchors: Anchors, meaning: str
     ) -> tuple[list[RankedPiece], tuple[str, ...]]:
-        """Return the candidates in order, and notes."""
         groups = [group.nodes for group in anchors.groups]
         search = expand_groups(
             seen.graph,

@@ -103,7 +103,6 @@ class _Guide:
         return self._replies[asked.user]
 
     def _read_words(self, triples: Sequence[int]) -> list[str]:
-        """Return the texts of triples, each read once."""
         new = [triple for triple in dict.fromkeys(triples) if triple not in self._texts]
         self._texts |= zip(new, self._beside.view.snapshot.triples.texts(new), strict=True)
         return [self._texts[triple] for triple in triples]

@@ -53,9 +53,8 @@ def grow_by_walks(
         held, entities = beside.read_candidate(nodes)
         mine = [start for start in left if start.entity in entities]
         left = [start for start in left if start.entity not in entities]
-        grown.append(
-            CandidateGrowth(rank, tuple(_grow_candidate(beside, models, mine, held, depth)))
-        )
+        added = tuple(_grow_candidate(beside, models, mine, held, depth))
+        grown.append(CandidateGrowth(rank, added))
     return grown
 
 

@@ -188,9 +188,8 @@ class _Threads:
     def _stops_between(self, source: ShownChunk) -> list[Step]:
         if source.channel == TRIPLE:
             fact = self._find_fact(source.chunk)
-            return self._trace_way(
-                self._merged.facts[fact].candidate, self._merged.n_entities + fact
-            )
+            rank = self._merged.facts[fact].candidate
+            return self._trace_way(rank, self._merged.n_entities + fact)
         if source.channel == ENTITY:
             entity = self._find_entity(source.chunk)
             return self._trace_way(self._merged.entities[entity], entity)
@@ -223,9 +222,8 @@ class _Threads:
         passed = [each for each in others if each >= self._merged.n_entities or each == node]
         reasons = [self._explain_stop(candidate, each, before[each]) for each in passed]
         nodes, reasons = [anchor, *passed], [self._merged.anchors[anchor], *reasons]
-        return list(
-            map(self._merged.build_stop, nodes, reasons, self._view.node_cosines(nodes).tolist())
-        )
+        cosines = self._view.node_cosines(nodes).tolist()
+        return list(map(self._merged.build_stop, nodes, reasons, cosines))
 
     def _explain_stop(self, candidate: int, node: int, before: int) -> str:
         if node < self._merged.n_entities:

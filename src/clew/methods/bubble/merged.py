@@ -83,9 +83,8 @@ def merge_candidates(view: BubbleView, found: FoundCandidates) -> MergedCandidat
                 entities.setdefault(node, rank)
     anchors = _explain_anchors(found.groups)
     for start in found.named:
-        anchors.setdefault(
-            start.entity, explain_anchor(start.cosine, view.query.text[slice(*start.span)])
-        )
+        name = view.query.text[slice(*start.span)]
+        anchors.setdefault(start.entity, explain_anchor(start.cosine, name))
     stated = [n + triple for triple in facts]
     parts = (node for each in found.ranked for node in each.piece.nodes)
     nodes = sorted({*stated, *entities, *anchors, *parts})
@@ -111,7 +110,6 @@ def _own_origins(view: BubbleView, rank: int, piece: Piece) -> dict[int, Origin]
 
 
 def _read_ids(view: BubbleView, nodes: Sequence[int]) -> list[str]:
-    """Return the ids of ascending nodes."""
     first = bisect_left(nodes, view.graph.n_entities)
     triples = [node - view.graph.n_entities for node in nodes[first:]]
     return view.snapshot.layer("entity").ids(nodes[:first]) + view.snapshot.triples.ids(triples)

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew import steps
+from clew.algo.bubble import Subdivided, subdivide
 from clew.algo.coding import Vectors
-from clew.algo.subdivided import Subdivided, subdivide
 from clew.algo.topk import DECIMALS
 from clew.derived import Derived
 from clew.snapshot import Snapshot

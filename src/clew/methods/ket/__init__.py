@@ -119,7 +119,6 @@ class Ket:
         walked: TextSpread | None,
         budget: int,
     ) -> TextCandidates:
-        """Return the candidates for what the graph left of the tokens."""
         pool = int(self.pool * budget)
         if self.rest == "walk" and walked is not None:
             return find_by_walk(snapshot, walked, texts, pool)
@@ -147,9 +146,8 @@ class _Order:
         ordered: list[int] = ascending[top_k(self.worth[ascending], len(rows))].tolist()
         if self.coverage is None or not ordered:
             return ordered, ChosenChunks([], {})
-        owners = self.texts.owners[ordered].tolist()
+        owners, worth = self.texts.owners[ordered].tolist(), self.worth[ordered]
         snapshot = self.texts.snapshot
-        worth = self.worth[ordered]
         places, chosen = order_as_set(snapshot, self.query, owners, worth, self.coverage)
         return [ordered[i] for i in places], chosen
 
@@ -216,9 +214,8 @@ def _build_paths(
     found = {each.row: each for each in graph.texts}
     for row, hit in hits.items():
         if row in found:
-            way = list(
-                local.build_thread(snapshot, query, graph, found[row], int(texts.owners[row]))
-            )
+            chunk = int(texts.owners[row])
+            way = list(local.build_thread(snapshot, query, graph, found[row], chunk))
         elif row in others.keywords:
             term = others.keywords[row]
             way = [steps.term_step(snapshot, term, others.explain(term), others.score(term))]

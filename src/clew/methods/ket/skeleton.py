@@ -104,13 +104,11 @@ def _build_skeleton(
     snapshot: Snapshot, core: NDArray[np.bool_], notes: tuple[str, ...]
 ) -> Skeleton:
     triples, n_entities = snapshot.layer("triple").columns, len(snapshot.layer("entity"))
-    entity_chunks = _restrict_link(snapshot.link("entity", "chunk"), core)
-    relations = group_relations(
-        triples["subject"],
-        triples["object"],
-        _restrict_link(snapshot.link("triple", "chunk"), core),
-        n_entities,
+    entity_chunks, triple_chunks = (
+        _restrict_link(snapshot.link(each, "chunk"), core) for each in ("entity", "triple")
     )
+    ends = triples["subject"], triples["object"]
+    relations = group_relations(*ends, triple_chunks, n_entities)
     profiles = _link_profiles(snapshot, core, n_entities)
     lengths = np.zeros(n_entities, dtype=np.float32)
     if profiles.nnz:

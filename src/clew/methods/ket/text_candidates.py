@@ -121,8 +121,7 @@ def find_by_keywords(
 
     def get_posted(term: int) -> list[int]:
         rows = neighbours(postings, term)
-        nearest_first: list[int] = rows[top_k(texts.cosines[rows], len(rows))].tolist()
-        return nearest_first
+        return list(rows[top_k(texts.cosines[rows], len(rows))].tolist())
 
     found = pool_rows(_iterate_best(scores), get_posted, texts.n_tokens, pool)
     rows = np.fromiter(found, dtype=np.intp, count=len(found))
@@ -168,5 +167,4 @@ def find_with_neighbours(snapshot: Snapshot, texts: Texts, budget: int, k: int) 
 
 def _find_nearest(texts: Texts, budget: int) -> list[int]:
     """Return the nearest sub-chunks, at least as many as fit into `budget` tokens."""
-    found: list[int] = top_k(texts.cosines, budget + 1).tolist()
-    return found
+    return list(top_k(texts.cosines, budget + 1).tolist())
