@@ -3,14 +3,24 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from clew.methods.zero_shot import ZeroShot
+from clew.models import Models
+from clew.snapshot import Snapshot
+from clew.types import Evidence, Limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChainOfThought(ZeroShot):
+class ChainOfThought:
     """Finds nothing, on purpose; without an LLM there is no answer either."""
 
-    name: ClassVar[str] = "chain_of_thought"
+    layers: ClassVar[frozenset[str]] = frozenset()
+    limits: ClassVar = Limits(chunks="chunks")
+
+    chunks: int = 0  # chunks returned
+
+    def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
+        note = () if models.llm else ("chain_of_thought answers by an LLM only: name one",)
+        name = "chain_of_thought"
+        return Evidence(query=query, method=name, prompt=name, notes=note)
 
 
 METHOD = ChainOfThought

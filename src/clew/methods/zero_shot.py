@@ -14,13 +14,12 @@ class ZeroShot:
 
     layers: ClassVar[frozenset[str]] = frozenset()
     limits: ClassVar = Limits(chunks="chunks")
-    name: ClassVar[str] = "zero_shot"
 
     chunks: int = 0  # chunks returned
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
-        note = () if models.llm else (f"{self.name} answers by an LLM only: name one",)
-        return Evidence(query=query, method=self.name, prompt=self.name, notes=note)
+        note = () if models.llm else ("zero_shot answers by an LLM only: name one",)
+        return Evidence(query=query, method="zero_shot", prompt="zero_shot", notes=note)
 
 
 METHOD = ZeroShot

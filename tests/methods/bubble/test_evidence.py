@@ -275,7 +275,7 @@ def test_facts_of_one_chunk_add_up(graph):
     result = alone(graph, both)
     cosines = graph.view.node_cosines(graph.nodes(BUILT, SANK))
     best = graph.nodes(BUILT, SANK)[int(np.argmax(cosines))] - graph.view.graph.n_entities
-    assert thread(result, "comet")[0][0][1] == graph.view.triples.ids([best])[0]
+    assert thread(result, "comet")[0][0][1] == graph.view.snapshot.triples.ids([best])[0]
 
 
 def test_then_come_chunks_of_the_entities(graph):
