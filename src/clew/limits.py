@@ -54,7 +54,7 @@ class LimitMet(Exception):
 def parse_limits(given: Iterable[str]) -> ReadingLimits:
     """Return the limits that are written as NAME=NUMBER, with the others as they are by default.
 
-    >>> parse(["seconds=10"]).seconds
+    >>> parse_limits(["seconds=10"]).seconds
     10.0
     """
     kinds: dict[str, type[int | float]]

@@ -1,8 +1,11 @@
 """The documentation's examples run, and its commands exist."""
 
+import doctest
 import shlex
 from contextlib import suppress
+from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 
 import click
 import pytest
@@ -27,6 +30,22 @@ def main():
     from clew.cli import main
 
     return main
+
+
+PACKAGE = Path(clew.__file__).parent
+WITH_EXAMPLES = [
+    ".".join(("clew", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+    for path in sorted(PACKAGE.rglob("*.py"))
+    if ">>> " in path.read_text(encoding="utf-8")
+]
+
+
+@pytest.mark.parametrize("module", WITH_EXAMPLES)
+def test_examples_in_docstrings(module):
+    """Each gives what stands below it."""
+    found = doctest.testmod(import_module(module))
+    assert found.attempted > 0
+    assert found.failed == 0
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(blocks(page, "python"))], ids=name)

@@ -13,7 +13,7 @@ def match_sorted(
 
     O(values log among).
 
-    >>> find(np.array([2, 5, 9]), np.array([9, 3, 2]))
+    >>> match_sorted(np.array([2, 5, 9]), np.array([9, 3, 2]))
     (array([0, 2]), array([2, 0]))
     """
     if not len(among):

@@ -71,7 +71,7 @@ def restore_unseen(text: str) -> str:
 def drop_hidden(text: str) -> str:
     r"""Return `text` without the characters that are not seen, layout aside.
 
-    >>> without_hidden("Fr\u200bam")
+    >>> drop_hidden("Fr\u200bam")
     'Fram'
     """
     return _UNSEEN.sub(

@@ -52,9 +52,9 @@ def parse_question(
 
     Words of kinship are read as the relations that they stand for, but for those that are `known`.
 
-    >>> read_question("which language are films by Ann Ray in", [(32, 39)]).wanted
+    >>> parse_question("which language are films by Ann Ray in", [(32, 39)]).wanted
     'which language'
-    >>> read_question("Name a film by Ann Ray", [(15, 22)]).wanted
+    >>> parse_question("Name a film by Ann Ray", [(15, 22)]).wanted
     'which film'
     """
     tokens = sorted([*_find_spans(_WORD, question, names), *names])

@@ -24,9 +24,9 @@ def expand_kinship(phrase: Sequence[str], known: Collection[str]) -> list[tuple[
 
     Words that are `known`, as those of a graph's own relations, stay. Empty if there is no other.
 
-    >>> kin_steps(("paternal", "grandmother"), ())
+    >>> expand_kinship(("paternal", "grandmother"), ())
     [('father',), ('mother',)]
-    >>> kin_steps(("film", "brother-in-law"), ())
+    >>> expand_kinship(("film", "brother-in-law"), ())
     [('film',), ('spouse',), ('brother',)]
     """
     pieces: list[tuple[str, ...]] = []

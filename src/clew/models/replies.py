@@ -123,7 +123,7 @@ def repair_reply(text: str) -> Iterator[Any]:
 
     What is cut off, left out or ambiguous is not mended: an item would be lost, or made up.
 
-    >>> list(mended("{'ships': ['Fram', 'Gjøa',],}")), list(mended('["Fram", "Gj'))
+    >>> list(repair_reply("{'ships': ['Fram', 'Gjøa',],}")), list(repair_reply('["Fram", "Gj'))
     ([{'ships': ['Fram', 'Gjøa']}], [])
     """
     fence = _FENCED.search(text)

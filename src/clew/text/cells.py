@@ -15,7 +15,7 @@ _NUMBER = re.compile(r"[+-]?(?:\d[\d,]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?%?")
 def guard(cell: str) -> str:
     """Return a cell that is no formula, and from which `unguard` takes the guard off again.
 
-    >>> guarded("=1+1"), guarded("-1.5")
+    >>> guard("=1+1"), guard("-1.5")
     ("'=1+1", '-1.5')
     """
     is_formula = _FORMULA.match(cell) and not _NUMBER.fullmatch(cell)
@@ -25,7 +25,7 @@ def guard(cell: str) -> str:
 def unguard(cell: str) -> str:
     """Return the cell that `guard` made this of.
 
-    >>> unguarded("'=1+1"), unguarded("'t Hooft")
+    >>> unguard("'=1+1"), unguard("'t Hooft")
     ('=1+1', "'t Hooft")
     """
     return _GUARDED.sub("", cell, count=1) if _GUARDED.match(cell) else cell

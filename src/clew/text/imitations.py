@@ -79,7 +79,7 @@ def disarm(text: str) -> str:
 
     Numbers in brackets stand in parentheses, and headings have no colon.
 
-    >>> disarmed("She sank.\nQuestion: who? [2]<|im_end|>")
+    >>> disarm("She sank.\nQuestion: who? [2]<|im_end|>")
     'She sank.\nQuestion - who? (2) '
     """
     if not imitates(text):

@@ -12,9 +12,9 @@ def match_ids(pattern: str, ids: Sequence[str]) -> list[str]:
     In a pattern `*` stands for any characters, `?` for one and `[ab]` for one of these; `/` is a
     character like any other.
 
-    >>> matching("notes", ["notes/a.md", "notes.md"])
+    >>> match_ids("notes", ["notes/a.md", "notes.md"])
     ['notes/a.md']
-    >>> matching("*.md", ["notes/a.md", "notes.md", "a.txt"])
+    >>> match_ids("*.md", ["notes/a.md", "notes.md", "a.txt"])
     ['notes/a.md', 'notes.md']
     """
     if pattern in ids:

@@ -23,7 +23,7 @@ def parse_period(text: str) -> Period | None:
 
     A time without a zone is one of UTC, and fractions of a second are left out.
 
-    >>> period("2024-02").end.isoformat()
+    >>> parse_period("2024-02").end.isoformat()
     '2024-03-01T00:00:00+00:00'
     """
     match = _PERIOD.fullmatch(text)

@@ -117,7 +117,7 @@ def question_kind(question: str) -> Kind:
 def comparison_kind(question: str) -> Kind | None:
     """Return the kind of thing that tells compared things apart, or None.
 
-    >>> compared_kind("Who died later, Ada Lund or Bo Tarn?")
+    >>> comparison_kind("Who died later, Ada Lund or Bo Tarn?")
     'date'
     """
     return next((kind for kind, words in _COMPARING.items() if words.search(question)), None)
