@@ -27,7 +27,6 @@ def index(tmp_path):
 
 
 def test_they_are_these():
-    """What may take long has an awaitable, with the same parameters."""
     assert AWAITED == [
         "aadd", "aanswer", "aask", "abackup", "aclassify", "acompact", "aexport",
         "aextract_triples", "aimport_graph", "aimport_triples", "aplan", "aremove", "asearch",
@@ -35,24 +34,22 @@ def test_they_are_these():
     for name in AWAITED:
         awaited, call = getattr(Index, name), getattr(Index, name[1:])
         assert inspect.signature(awaited) == inspect.signature(call)
-        assert (awaited.__name__, awaited.__qualname__) == (
-            name,
-            call.__qualname__.replace(f".{call.__name__}", f".{name}"),
-        )
+        qualified = call.__qualname__.replace(f".{call.__name__}", f".{name}")
+        assert (awaited.__name__, awaited.__qualname__) == (name, qualified)
         assert awaited.__doc__.startswith(f"Do as `{name[1:]}`")
 
 
 def test_what_is_awaited_is_what_is_called(index):
-    """An answer that was awaited is the answer."""
     question = "Who built ship 7?"
     evidence = asyncio.run(index.asearch(question, chunks=3))
     assert evidence.hits == index.search(question, chunks=3).hits
     answer = asyncio.run(index.aask(question, min_support=0))
     assert answer.citations == index.ask(question, min_support=0).citations
+    with pytest.raises(InputError, match="'query' is a text, not 3"):
+        asyncio.run(index.asearch(3))
 
 
 def test_many_at_once_beside_a_writer(index):
-    """Questions are asked together while documents are added, and all are answered."""
 
     async def run():
         questions = [index.asearch(f"Who built ship {n}?", chunks=1) for n in range(40)]
@@ -68,7 +65,6 @@ def test_many_at_once_beside_a_writer(index):
 
 
 def test_the_event_loop_goes_on(index):
-    """While a question waits for its thread, the loop does other things."""
     begun, told = threading.Event(), threading.Event()
 
     class Slow:
@@ -109,9 +105,3 @@ def test_a_write_that_is_cancelled_is_made_whole(index):
 
     asyncio.run(run())  # which waits for the threads that it has begun
     assert "late.md" in index
-
-
-def test_errors_come_through(index):
-    """A wrong argument is the same error when it is awaited."""
-    with pytest.raises(InputError, match="'query' is a text, not 3"):
-        asyncio.run(index.asearch(3))

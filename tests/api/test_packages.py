@@ -83,7 +83,6 @@ def package(tmp_path, monkeypatch):
 
 
 def test_a_method_of_another_package(package, tmp_path):
-    """It is listed, takes parameters, and is asked by its name; ours keep their names."""
     assert "in_order" in methods.names()
     assert methods.group_names()["package"] == ["broken", "in_order"]
     assert methods.load("walk").__module__ == "clew.methods.walk"
@@ -96,30 +95,20 @@ def test_a_method_of_another_package(package, tmp_path):
             index.search(QUESTIONS[0], method="in_order", depth=2)
 
 
-def test_what_cannot_be_imported_is_said(package):
-    """The message names the package, and what to do."""
+def test_readers_and_models_of_another_package(package, tmp_path):
+    (tmp_path / "a.shout").write_text("The Fram sailed.", encoding="utf-8")
+    [document] = readers.read([tmp_path / "a.shout"])
+    assert document.text == "THE FRAM SAILED."
+    assert loading.load_embedder("scratch:32").dimension == 32
+    with pytest.raises(InputError, match="no embedder 'scratches:32'"):
+        loading.load_embedder("scratches:32")
     with pytest.raises(InputError, match="'broken' of the package scratch-clew cannot be loaded"):
         methods.load("broken")
     with pytest.raises(UnknownMethod, match="in_order"):
         methods.load("cleu")
 
 
-def test_a_reader_of_another_package(package, tmp_path):
-    """Its suffix is read as ours are."""
-    (tmp_path / "a.shout").write_text("The Fram sailed.", encoding="utf-8")
-    [document] = readers.read([tmp_path / "a.shout"])
-    assert document.text == "THE FRAM SAILED."
-
-
-def test_a_model_of_another_package(package):
-    """A spec names it, with what stands behind the colon."""
-    assert loading.load_embedder("scratch:32").dimension == 32
-    with pytest.raises(InputError, match="no embedder 'scratches:32'"):
-        loading.load_embedder("scratches:32")
-
-
 def test_the_command_line_knows_them(package, tmp_path):
-    """`clew methods` lists the method, and says what it and its parameters are."""
     script = "import sys; from clew.cli import main; sys.exit(main())"
     asked = [sys.executable, "-c", script, "methods", "in_order", "--json"]
     paths = os.pathsep.join([str(package), str(Path(clew.__file__).parents[1])])
@@ -133,7 +122,6 @@ def test_the_command_line_knows_them(package, tmp_path):
 
 
 def test_a_method_may_be_given_as_such(tmp_path):
-    """What it is asked with are its own parameters; none can be given beside it."""
     with clew.open(tmp_path / "my.clew", models=models()) as index:
         index.add(small_documents())
         found = index.search(QUESTIONS[0], method=Dense(chunks=2))
@@ -142,16 +130,13 @@ def test_a_method_may_be_given_as_such(tmp_path):
             index.search(QUESTIONS[0], method=Dense(), chunks=2)
         with pytest.raises(InputError, match="'method' is a method's name, or has `layers`"):
             index.search(QUESTIONS[0], method=textwrap)
-
-
-def test_a_method_that_fills_a_context_says_how_large(tmp_path):
-    """Its own tokens are those of the context; others are given to it."""
-    with clew.open(tmp_path / "my.clew", models=models()) as index:
-        index.add(small_documents())
-        given = index.ask(QUESTIONS[0], method=Ket(tokens=300), min_support=0).context
-        named = index.ask(QUESTIONS[0], method="ket", tokens=300, min_support=0).context
-        plain = index.ask(QUESTIONS[0], method="ket", context_tokens=500, min_support=0).context
-    assert [each.budget_tokens for each in (given, named, plain)] == [300, 300, 500]
+        for given, size in (
+            ({"method": Ket(tokens=300)}, 300),
+            ({"method": "ket", "tokens": 300}, 300),
+            ({"method": "ket", "context_tokens": 500}, 500),
+        ):
+            context = index.ask(QUESTIONS[0], min_support=0, **given).context
+            assert context.budget_tokens == size
 
 
 def test_a_graph_is_asked_by_auto(tmp_path):
@@ -159,10 +144,7 @@ def test_a_graph_is_asked_by_auto(tmp_path):
     (tmp_path / "ships.tsv").write_text("Fram\tbuilt by\tColin Archer\n", encoding="utf-8")
     with clew.open(tmp_path / "my.clew", models=models()) as index:
         index.add(small_documents())
-        assert (
-            index.search(QUESTIONS[0]).method == index.ask(QUESTIONS[0]).evidence.method == "walk"
-        )
-        index.import_graph(tmp_path / "ships.tsv")
-        assert (
-            index.search(QUESTIONS[0]).method == index.ask(QUESTIONS[0]).evidence.method == "auto"
-        )
+        for method in ("walk", "auto"):
+            assert index.search(QUESTIONS[0]).method == method
+            assert index.ask(QUESTIONS[0]).evidence.method == method
+            index.import_graph(tmp_path / "ships.tsv")

@@ -42,7 +42,6 @@ def is_plain(value):
 
 
 def test_to_dict_is_plain_and_whole(index, answer):
-    """Every result has each of its fields, in types that JSON has."""
     added = index.add(DOCUMENTS)
     for result in (added, answer, answer.evidence, answer.context, answer.usage, DOCUMENTS[0]):
         plain = result.to_dict()
@@ -54,7 +53,6 @@ def test_to_dict_is_plain_and_whole(index, answer):
 
 
 def test_the_command_line_prints_the_same(index, answer):
-    """`--json` is `to_dict`, but for what time it took."""
     opener = lambda folder, **named: open_index(folder, models=models(), **named)  # noqa: E731
     arguments = ["ask", QUESTION, "--anyway", "--json", "--index", str(index.folder)]
     printed = json.loads(CliRunner().invoke(main, arguments, obj=opener).stdout)
@@ -71,7 +69,6 @@ def kinds(kind):
 
 
 def test_every_result_is_of_one_kind(answer):
-    """All dataclasses inside a result are shown in the one way."""
 
     def inside(value):
         if is_dataclass(value):
@@ -90,7 +87,6 @@ def test_every_result_is_of_one_kind(answer):
 
 
 def test_a_line_says_what_matters(index, answer):
-    """A repr is one short line with what differs from the defaults."""
     hit = Hit(
         chunk_id="a:0-9", score=1 / 3, document_id="a", title="A", source="", start=0, end=9,
         text="word " * 50,
@@ -109,10 +105,16 @@ def test_a_line_says_what_matters(index, answer):
     for result in (answer, answer.evidence, answer.context, index.add(DOCUMENTS)):
         assert len(repr(result)) < 400
         assert "\n" not in repr(result)
+    citation = Citation(
+        number=1, chunk_id="a:0-9", document_id="a", source="a.md", start=0, end=4, quote="Fram"
+    )
+    assert repr(citation) == (
+        "Citation(number=1, chunk_id='a:0-9', document_id='a', source='a.md', start=0, end=4, "
+        "quote='Fram')"
+    )
 
 
 def test_an_index_is_a_collection_of_documents(index, tmp_path):
-    """`len` and `in` count and find documents, also before there are any."""
     assert len(index) == 2
     assert "fram.md" in index
     assert "fox.md" not in index
@@ -125,16 +127,11 @@ def test_an_index_is_a_collection_of_documents(index, tmp_path):
         new.add(DOCUMENTS[0])
         assert repr(new).endswith(": 1 document>")
         assert not (tmp_path / "other.clew").exists()
-
-
-def test_a_repr_never_fails(tmp_path):
-    """An index that cannot be opened still says which one it is, and why."""
     (tmp_path / "index.sqlite").write_text("no database", encoding="utf-8")
     assert repr(clew.open(tmp_path)).startswith(f"<Index {str(tmp_path)!r}: ")
 
 
 def test_notebooks_show_what_was_found_and_obey_nothing(index, answer):
-    """Index, evidence and answer are HTML in which every text is escaped."""
     evidence = index.search("Who met the Fram?", chunks=2)
     pages = [index._repr_html_(), evidence._repr_html_(), answer._repr_html_()]
     assert "<td>document</td><td>2</td>" in pages[0]
@@ -145,20 +142,5 @@ def test_notebooks_show_what_was_found_and_obey_nothing(index, answer):
         assert "<script" not in page
         assert "<i>" not in page
         assert page.count("<table>") == page.count("</table>") == 1
-
-
-def test_a_notebook_shows_a_refusal(index):
-    """An answer without a text says so."""
     refused = index.ask("How is sourdough bread baked?", min_support=1)
     assert "Nothing in the index answers this." in refused._repr_html_()
-
-
-def test_a_citation_is_a_line():
-    """What is cited is short enough for a list of citations."""
-    citation = Citation(
-        number=1, chunk_id="a:0-9", document_id="a", source="a.md", start=0, end=4, quote="Fram"
-    )
-    assert repr(citation) == (
-        "Citation(number=1, chunk_id='a:0-9', document_id='a', source='a.md', start=0, end=4, "
-        "quote='Fram')"
-    )

@@ -36,8 +36,7 @@ def index(tmp_path):
         yield opened
 
 
-def test_hits_and_passages_have_section_and_pages(index):
-    """The section is where the chunk begins, and the pages are those of its ends."""
+def test_hits_passages_and_citations_say_where_they_stand(index):
     found = index.search("drift in the ice", method="bm25")
     [hit] = [hit for hit in found.hits if hit.document_id == "fram"]
     assert (hit.section, hit.page, hit.last_page) == ("Ice", 1, 3)
@@ -45,26 +44,22 @@ def test_hits_and_passages_have_section_and_pages(index):
     [passage] = [each for each in passages.passages if each.document_id == "fram"]
     assert (passage.section, passage.page, passage.last_page) == ("Ice", 1, 3)
     assert f"[{passage.number}] Fram > Ice, pp. 1-3\n" in passages.text
-
-
-def test_citations_have_those_of_their_own_range(index):
-    """The quote stands in another section than the beginning of its chunk, and on one page."""
     found = index.ask(QUESTION, method="dense")
     [cited] = [each for each in found.citations if "Juell" in each.quote]
     assert (cited.section, cited.page, cited.last_page) == ("Crew", 3, 3)
-
-
-def test_models_read_the_section_in_front_of_a_chunk(index):
-    """It is part of the chunk's terms, and the snapshot writes it as the indexing did."""
     snapshot = index.snapshot()
     [row] = snapshot.layer("chunk").rows([f"fram:0-{len(TEXT)}"])
     assert snapshot.titled_texts([row]) == [f"Fram > Ice\n{TEXT}"]
     [ice] = snapshot.layer("term").rows(["ice"])
     assert snapshot.link("chunk", "term")[[row]].toarray()[0, ice] == 3
+    layer = index.snapshot().layer("document")
+    rows = layer.rows(["fram", "contents"])
+    assert index.snapshot().documents(rows) == [MANUAL, LISTED]
+    changed = replace(MANUAL, headings=MANUAL.headings[:1])
+    assert index.add([changed, LISTED]).report.changed == ["fram"]
 
 
 def test_contents_come_last(index):
-    """However well they fit, they stand behind what says something, and lead no thread."""
     for method in ("bm25", "dense", "hybrid", "walk", "pagerank", "ket"):
         found = index.search(QUESTION, method=method)
         assert [hit.apparatus for hit in found.hits] == ["", "contents"]
@@ -72,10 +67,6 @@ def test_contents_come_last(index):
         assert found.hits[0].score >= found.hits[1].score
         ends = [path.steps[-1].document_id for path in found.paths]
         assert ends == sorted(ends, reverse=True)
-
-
-def test_contents_that_are_asked_for_stay(index):
-    """They are marked and keep the place that they have by themselves."""
     asked = "The contents: drift, ice, cook"
     found = index.search(asked, method="bm25")
     assert {hit.document_id: hit.apparatus for hit in found.hits} == {
@@ -83,16 +74,3 @@ def test_contents_that_are_asked_for_stay(index):
         "contents": "contents",
     }
     assert found.hits[0].document_id == "contents"
-
-
-def test_a_document_is_kept_with_its_apparatus(index):
-    """What was added is what the index gives."""
-    layer = index.snapshot().layer("document")
-    rows = layer.rows(["fram", "contents"])
-    assert index.snapshot().documents(rows) == [MANUAL, LISTED]
-
-
-def test_other_headings_are_a_change(index):
-    """Rows follow from them, so the document is indexed anew."""
-    changed = replace(MANUAL, headings=MANUAL.headings[:1])
-    assert index.add([changed, LISTED]).report.changed == ["fram"]

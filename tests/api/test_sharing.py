@@ -64,21 +64,24 @@ def shared(index, seconds, readers):
 
 
 def test_readers_beside_a_writer(index):
-    """Eight threads ask by every method while one adds, removes and compacts."""
     asked, written = shared(index, 1.0, 8)
     assert asked
     assert written
 
+    async def both():
+        reads = (asyncio.to_thread(index.search, question) for question in QUESTIONS)
+        return await asyncio.gather(*reads)
+
+    assert [each.query for each in asyncio.run(both())] == list(QUESTIONS)
+
 
 @pytest.mark.slow
 def test_readers_beside_a_writer_for_minutes(index):
-    """The same for three minutes."""
     asked, written = shared(index, 180.0, 8)
     assert min(asked, written) > 50
 
 
 def test_a_generation_outlives_a_write(index):
-    """Who holds a snapshot reads on in it; the index has a newer one."""
     before = index.snapshot()
     n, texts = len(before.layer("chunk")), before.layer("chunk").texts([0])
     index.remove(before.layer("document").ids([0])[0])
@@ -103,7 +106,6 @@ def test_a_generation_closes_behind_its_last_reader(index, method):
 
 
 def test_threads_open_one_generation_and_one_set_of_models(index):
-    """However many ask at once, all get the same objects."""
     with clew.open(index.folder, models=models()) as other:
         begun = threading.Barrier(8)
 
@@ -117,7 +119,6 @@ def test_threads_open_one_generation_and_one_set_of_models(index):
 
 
 def test_two_writers_of_one_index_wait_for_each_other(index):
-    """Threads that write by one `Index` come one after the other, and nothing is lost."""
 
     def add(i):
         return index.add(Document(id=f"new-{i}", text=f"Village {i} keeps goats."))
@@ -135,7 +136,6 @@ def _ask_in_child(index, answers):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_child_opens_anew(index):
-    """After a fork the child answers as the parent does, by files of its own."""
     context = multiprocessing.get_context("fork")
     here, answers = found(index, "walk", QUESTIONS[0]), context.Queue()
     child = context.Process(target=_ask_in_child, args=(index, answers))
@@ -144,13 +144,3 @@ def test_a_child_opens_anew(index):
     child.join(timeout=30)
     assert (pid != os.getpid(), there, child.exitcode) == (True, here, 0)
     assert found(index, "walk", QUESTIONS[0]) == here
-
-
-def test_reads_go_on_beside_an_event_loop(index):
-    """A search in a thread of the loop's pool is what async callers need."""
-
-    async def both():
-        reads = (asyncio.to_thread(index.search, question) for question in QUESTIONS)
-        return await asyncio.gather(*reads)
-
-    assert [each.query for each in asyncio.run(both())] == list(QUESTIONS)

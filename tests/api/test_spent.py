@@ -76,17 +76,6 @@ def test_imports_are_counted(folder, tmp_path):
     assert seconds == sorted(set(seconds))
 
 
-def test_triples_of_chosen_chunks_stay_within_a_budget(folder):
-    """What does not fit is not asked for, and nothing is charged."""
-    with open_index(folder, models=models(llm=ScriptedChat(calls))) as index:
-        index.add([document("a")])
-        chunks = index.show("a")["chunks"]
-        done = index.extract_triples(chunks, budget=Budget(tokens=1))
-        assert "budget" in done.stopped
-        assert index.spent().llm_calls == 0
-        assert index.extract_triples(chunks).n_chunks == 1
-
-
 def test_a_write_that_fails_is_counted_as_far_as_it_came(folder):
     """The documents are in the index, and so is what they cost."""
 
@@ -118,8 +107,7 @@ def test_replies_that_changed_nothing_are_counted(folder):
         assert index.spent().llm_calls == 1
 
 
-def test_the_cost_of_an_old_index_is_unknown(folder):
-    """One that was made without a record keeps it unknown, whatever is added."""
+def test_without_its_record_the_cost_is_unknown(folder):
     with open_index(folder, models=models()) as index:
         index.add([document("a")])
     (folder / "calls.sqlite").unlink()
@@ -128,10 +116,14 @@ def test_the_cost_of_an_old_index_is_unknown(folder):
         index.add([document("b")])
         assert index.spent() is None
         assert index.show()["cost"] == "unknown"
+    with open_index(folder, models=models()) as index:
+        index.add([document("a")])
+    (folder / "calls.sqlite").write_bytes(b"not a database at all, but long enough to be read")
+    with open_index(folder, models=models()) as index:
+        assert index.show()["cost"] == "unknown"
 
 
 def test_a_ledger_of_before_takes_the_cost(folder):
-    """A ledger without the table gets it with the next write, and keeps its replies."""
     with open_index(folder, models=models(llm=ScriptedChat(calls))) as index:
         index.add([document("a")], triples="llm")
     with closing(sqlite3.connect(folder / "calls.sqlite")) as database:
@@ -145,17 +137,7 @@ def test_a_ledger_of_before_takes_the_cost(folder):
         assert index.spent() is None
 
 
-def test_a_damaged_ledger_leaves_the_cost_unknown(folder):
-    """The index does not need it, so it can still be shown."""
-    with open_index(folder, models=models()) as index:
-        index.add([document("a")])
-    (folder / "calls.sqlite").write_bytes(b"not a database at all, but long enough to be read")
-    with open_index(folder, models=models()) as index:
-        assert index.show()["cost"] == "unknown"
-
-
 def test_show_has_the_cost(folder):
-    """Tokens, dollars and seconds, whole and by stage."""
     with open_index(folder, models=models()) as index:
         index.add([document("a")])
         cost = index.show()["cost"]
@@ -166,7 +148,6 @@ def test_show_has_the_cost(folder):
 
 
 def test_another_llm_answers(folder):
-    """It is asked in place of the index's own, which only searched."""
     own, other = (ScriptedChat(lambda *_, name=n: f"ANSWER: {name}") for n in ("own", "other"))
     with open_index(folder, models=models(llm=own)) as index:
         index.add([document("a")])
@@ -179,7 +160,6 @@ def test_another_llm_answers(folder):
 
 
 def test_an_llm_is_loaded_once_and_recorded(folder, monkeypatch):
-    """The ledger of the index has its replies, and another opening of it takes them."""
     loaded = []
 
     def load(spec, **_):
@@ -196,7 +176,7 @@ def test_an_llm_is_loaded_once_and_recorded(folder, monkeypatch):
     assert [len(chat.asked) for chat in loaded] == [1, 0]
 
 
-def test_a_budget_says_what_it_refused(folder):
+def test_bounds_are_kept_and_told(folder):
     """Whoever bounds several steps can tell that one of them was not paid."""
     budget = Budget(5)
     llm = recorded(ScriptedChat(lambda *_: "x"), budget=budget)
@@ -205,9 +185,12 @@ def test_a_budget_says_what_it_refused(folder):
         assert budget.refused == ""
         index.answer(index.search("Who?", method="bm25"))
     assert "leaves no room" in budget.refused
-
-
-def test_no_llm_of_a_strange_name(folder):
-    """What a spec may be is said."""
+    with open_index(folder, models=models(llm=ScriptedChat(calls))) as index:
+        index.add([document("a")])
+        chunks = index.show("a")["chunks"]
+        done = index.extract_triples(chunks, budget=Budget(tokens=1))
+        assert "budget" in done.stopped
+        assert index.spent().llm_calls == 0
+        assert index.extract_triples(chunks).n_chunks == 1
     with open_index(folder, models=models()) as index, pytest.raises(InputError, match="no LLM"):
         index.load_llm("magic")

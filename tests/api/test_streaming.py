@@ -63,7 +63,6 @@ def alike(one, other):
 
 
 def test_an_answer_as_it_comes(opened):
-    """Evidence first, then the answer's words and nothing else, and the answer is as ever."""
     told = []
     index = opened(REPLY)
     answer = index.ask(QUESTION, min_support=0, on_evidence=told.append, on_text=told.append)
@@ -73,13 +72,7 @@ def test_an_answer_as_it_comes(opened):
     assert pieces == ["Colin", " Archer", " of", " Larvik"]
     assert answer.text == TEXT
     assert alike(answer, index.ask(QUESTION, min_support=0))
-
-
-def test_one_that_was_recorded_is_told_at_once(opened):
-    """The ledger gives it whole."""
-    index = opened(REPLY)
-    index.ask(QUESTION, min_support=0)
-    told = []
+    told = []  # what was recorded is told at once
     answer = index.ask(QUESTION, min_support=0, on_text=told.append)
     assert told == [answer.text] == [TEXT]
     assert not answer.usage.llm_calls
@@ -100,7 +93,6 @@ def test_quotes_are_told_at_once(opened):
 
 
 def test_a_refusal_is_not_told(opened):
-    """Neither that of the threshold nor the LLM's own word for it."""
     told = []
     assert opened().ask(QUESTION, min_support=1, on_text=told.append).kind == "refused"
     answer = opened("ANSWER: unknown").ask(QUESTION, min_support=0.01, on_text=told.append)
@@ -126,7 +118,6 @@ def test_whoever_listens_may_fail(opened):
 
 
 def test_evidence_is_answered_as_it_comes(opened):
-    """`answer` tells of its text as `ask` does."""
     index, told = opened(REPLY), []
     index.answer(index.search(QUESTION), on_text=told.append)
     assert "".join(told) == TEXT
@@ -134,7 +125,6 @@ def test_evidence_is_answered_as_it_comes(opened):
 
 
 def test_awaited_answers_come_in_the_thread(opened):
-    """Both are called in the worker thread, not in that of the event loop."""
     index, threads = opened(REPLY), []
 
     def heard(_told):
@@ -156,6 +146,9 @@ def test_a_conversation(opened):
     assert answer.evidence.hits == index.search(answer.evidence.query).hits
     assert index.search("Where was he born?", history=[BUILT]).query == answer.evidence.query
     llm = opened(REPLY)
+    poor = llm.search("Where was he born?", history=[BUILT], budget=Budget(tokens=0))
+    assert poor.query == answer.evidence.query
+    assert "budget of 0 tokens" in poor.notes[0]
     found = llm.ask("Where was he born?", history=[BUILT], min_support=0)
     assert found.evidence.query == "Where was Colin Archer born?"
     assert found.usage.llm_calls == 3
@@ -163,16 +156,8 @@ def test_a_conversation(opened):
     assert (again.usage.llm_calls, again.usage.recorded_calls) == (0, 3)
 
 
-def test_a_conversation_within_a_budget(opened):
-    """Where it leaves no room the rules read the question, and a note says so."""
-    found = opened(REPLY).search("Where was he born?", history=[BUILT], budget=Budget(tokens=0))
-    assert found.query == "Where was he born? (Colin Archer, Fram)"
-    assert "budget of 0 tokens" in found.notes[0]
-
-
 @pytest.mark.parametrize("reply", [None, REPLY])
 def test_an_empty_history_changes_nothing(opened, reply):
-    """Nor does one for a question that stands by itself."""
     index = opened(reply)
     plain = index.ask(QUESTION, min_support=0)
     for history in ((), [Exchange("Where is Oslo?", "In Norway.")]):
@@ -181,6 +166,5 @@ def test_an_empty_history_changes_nothing(opened, reply):
 
 @pytest.mark.parametrize("history", [3, "Who?", [("Who?", "He.")], [BUILT, None]])
 def test_a_wrong_history(opened, history):
-    """It is a sequence of exchanges, which is said before anything is done."""
     with pytest.raises(InputError, match="'history' is a list of clew.Exchange, not"):
         opened().ask("Where was he born?", history=history)

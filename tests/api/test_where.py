@@ -1,7 +1,8 @@
 """`where=` in Python: only documents that fulfil a filter are seen, whatever is asked."""
 
 import os
-import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
@@ -15,17 +16,11 @@ KINDS = {"bakken": "place", "comet": "ship", "eriksen": "man", "dorn": "man", "l
 MODELS = testing.models()
 
 
-def documents(wanted=lambda _kind: True):
+def documents(without=""):
     return [
-        Document(
-            id=d.id,
-            title=d.title,
-            text=d.text,
-            source=d.source,
-            metadata={"kind": KINDS.get(d.id, "other")},
-        )
-        for d in testing.small_documents()
-        if wanted(KINDS.get(d.id, "other"))
+        replace(each, metadata={"kind": kind})
+        for each in testing.small_documents()
+        if (kind := KINDS.get(each.id, "other")) != without
     ]
 
 
@@ -40,7 +35,7 @@ def index(tmp_path):
 def alone(tmp_path):
     """An index that has never held the documents that the filter leaves out."""
     with open_index(tmp_path / "some.clew", models=MODELS) as opened:
-        opened.add(documents(lambda kind: kind != "man"), triples="cooccurrence")
+        opened.add(documents(without="man"), triples="cooccurrence")
         yield opened
 
 
@@ -49,7 +44,6 @@ WHERE = "kind != 'man'"
 
 @pytest.mark.parametrize("method", [None, "walk", "hybrid", "bubble", "agrag", "pagerank"])
 def test_a_question_is_asked_of_some_documents(index, alone, method):
-    """The answer, its support and its thread are those of an index of these alone."""
     index.ask(QUESTION, method=method)  # what was computed for all documents is not used
     found = index.ask(QUESTION, method=method, where=WHERE, min_support=0)
     other = alone.ask(QUESTION, method=method, min_support=0)
@@ -61,24 +55,34 @@ def test_a_question_is_asked_of_some_documents(index, alone, method):
     assert found.context == other.context
 
 
-def test_an_answer_from_evidence_sees_what_that_saw(index, alone):
-    """`answer` looks at the documents that the evidence was found among."""
+def test_what_a_question_of_some_documents_gives(index, alone, tmp_path):
     evidence = index.search(QUESTION, where=field("kind") != "man")
     assert evidence.where == WHERE
     assert index.answer(evidence).text == alone.answer(alone.search(QUESTION)).text
+    labelled = index.classify("A ship sank off a cape.", label="kind", where="kind != 'ship'")
+    assert labelled.label != "ship"
+    assert "ship" not in dict(labelled.candidates)
+    hits = index.search(QUESTION).hits
+    assert {hit.metadata["kind"] for hit in hits} <= {"man", "place", "ship", "other"}
+    assert hits[0].to_dict()["metadata"] == {"kind": hits[0].metadata["kind"]}
+    index.export(tmp_path / "a.json", where=WHERE)
+    alone.export(tmp_path / "b.json")
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
 
 
 def test_filters_of_documents(index):
-    """A list is of the documents that fulfil it, which may be none."""
     assert index.documents(where="kind = 'man'") == ["dorn", "eriksen"]
     assert index.documents("d*", where="kind = 'man'") == ["dorn"]
     assert index.documents("v*", where="kind = 'man'") == []
     assert len(index.documents(where="  ")) == 12
     assert index.snapshot("kind like '*'") is index.snapshot()
+    assert len(index.search("salt and tides", where="kind = 'man'").hits) == 2
+    index.add(Document(id="new", text="A third man sold salt.", metadata={"kind": "man"}))
+    hits = index.search("salt and tides", where="kind = 'man'").hits
+    assert sorted(hit.document_id for hit in hits) == ["dorn", "eriksen", "new"]
 
 
 def test_documents_are_removed_by_a_filter(index):
-    """By it alone, or with a pattern; never everything by a mistake."""
     assert index.remove("d*", where="kind = 'man'", dry_run=True) == ["dorn"]
     with pytest.raises(InputError, match="no document has one of these names and fulfils"):
         index.remove("v*", where="kind = 'man'")
@@ -88,28 +92,6 @@ def test_documents_are_removed_by_a_filter(index):
     assert index.remove(where="kind = 'man'") == ["dorn", "eriksen"]
     with pytest.raises(InputError, match="no document fulfils the filter \"kind = 'man'\""):
         index.search(QUESTION, where="kind = 'man'")
-
-
-def test_a_change_is_seen_by_a_filter(index):
-    """What is kept for a filter ends with its generation."""
-    assert len(index.search("salt and tides", where="kind = 'man'").hits) == 2
-    index.add(Document(id="new", text="A third man sold salt.", metadata={"kind": "man"}))
-    hits = index.search("salt and tides", where="kind = 'man'").hits
-    assert sorted(hit.document_id for hit in hits) == ["dorn", "eriksen", "new"]
-
-
-def test_the_graph_of_some_documents(index, alone, tmp_path):
-    """An export holds what their index would."""
-    index.export(tmp_path / "a.json", where=WHERE)
-    alone.export(tmp_path / "b.json")
-    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
-
-
-def test_labels_of_some_documents(index):
-    """What is hidden gives no label."""
-    labelled = index.classify("A ship sank off a cape.", label="kind", where="kind != 'ship'")
-    assert labelled.label != "ship"
-    assert "ship" not in dict(labelled.candidates)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +105,6 @@ def test_labels_of_some_documents(index):
     ],
 )
 def test_filters_that_cannot_be(index, where, reason):
-    """Each is told in a sentence before anything is computed."""
     for ask in (index.ask, index.search):
         with pytest.raises(InputError, match=reason):
             ask(QUESTION, where=where)
@@ -131,19 +112,14 @@ def test_filters_that_cannot_be(index, where, reason):
 
 def test_many_filters_at_once(index):
     """Threads with filters of their own do not get each other's documents."""
-    wrong = []
 
     def ask(kind):
-        for _ in range(5):
-            hits = index.search(QUESTION, where=field("kind") == kind).hits
-            wrong.extend(h for h in hits if KINDS.get(h.document_id, "other") != kind)
+        where = field("kind") == kind
+        hits = [hit for _ in range(5) for hit in index.search(QUESTION, where=where).hits]
+        return {KINDS.get(hit.document_id, "other") for hit in hits} <= {kind}
 
-    threads = [threading.Thread(target=ask, args=(kind,)) for kind in ("man", "place", "other")]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    assert not wrong
+    with ThreadPoolExecutor(3) as pool:
+        assert all(pool.map(ask, ("man", "place", "other")))
 
 
 def test_another_time_of_a_file_costs_nothing(tmp_path):
@@ -177,10 +153,3 @@ def test_another_time_of_a_file_costs_nothing(tmp_path):
         index.add(tmp_path / "notes")
         assert index.digest() == digest
         assert Counting.texts >= embedded
-
-
-def test_hits_have_their_metadata(index):
-    """What a filter asks for can be read from what was found."""
-    hits = index.search(QUESTION).hits
-    assert {hit.metadata["kind"] for hit in hits} <= {"man", "place", "ship", "other"}
-    assert hits[0].to_dict()["metadata"] == {"kind": hits[0].metadata["kind"]}

@@ -16,19 +16,12 @@ def hit(document_id, text, *, title="", start=0):
     """Return a hit of a document that holds `text` at `start`."""
     end = start + len(text)
     return Hit(
-        chunk_id=f"{document_id}:{start}-{end}",
-        score=1.0,
-        document_id=document_id,
-        title=title,
-        source=f"{document_id}.txt",
-        start=start,
-        end=end,
-        text=text,
-    )
+        chunk_id=f"{document_id}:{start}-{end}", score=1.0, document_id=document_id, title=title,
+        source=f"{document_id}.txt", start=start, end=end, text=text,
+    )  # fmt: skip
 
 
 def table(*rows, name="Entities"):
-    """Return a table of two columns."""
     return Table(name=name, columns=("entity", "description"), rows=rows)
 
 
@@ -82,11 +75,9 @@ def models(*, llm=None, reranker=None):
 
 
 def says(text, **fields):
-    """Return models whose LLM replies `text`."""
     return models(llm=ScriptedLLM(Reply(text=text, **fields)))
 
 
 def answer(question, evidence, models, *, budget_tokens=4_000, **options):
-    """Answer from the context that is made of evidence."""
     context = build_context(evidence, budget_tokens=budget_tokens)
     return write_answer(question, context, evidence, models, **options)

@@ -26,7 +26,6 @@ QUESTION = "who built fram?"
 
 
 def plain(text):
-    """Return what is printed, without colours, in one line."""
     return " ".join(click.unstyle(text).split())
 
 
@@ -42,16 +41,13 @@ def cited(found):
 
 
 def test_without_an_llm_the_best_sentences_are_quoted():
-    """The sentence with the question's words comes first, and the text is the quotes."""
     found = answer(QUESTION, evidence(FRAM, OSLO), models(), quotes=2)
     assert found.kind == "quoted"
     assert cited(found)[0] == ("fram", "Colin Archer built Fram.")
     assert found.text == " ".join(c.quote for c in found.citations)
     assert len(found.citations) == 2
-
-
-def test_quotes_are_ranges_of_their_sources():
-    """A citation's range counts characters of the document, not of the chunk."""
+    found = answer(QUESTION, evidence(FRAM, OSLO), models(), quotes=1)
+    assert len(found.citations) == 1
     found = answer(QUESTION, evidence(FRAM, OSLO), models(), quotes=5)
     of = {"fram": FRAM, "oslo": OSLO}
     for citation in found.citations:
@@ -62,23 +58,12 @@ def test_quotes_are_ranges_of_their_sources():
         assert found.context.passages[citation.number - 1].chunk_id == citation.chunk_id
         assert citation.source == chunk.source
     assert len(found.citations) == 5
-
-
-def test_line_breaks_of_a_quote_are_spaces_in_the_text():
-    """The answer is one line, the citation is the source as it is."""
     found = answer(QUESTION, evidence(hit("a", "Archer built\nFram.")), models())
     assert found.text == "Archer built Fram."
     assert found.citations[0].quote == "Archer built\nFram."
 
 
-def test_no_more_sentences_than_quotes():
-    """One is one, however much there is."""
-    found = answer(QUESTION, evidence(FRAM, OSLO), models(), quotes=1)
-    assert len(found.citations) == 1
-
-
 def test_a_citation_names_the_path_that_ends_in_its_passage():
-    """It is the path's place in the evidence, None where no path ends there."""
     built = path(unit(FRAM, "Colin Archer built Fram."), unit(FRAM, FRAM.text))
     other = path(unit(hit("bergen", "Bergen is wet."), "Bergen is wet."))
     found = answer(QUESTION, evidence(FRAM, OSLO, paths=(other, built)), models(), quotes=5)
@@ -108,22 +93,13 @@ def test_tables_are_not_quoted():
     assert (only.kind, only.citations) == ("none", ())
 
 
-def test_nothing_found_is_no_answer_and_says_so():
-    """Without hits the text is empty, the kind is none, and a note says why."""
+def test_what_leaves_nothing_to_answer_with_is_noted():
     found = answer(QUESTION, evidence(), models())
     assert (found.kind, found.text, found.citations) == ("none", "", ())
     assert found.evidence.notes == ("nothing was found to quote",)
-
-
-def test_a_budget_without_room_says_so():
-    """Hits that do not fit the budget are no silent "nothing found"."""
     found = answer(QUESTION, evidence(FRAM), models(), budget_tokens=2)
     assert found.kind == "none"
     assert found.evidence.notes == ("no passage fits a context of 2 tokens",)
-
-
-def test_a_budget_without_room_is_said_to_llm_users_too():
-    """An LLM that was given no passage because of the budget answers with that note."""
     found = answer(QUESTION, evidence(FRAM), says("ANSWER: unknown"), budget_tokens=2)
     assert found.evidence.notes == ("no passage fits a context of 2 tokens",)
 
@@ -141,31 +117,18 @@ def test_the_llm_s_answer_line_and_its_citations():
     assert citation.at == (len("Colin Archer"),)
 
 
-def test_numbers_of_no_passage_are_dropped():
-    """[0], [3] and [999] point at nothing; [2] twice is one citation."""
-    found = answer(QUESTION, evidence(FRAM, OSLO), says("ANSWER: Oslo [0][2] [3] [2] [999]"))
-    assert [c.number for c in found.citations] == [2]
-    assert found.text == "Oslo"
-
-
-def test_numbers_that_share_brackets_are_citations():
-    """[2, 1] cites both passages, in the order named."""
-    found = answer(QUESTION, evidence(FRAM, OSLO), says("ANSWER: Oslo, Norway, in 1893 [2, 1]"))
-    assert [c.number for c in found.citations] == [2, 1]
-    assert found.text == "Oslo, Norway, in 1893"
-
-
-def test_the_answer_line_decides_what_is_cited():
-    """A passage that was only thought about is no citation, if the answer line names others."""
-    reply = "[1] says nothing of Norway.\nANSWER: Oslo [2]"
+@pytest.mark.parametrize(
+    ("reply", "numbers", "text"),
+    [
+        ("ANSWER: Oslo [0][2] [3] [2] [999]", [2], "Oslo"),
+        ("ANSWER: Oslo, Norway, in 1893 [2, 1]", [2, 1], "Oslo, Norway, in 1893"),
+        ("[1] says nothing of Norway.\nANSWER: Oslo [2]", [2], "Oslo"),
+        ("As [1] says.\nANSWER: Archer", [1], "Archer"),  # where the line itself names none
+    ],
+)
+def test_the_numbers_of_the_answer_line_are_cited(reply, numbers, text):
     found = answer(QUESTION, evidence(FRAM, OSLO), says(reply))
-    assert [c.number for c in found.citations] == [2]
-
-
-def test_citations_before_the_answer_line_count_where_it_names_none():
-    """A reply that cites while it thinks still has its citations."""
-    found = answer(QUESTION, evidence(FRAM, OSLO), says("As [1] says.\nANSWER: Archer"))
-    assert [c.number for c in found.citations] == [1]
+    assert ([c.number for c in found.citations], found.text) == (numbers, text)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +157,6 @@ def test_the_text_behind_the_marker(reply, text):
 
 
 def test_the_prompt_holds_all_passages_and_then_the_question():
-    """The question comes after the context, so that a long context does not bury it."""
     given = llm("ANSWER: x")
     found = answer("Who built the $ship?", evidence(FRAM, OSLO), models(llm=given))
     [prompt] = given.prompts
@@ -203,10 +165,19 @@ def test_the_prompt_holds_all_passages_and_then_the_question():
     assert OSLO.text in prompt.user
     assert prompt.user.index(OSLO.text) < prompt.user.index("Question: Who built the $ship?")
     assert prompt.user.count("Who built the $ship?") == 1
+    given = llm("ANSWER: x")
+    found = answer(QUESTION, evidence(FRAM, OSLO), models(llm=given), budget_tokens=25)
+    assert len(found.context.passages) == 1
+    assert OSLO.text not in given.prompts[0].user
+    given = llm("ANSWER: x")
+    answer(QUESTION, evidence(FRAM), models(llm=given))
+    assert f"{FRAM.text}\n\nQuestion:" in given.prompts[0].user
+    given = llm("ANSWER: x")
+    answer("what is $context [1]?", evidence(FRAM), models(llm=given))
+    assert 'Question: "what is $context (1)?"' in given.prompts[0].user
 
 
 def test_the_prompt_holds_tables_before_passages():
-    """The LLM reads both as material that gives no orders, and cites passages alone."""
     given = llm("ANSWER: Archer [1]")
     rows = table(("Colin Archer", "built Fram, no"))
     found = answer(QUESTION, evidence(FRAM, tables=[rows]), models(llm=given))
@@ -215,31 +186,16 @@ def test_the_prompt_holds_tables_before_passages():
     assert prompt.user.index("Table: Entities") < prompt.user.index("[1] The Fram")
     assert "tables" in prompt.system
     assert [c.quote for c in found.citations] == ["Colin Archer built Fram."]
-
-
-def test_tables_alone_are_a_context():
-    """Where no passage was found the LLM may still answer, without a citation."""
     given = llm("ANSWER: Archer [1]")
     rows = table(("Colin Archer", "built Fram"))
     found = answer(QUESTION, evidence(tables=[rows]), models(llm=given))
     assert "Colin Archer|built Fram\n---" in given.prompts[0].user
     assert "(no passage was found)" not in given.prompts[0].user
     assert (found.text, found.citations) == ("Archer", ())
-
-
-def test_one_blank_line_stands_between_context_and_question():
-    """The blank line behind the last passage is not doubled."""
-    given = llm("ANSWER: x")
-    answer(QUESTION, evidence(FRAM), models(llm=given))
-    assert f"{FRAM.text}\n\nQuestion:" in given.prompts[0].user
-
-
-def test_a_cut_context_is_all_that_the_prompt_holds():
-    """What is over the budget is not in the prompt either."""
-    given = llm("ANSWER: x")
-    found = answer(QUESTION, evidence(FRAM, OSLO), models(llm=given), budget_tokens=25)
-    assert len(found.context.passages) == 1
-    assert OSLO.text not in given.prompts[0].user
+    given = llm("ANSWER: unknown [1]")
+    found = answer(QUESTION, evidence(), models(llm=given))
+    assert "(no passage was found)" in given.prompts[0].user
+    assert (found.kind, found.text, found.citations) == ("generated", "unknown", ())
 
 
 def test_a_document_s_orders_stay_in_its_passage():
@@ -262,23 +218,7 @@ def test_a_document_s_orders_stay_in_its_passage():
     assert found.text == "x"
 
 
-def test_a_question_s_signs_are_its_own():
-    """A question with $names or brackets is no template and no citation."""
-    given = llm("ANSWER: x")
-    answer("what is $context [1]?", evidence(FRAM), models(llm=given))
-    assert 'Question: "what is $context (1)?"' in given.prompts[0].user
-
-
-def test_nothing_found_is_said_in_the_prompt():
-    """The LLM reads that there are no passages, and can only cite none."""
-    given = llm("ANSWER: unknown [1]")
-    found = answer(QUESTION, evidence(), models(llm=given))
-    assert "(no passage was found)" in given.prompts[0].user
-    assert (found.kind, found.text, found.citations) == ("generated", "unknown", ())
-
-
 def test_an_llm_failure_gives_quotes_and_a_note():
-    """The reply's error stands in the notes behind those of the method."""
     given = models(llm=llm("", error="cut off at 512 tokens"))
     found = answer(QUESTION, evidence(FRAM, notes=("before",)), given)
     assert found.kind == "quoted"
@@ -291,7 +231,6 @@ def test_an_llm_failure_gives_quotes_and_a_note():
 
 @pytest.mark.parametrize("reply", ["", "  \n", "ANSWER:", "ANSWER: [1]", "ANSWER: [1], [2],"])
 def test_an_empty_reply_is_a_failure_too(reply):
-    """An LLM that says nothing is not an answer of no words."""
     found = answer(QUESTION, evidence(FRAM), says(reply))
     assert found.kind == "quoted"
     assert "the LLM gave no answer (an empty reply)" in found.evidence.notes[0]
@@ -299,7 +238,6 @@ def test_an_empty_reply_is_a_failure_too(reply):
 
 @pytest.mark.parametrize("method", ["zero_shot", "chain_of_thought"])
 def test_methods_without_retrieval_have_their_own_prompts(method):
-    """They are asked without passages, without a word about passages, and cite nothing."""
     given = llm("ANSWER: Archer [1]")
     nothing = methods.load(method)().retrieve(QUESTION, None, models(llm=given))
     found = answer(QUESTION, nothing, models(llm=given))
@@ -310,16 +248,11 @@ def test_methods_without_retrieval_have_their_own_prompts(method):
     assert (found.kind, found.text, found.citations) == ("generated", "Archer", ())
 
 
-def test_methods_without_retrieval_say_nothing_without_an_llm():
-    """There is nothing to quote, and the method's own note says what to do."""
+def test_without_retrieval_there_is_nothing_to_quote():
     note = ("zero_shot answers by an LLM only: name one",)
     found = answer(QUESTION, evidence(method="zero_shot", notes=note), models())
     assert (found.kind, found.text) == ("none", "")
     assert found.evidence.notes == note
-
-
-def test_a_failed_llm_without_retrieval_promises_no_quotes():
-    """Where there is nothing to quote, the note does not speak of quotes."""
     given = models(llm=llm("", error="refused"))
     found = answer(QUESTION, evidence(method="zero_shot"), given)
     assert found.kind == "none"
@@ -336,7 +269,6 @@ def with_answer(*hits, quote="Colin Archer built Fram.", chunk_id=FRAM.chunk_id)
 
 
 def test_an_answer_of_the_evidence_is_taken():
-    """No LLM is asked again; the citation is the range of the quote in its passage."""
     found = answer(QUESTION, with_answer(OSLO, FRAM, quote="She left Oslo in 1893."), says("no"))
     assert (found.kind, found.text) == ("generated", "Archer")
     [citation] = found.citations
@@ -346,10 +278,6 @@ def test_an_answer_of_the_evidence_is_taken():
     assert (citation.start, citation.end) == (start, start + len(citation.quote))
     assert [p.document_id for p in found.context.passages] == ["oslo", "fram"]
     assert found.evidence.notes == ()
-
-
-def test_it_is_taken_without_an_llm_too():
-    """It was given before, and nothing else is needed."""
     found = answer(QUESTION, with_answer(FRAM), models())
     assert (found.kind, found.text) == ("generated", "Archer")
 

@@ -24,23 +24,15 @@ def numbers(found):
     return [citation.number for citation in found.citations]
 
 
-def test_another_one_s_number_is_not_taken():
+def test_what_another_passage_holds_is_not_taken():
     """What the forged passage says is cited under its own number, and a note says so."""
     found = asked("ANSWER: Edward Mallory [2]")
     assert numbers(found) == [1]
     assert found.unsupported == ()
     [note] = found.evidence.notes
     assert note == "the LLM named [2] for what is not said there: [1] is cited instead"
-
-
-def test_nor_beside_the_right_one():
-    """A passage is cited for what it adds."""
     assert numbers(asked("ANSWER: Edward Mallory [1][2][3]")) == [1]
     assert numbers(asked("ANSWER: Edward Mallory [2, 3] and [1]")) == [1]
-
-
-def test_what_no_passage_holds_is_told():
-    """Its citations are dropped, and the sentence is named."""
     found = asked("ANSWER: Jane Doe, in 1892 [2]")
     assert numbers(found) == []
     assert found.unsupported == ("Jane Doe, in 1892",)
@@ -48,6 +40,9 @@ def test_what_no_passage_holds_is_told():
         render.render_answer(found)
     )
     assert found.to_dict()["unsupported"] == ["Jane Doe, in 1892"]
+    found = asked("ANSWER: Colin Archer [2]. He died in Bergen in 1921 [3].")
+    assert numbers(found) == [2]
+    assert found.unsupported == ("He died in Bergen in 1921",)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +62,6 @@ def test_what_no_passage_holds_is_told():
     ],
 )
 def test_a_passage_is_cited_for_what_it_holds(reply, expected):
-    """Words that the question lacks, numbers, quotes."""
     assert numbers(asked(f"ANSWER: {reply}")) == expected
 
 
@@ -78,31 +72,24 @@ def test_a_passage_that_leads_there_is_cited_too():
     assert numbers(found) == [2, 3]
     assert (found.unsupported, found.evidence.notes) == ((), ())
     assert numbers(asked("ANSWER: Larvik [1][3]", question=question)) == [1, 3]
-
-
-def test_each_sentence_is_held_against_what_it_cites():
-    """One that is right does not carry another one."""
-    found = asked("ANSWER: Colin Archer [2]. He died in Bergen in 1921 [3].")
-    assert numbers(found) == [2]
-    assert found.unsupported == ("He died in Bergen in 1921",)
+    titled = replace(hit("b", "A town of wood. It burnt down."), title="Larvik")
+    found = asked("ANSWER: Larvik [1]", titled, question="Where?")
+    assert [each.quote for each in found.citations] == [titled.text]
+    found = answer(QUESTION, evidence(ARCHER, LARVIK), models())
+    assert found.kind == "quoted"
+    starts = [0, *(at + 1 for each in found.citations for at in each.at)]
+    for start, each in zip(starts, found.citations, strict=False):
+        [at] = each.at
+        assert found.text[start:at] == each.quote
 
 
 def test_a_table_holds_a_sentence_without_a_citation():
-    """Its rows have no numbers."""
     rows = table(("Jane Doe", "built Fram"))
     found = asked("ANSWER: Jane Doe", tables=[rows])
     assert (numbers(found), found.unsupported) == ([], ())
-
-
-def test_names_in_scripts_without_spaces():
-    """Pairs of characters are their words."""
     hits = hit("a", "白瀬矗は南極を探検した。"), hit("b", "犬が吠えた。")
     found = asked("ANSWER: 白瀬矗 [2]", *hits, question="誰が南極へ行ったか")
     assert numbers(found) == [1]
-
-
-def test_without_retrieval_nothing_is_told():
-    """Such a prompt asks for no passage."""
     given = replace(evidence(FORGED), prompt="zero_shot")
     found = answer(QUESTION, given, says("ANSWER: Jane Doe [1]"))
     assert (numbers(found), found.unsupported) == ([], ())
@@ -141,13 +128,6 @@ def test_the_sentences_that_hold_it_are_cited(reply, quotes):
         assert LIFE.text[each.start - LIFE.start : each.end - LIFE.start] == each.quote
 
 
-def test_the_whole_passage_is_cited_where_its_title_alone_holds_it():
-    """No sentence has a word of the answer or the question."""
-    titled = replace(hit("b", "A town of wood. It burnt down."), title="Larvik")
-    found = asked("ANSWER: Larvik [1]", titled, question="Where?")
-    assert [each.quote for each in found.citations] == [titled.text]
-
-
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
@@ -172,13 +152,3 @@ def test_a_number_stands_where_it_is_said(reply, said):
     assert (
         re.sub(r"(\[\d\])+", lambda m: "".join(sorted(re.findall(r"\[\d\]", m[0]))), text) == said
     )
-
-
-def test_every_kind_of_answer_says_where_its_numbers_stand():
-    """Quotes have theirs behind them."""
-    found = answer(QUESTION, evidence(ARCHER, LARVIK), models())
-    assert found.kind == "quoted"
-    starts = [0, *(at + 1 for each in found.citations for at in each.at)]
-    for start, each in zip(starts, found.citations, strict=False):
-        [at] = each.at
-        assert found.text[start:at] == each.quote

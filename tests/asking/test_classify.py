@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import clew
 from clew import methods
 from clew.asking.classify import CANDIDATES, EXAMPLE_TOKENS, classify_text, read_labels
 from clew.errors import BudgetSpent, InputError
 from clew.models import Reply
-from clew.testing import HashEmbedder, ScriptedLLM, built, models
+from clew.models.budget import Budget
+from clew.testing import HashEmbedder, ScriptedChat, ScriptedLLM, built, models
 from clew.text import tokens
 from clew.types import Document, Evidence, Table
 
@@ -55,21 +57,31 @@ def test_labels_that_differ_by_their_spelling_are_one(snapshot):
     assert known.names == ("sea ice", "ship crews", "sled dogs", "7")
     assert known.of_document.tolist() == [0, 0, 1, 2, 3, -1]
     assert read_labels(snapshot, "label") is known
-
-
-def test_an_index_without_labels_says_what_to_do(snapshot):
-    """The column that was looked in is named."""
     with pytest.raises(InputError, match="has a label in 'topic'"):
         read_labels(snapshot, "topic")
 
 
-def test_hits_alone_give_their_labels_in_order(snapshot):
+def test_hits_and_names_give_labels(snapshot):
     """With no weight on names a label has the reciprocal rank of its first hit, as in the paper."""
     evidence = found(snapshot, ABOUT_DOGS, "crew", "fog", "anchor", "berg", "dogs")
     given = classify_text(ABOUT_DOGS, evidence, snapshot, models(), name_weight=0)
     assert given.candidates == (("ship crews", 1), ("sea ice", 1 / 2), ("sled dogs", 1 / 3))
     assert (given.label, given.out_of_set, given.name_weight) == ("ship crews", False, 0)
     assert (given.said, given.notes) == ("", ())
+    evidence = found(snapshot, ABOUT_DOGS, "crew")
+    given = classify_text(ABOUT_DOGS, evidence, snapshot, models(), name_weight=1)
+    assert given.candidates[0] == ("sled dogs", 1)
+    assert len(given.candidates) == 4
+    evidence = found(snapshot, ABOUT_DOGS, "crew", "dogs")
+    given = classify_text(ABOUT_DOGS, evidence, snapshot, models(), name_weight=0.25)
+    scores = dict(given.candidates)
+    assert scores["sled dogs"] == pytest.approx(0.25 + 0.75 / 2)
+    assert given.label == "ship crews"
+    named = classify_text(ABOUT_DOGS, evidence, snapshot, models(), name_weight=0.8)
+    assert named.label == "sled dogs"
+    text = "The fog hides the headland. Sled dogs pull loads over snow and eat dried fish."
+    given = classify_text(text, NOTHING, snapshot, models(), name_weight=0)
+    assert (given.label, given.candidates) == ("sled dogs", ())
 
 
 def test_a_text_that_is_gone_has_no_label():
@@ -81,25 +93,6 @@ def test_a_text_that_is_gone_has_no_label():
         assert given.candidates == ()
         _, llm = ask(snapshot, "ship crews", evidence=evidence)
     assert TEXTS["anchor"][1] not in llm.prompts[0].user
-
-
-def test_names_alone_give_the_label_that_the_text_names(snapshot):
-    """What a method found does not matter then."""
-    evidence = found(snapshot, ABOUT_DOGS, "crew")
-    given = classify_text(ABOUT_DOGS, evidence, snapshot, models(), name_weight=1)
-    assert given.candidates[0] == ("sled dogs", 1)
-    assert len(given.candidates) == 4
-
-
-def test_both_are_added_by_their_weight(snapshot):
-    """The sum of the two reciprocal ranks; what was found first wins a tie."""
-    evidence = found(snapshot, ABOUT_DOGS, "crew", "dogs")
-    given = classify_text(ABOUT_DOGS, evidence, snapshot, models(), name_weight=0.25)
-    scores = dict(given.candidates)
-    assert scores["sled dogs"] == pytest.approx(0.25 + 0.75 / 2)
-    assert given.label == "ship crews"
-    named = classify_text(ABOUT_DOGS, evidence, snapshot, models(), name_weight=0.8)
-    assert named.label == "sled dogs"
 
 
 def test_the_weight_of_names_is_how_often_they_are_right():
@@ -116,7 +109,6 @@ def test_the_weight_of_names_is_how_often_they_are_right():
 
 
 def test_names_that_say_nothing_have_no_weight():
-    """Labels that are numbers leave the order of the hits as it is."""
     opaque = {
         f"{i:02d}": (f"{i * 37 % 100:02d}", text) for i, (_, text) in enumerate(TEXTS.values())
     }
@@ -129,21 +121,9 @@ def test_names_that_say_nothing_have_no_weight():
 
 
 def test_one_label_is_the_label():
-    """There is nothing to measure, and nothing else to say."""
     with built(documents({"a": ("only", "The only text.")})) as snapshot:
         given = classify_text("Anything", NOTHING, snapshot, models())
     assert (given.label, given.name_weight, given.candidates) == ("only", 0, ())
-
-
-def test_without_candidates_the_nearest_labelled_text_decides(snapshot):
-    """A text without a label is never nearest."""
-    text = "The fog hides the headland. Sled dogs pull loads over snow and eat dried fish."
-    given = classify_text(text, NOTHING, snapshot, models(), name_weight=0)
-    assert (given.label, given.candidates) == ("sled dogs", ())
-
-
-def test_an_embedder_without_tokens_reads_names_whole():
-    """The names are compared by one vector each."""
     given = models(HashEmbedder())
     with built(documents(), given) as snapshot:
         classified = classify_text("sled dogs", NOTHING, snapshot, given, name_weight=1)
@@ -151,7 +131,6 @@ def test_an_embedder_without_tokens_reads_names_whole():
 
 
 def test_a_long_text_keeps_its_label_in_every_chunk():
-    """A hit in any chunk of a labelled text stands for its label."""
     long = " ".join(f"Sled dogs number {i} pull well." for i in range(200))
     with built(documents({**TEXTS, "zlong": ("long dogs", long)})) as snapshot:
         chunks = snapshot.layer("chunk").columns["document"]
@@ -177,14 +156,12 @@ def ask(snapshot, *replies, evidence=None, **options):
     "reply", ["sled dogs", '"Sled Dogs."', "Label: sled-dogs", "They pull.\n\n**Sled dogs**\n"]
 )
 def test_the_llm_chooses(snapshot, reply):
-    """Its label is found in what it says, whatever the spelling."""
     given, _ = ask(snapshot, reply)
     assert (given.label, given.out_of_set, given.notes) == ("sled dogs", False, ())
     assert given.said == reply.strip()
 
 
 def test_the_prompt_has_candidates_with_examples_and_ends_with_the_text(snapshot):
-    """Labels that are no candidates are not shown."""
     _, llm = ask(snapshot, "sled dogs")
     [prompt] = llm.prompts
     crews, dogs = TEXTS["crew"][1], TEXTS["dogs"][1]
@@ -192,18 +169,10 @@ def test_the_prompt_has_candidates_with_examples_and_ends_with_the_text(snapshot
     assert "sea ice" not in prompt.user
     assert "Facts\n(none)\n" in prompt.user
     assert prompt.user.endswith(ABOUT_DOGS)
-
-
-def test_tables_of_the_evidence_are_shown(snapshot):
-    """What a method found beside texts stands before the text."""
     evidence = found(snapshot, ABOUT_DOGS, "dogs")
     table = Table(name="Facts", columns=("fact",), rows=(("dogs eat fish",),))
     _, llm = ask(snapshot, "sled dogs", evidence=replace(evidence, tables=(table,)))
     assert "Facts\nTable: Facts\nfact\ndogs eat fish\n---\n\nText\n" in llm.prompts[0].user
-
-
-def test_without_candidates_the_llm_is_shown_all_labels(snapshot):
-    """Each with the beginning of the first text that has it."""
     given, llm = ask(snapshot, "7", evidence=NOTHING)
     shown = llm.prompts[0].user.partition("Labels\n")[2].partition("\n\n")[0].splitlines()
     texts = {"sea ice": "anchor", "ship crews": "crew", "sled dogs": "dogs", "7": "egg"}
@@ -211,15 +180,10 @@ def test_without_candidates_the_llm_is_shown_all_labels(snapshot):
     assert given.label == "7"
 
 
-def test_another_label_of_the_index_is_in_the_set(snapshot):
-    """It is taken, with a note."""
+def test_a_label_that_was_no_candidate(snapshot):
     given, _ = ask(snapshot, "Sea ice")
     assert (given.label, given.out_of_set) == ("sea ice", False)
     assert given.notes == ("the LLM chose a label that was no candidate",)
-
-
-def test_what_is_no_label_is_out_of_the_set(snapshot):
-    """The best candidate is the label then, and what was said is kept."""
     given, _ = ask(snapshot, "polar transport")
     assert (given.label, given.out_of_set, given.said) == ("ship crews", True, "polar transport")
     assert "no label of the index" in given.notes[0]
@@ -227,14 +191,12 @@ def test_what_is_no_label_is_out_of_the_set(snapshot):
 
 @pytest.mark.parametrize("reply", [Reply(text="", error="the model is ill"), Reply(text=" \n")])
 def test_a_failed_call_leaves_the_best_candidate(snapshot, reply):
-    """A note says so; it does not count as out of the set."""
     given, _ = ask(snapshot, reply)
     assert (given.label, given.out_of_set, given.said) == ("ship crews", False, "")
     assert given.notes[0].startswith("the LLM gave no label (")
 
 
 def test_a_spent_budget_leaves_the_best_candidate(snapshot):
-    """The reason is the budget's own."""
 
     class Poor:
         name = "poor"
@@ -249,7 +211,6 @@ def test_a_spent_budget_leaves_the_best_candidate(snapshot):
 
 
 def test_examples_are_short():
-    """A long labelled text shows its beginning only."""
     long = " ".join(f"Sled dogs number {i} pull well." for i in range(60))
     with built(documents({"long": ("dogs", long), "other": ("cats", "Cats sleep.")})) as snapshot:
         _, llm = ask(snapshot, "dogs", evidence=NOTHING)
@@ -258,7 +219,6 @@ def test_examples_are_short():
 
 
 def test_without_tables_labels_take_what_the_text_leaves(snapshot):
-    """Half of it would not hold the four labels here; with tables it is all that they get."""
     room = 20
     budget = tokens.count(ABOUT_DOGS) + room
     lines = sum(tokens.count(f"- {name}\n") for name in read_labels(snapshot, "label").names)
@@ -302,6 +262,72 @@ def test_what_the_llm_is_shown_fits_the_budget(snapshot, budget):
     ],
 )
 def test_numbers_that_make_no_sense(snapshot, options, message):
-    """They are refused before anything is computed."""
     with pytest.raises(InputError, match=message):
         classify_text(ABOUT_DOGS, NOTHING, snapshot, models(), **options)
+
+
+TWO = {"ice": "Sea ice drifts south in June.", "dogs": "Sled dogs eat dried fish."}
+ASKED = "Which fish do sled dogs eat?"
+
+
+@pytest.fixture
+def opened(tmp_path):
+    """Return a function that opens an index of two labelled texts, with an LLM or without."""
+
+    def open_with(llm=None):
+        index = clew.open(tmp_path / "labelled.clew", models=models(llm=llm))
+        index.add([Document(id=i, text=t, metadata={"topic": i}) for i, t in TWO.items()])
+        return index
+
+    return open_with
+
+
+def test_a_text_has_a_label(opened):
+    with opened() as index:
+        found = index.classify(ASKED, label="topic", chunks=1)
+    assert (found.label, found.text) == ("dogs", ASKED)
+    assert [hit.document_id for hit in found.evidence.hits] == ["dogs"]
+    assert found.evidence.method == "hybrid"
+    assert {"search", "classify"} <= set(found.usage.seconds)
+    assert found.usage.llm_calls == 0
+    with opened() as index:
+        found = index.classify(ASKED, label="topic", method="bm25", name_weight=0)
+        assert (found.evidence.method, found.name_weight) == ("bm25", 0)
+        with pytest.raises(InputError, match="has no parameter 'fusion'"):
+            index.classify(ASKED, label="topic", method="bm25", fusion="rrf")
+
+
+def test_a_subgraph_may_lead_to_the_label(tmp_path):
+    texts = {"crews": "Tom Crean sailed with Frank Wild.", "ice": "Pack ice closed round the hull."}
+    documents = [Document(id=i, text=t, metadata={"label": i}) for i, t in texts.items()]
+    with clew.open(tmp_path / "named.clew", models=models()) as index:
+        index.add(documents, triples="cooccurrence")
+        found = index.classify("Tom Crean and Frank Wild", method="agrag")
+    assert found.label == "crews"
+    assert found.evidence.hits[0].channel == "subgraph"
+
+
+def test_the_llm_is_asked_and_counted(opened):
+    chat = ScriptedChat(lambda *_: "ice")
+    with opened(chat) as index:
+        found = index.classify(ASKED, label="topic")
+        again = index.classify(ASKED, label="topic")
+    assert (found.label, found.usage.llm_calls) == ("ice", 1)
+    assert (again.label, again.usage.llm_calls, again.usage.recorded_calls) == ("ice", 0, 1)
+    assert len(chat.asked) == 1
+    llm = ScriptedLLM()
+    with opened(llm) as index:
+        with pytest.raises(InputError, match="the text is empty"):
+            index.classify(" \n", label="topic")
+        with pytest.raises(InputError, match="no document of this index has a label in 'label'"):
+            index.classify(ASKED, method="clue")
+    assert not llm.prompts
+
+
+def test_a_budget_without_room_needs_no_llm(opened):
+    chat = ScriptedChat(lambda *_: "ice")
+    with opened(chat) as index:
+        found = index.classify(ASKED, label="topic", budget=Budget(tokens=1))
+    assert found.label == "dogs"
+    assert "the LLM gave no label" in found.notes[0]
+    assert not chat.asked

@@ -100,17 +100,12 @@ def test_rows_come_from_the_top(tables, budget):
         )
 
 
-def test_passages_stand_in_order_behind_numbers_and_titles():
-    """A passage is its number and title on one line, its text below, a blank line between two."""
+def test_passages_and_tables_are_written_in_order():
     found = build_context(
         evidence(hit("a", "Fram left Oslo.", title="The\n Fram"), hit("b", "Oslo is a city."))
     )
     assert found.text == "[1] The Fram\nFram left Oslo.\n\n[2]\nOslo is a city.\n\n"
     assert found.n_tokens == tokens.count(found.text)
-
-
-def test_tables_stand_before_passages():
-    """So that what a passage says is read with its entities in mind."""
     entities = table(("Fram", "polar ship"), ("Oslo", "city | port"))
     found = build_context(evidence(hit("a", "Fram left Oslo."), tables=[entities]))
     assert found.tables == (entities,)
@@ -121,7 +116,6 @@ def test_tables_stand_before_passages():
 
 
 def test_tables_get_half_where_not_all_fits():
-    """The rows that fit into it, and the passages fill the rest."""
     rows = [(f"Entity {n}", "a ship of the south") for n in range(40)]
     hits = [hit(f"d{n}", "Fram left Oslo in 1893. " * 4) for n in range(10)]
     found = build_context(evidence(*hits, tables=[table(*rows)]), budget_tokens=200)
@@ -130,36 +124,17 @@ def test_tables_get_half_where_not_all_fits():
     used = cost(evidence(tables=found.tables))
     assert 100 - blocks.count_row_tokens(rows[0]) < used <= 100
     assert len(found.passages) == 100 // blocks.count_passage_tokens("", hits[0].text) > 1
-
-
-def test_tables_get_what_few_hits_leave():
-    """A single short hit keeps no half of a budget empty."""
     rows = [(f"Entity {n}", "a ship of the south") for n in range(40)]
     found = build_context(evidence(hit("a", "Short."), tables=[table(*rows)]), budget_tokens=200)
     assert len(found.passages) == 1
     assert found.n_tokens > 200 - blocks.count_row_tokens(rows[0])
-
-
-def test_a_table_of_which_no_row_fits_is_left_out():
-    """Its head is too, and the next table has its room."""
     long, short = table(("Fram", "ship " * 50), name="Long"), table(("Oslo", "city"), name="Short")
     found = build_context(evidence(tables=[long, short]), budget_tokens=40)
     assert found.tables == (short,)
     assert "Long" not in found.text
 
 
-def test_a_first_passage_is_cut_to_what_tables_leave():
-    """A hit that is longer than the budget gets the other half of it."""
-    tables = [table(("Fram", "ship"), ("Oslo", "city"))]
-    found = build_context(evidence(hit("a", "word " * 200), tables=tables), budget_tokens=80)
-    assert found.tables == tuple(tables)
-    [passage] = found.passages
-    assert passage.end == len(passage.text) < 1000
-    assert 75 <= found.n_tokens <= 80
-
-
 def test_all_that_fits_is_there():
-    """The budget of two whole passages holds both; one token less holds the first."""
     hits = evidence(hit("a", "Fram left Oslo in 1893."), hit("b", "Oslo is a city in Norway."))
     both = build_context(hits)
     assert len(both.passages) == 2
@@ -168,10 +143,15 @@ def test_all_that_fits_is_there():
     less = build_context(hits, budget_tokens=both.n_tokens - 1)
     assert [p.document_id for p in less.passages] == ["a"]
     assert less.passages[0].text == "Fram left Oslo in 1893."
+    hits = evidence(hit("a", "Fram left Oslo."), hit("b", "word " * 200), hit("c", "Short."))
+    found = build_context(hits, budget_tokens=100)
+    assert [p.document_id for p in found.passages] == ["a"]
+    assert build_context(evidence()).text == ""
+    tiny = build_context(evidence(hit("a", "Fram left Oslo.")), budget_tokens=1)
+    assert (tiny.passages, tiny.text, tiny.n_tokens) == ((), "", 0)
 
 
 def test_only_the_first_passage_is_cut():
-    """A first hit that does not fit is cut to the budget, and its range says so."""
     text = "Fram left Oslo in 1893 with thirteen men and five years of food. " * 30
     found = build_context(evidence(hit("a", text, start=7), hit("b", "Short.")), budget_tokens=50)
     [passage] = found.passages
@@ -179,32 +159,19 @@ def test_only_the_first_passage_is_cut():
     assert passage.end - passage.start == len(passage.text) < len(text)
     assert text.startswith(passage.text)
     assert passage.start == 7
-
-
-def test_the_first_passage_that_does_not_fit_ends_the_context():
-    """A later, shorter hit does not jump the queue: the order is the method's."""
-    hits = evidence(hit("a", "Fram left Oslo."), hit("b", "word " * 200), hit("c", "Short."))
-    found = build_context(hits, budget_tokens=100)
-    assert [p.document_id for p in found.passages] == ["a"]
-
-
-def test_a_title_longer_than_the_budget_leaves_the_text_its_room():
-    """A huge title is left out rather than the passage."""
+    tables = [table(("Fram", "ship"), ("Oslo", "city"))]
+    found = build_context(evidence(hit("a", "word " * 200), tables=tables), budget_tokens=80)
+    assert found.tables == tuple(tables)
+    [passage] = found.passages
+    assert passage.end == len(passage.text) < 1000
+    assert 75 <= found.n_tokens <= 80
     long = hit("a", "Fram left Oslo in 1893.", title="An endless heading " * 200)
     found = build_context(evidence(long), budget_tokens=30)
     assert [p.text for p in found.passages] == ["Fram left Oslo in 1893."]
     assert found.n_tokens <= 30
 
 
-def test_nothing_found_is_an_empty_context():
-    """No hits, and a budget without room for a word, give no passage and no text."""
-    assert build_context(evidence()).text == ""
-    tiny = build_context(evidence(hit("a", "Fram left Oslo.")), budget_tokens=1)
-    assert (tiny.passages, tiny.text, tiny.n_tokens) == ((), "", 0)
-
-
 @pytest.mark.parametrize("budget", [0, -1])
 def test_a_budget_below_one_is_refused(budget):
-    """No budget is a mistake, not an empty context."""
     with pytest.raises(InputError, match=f"at least 1 token, not {budget}"):
         build_context(evidence(hit("a", "Fram.")), budget_tokens=budget)

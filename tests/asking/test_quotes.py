@@ -22,15 +22,9 @@ from tests.asking.evidence import models
 
 def passage(number, text, title="", start=0):
     return Passage(
-        number=number,
-        chunk_id=f"p{number}",
-        document_id=f"d{number}",
-        title=title,
-        source=f"d{number}.txt",
-        start=start,
-        end=start + len(text),
-        text=text,
-    )
+        number=number, chunk_id=f"p{number}", document_id=f"d{number}", title=title,
+        source=f"d{number}.txt", start=start, end=start + len(text), text=text,
+    )  # fmt: skip
 
 
 def quoted(question, *texts, most=3, titles=()):
@@ -86,28 +80,19 @@ def test_which_word_asks(question, asking):
     assert question[find_question_word(question) :].startswith(asking)
 
 
-def test_words_beside_the_one_that_asks_are_near():
-    """Nearness falls with each word between, on both sides."""
+def test_questions_of_yes_or_no_and_sentences_that_refer_back():
+    assert is_yes_no("Did both men die?")
+    assert not is_yes_no("Which of both died?")
+    assert refers_back("She sank in 1915.")
+    assert refers_back("The ship was lost.")
+    assert not refers_back("The Fram was lost.")
+    assert not refers_back("Heat was lost.")
     question = "The man left which town behind with all of his men?"
     spans = [(question.index(word), 0) for word in ("which", "left", "behind", "man", "men")]
     found = score_nearness(question, spans)
     assert found[0] == 1.0
     assert found == sorted(found, reverse=True)
     assert all(0 < near <= 1 for near in found)
-
-
-def test_what_is_a_question_of_yes_or_no():
-    """It begins with a verb."""
-    assert is_yes_no("Did both men die?")
-    assert not is_yes_no("Which of both died?")
-
-
-def test_which_sentences_refer_back():
-    """A pronoun does, and a ship that was not named; a name does not."""
-    assert refers_back("She sank in 1915.")
-    assert refers_back("The ship was lost.")
-    assert not refers_back("The Fram was lost.")
-    assert not refers_back("Heat was lost.")
 
 
 def test_each_quote_adds_what_the_others_leave_unsaid():
@@ -122,6 +107,13 @@ def test_each_quote_adds_what_the_others_leave_unsaid():
         "Ada Lund also built the hull of the vessel.",
         "Bo Tarn sailed north in May.",
     }
+    text = "Ada Lund built the Hesper in the harbour of Moss"
+    said = quoted("Who built the Hesper?", f"{text}.", f"{text} (1811).", "Bo Tarn sailed her.")
+    assert len(said) == 2
+    assert "Bo Tarn sailed her." in said
+    assert quoted("Who?") == []
+    assert quoted("Who?", "Ada Lund did.", most=0) == []
+    assert quoted("", "Ada Lund did.") == ["Ada Lund did."]
 
 
 @pytest.mark.parametrize(
@@ -140,7 +132,7 @@ def test_the_kind_of_answer_decides_between_like_sentences(question, answer):
     assert quoted(question, answer, plain, most=1) == [answer]
 
 
-def test_a_document_that_a_quote_names_is_quoted_next():
+def test_the_thread_leads_from_quote_to_quote():
     """The thread leads from the ship to her builder, and on to where he was born."""
     said = quoted(
         "In which town was the builder of the Hesper born?",
@@ -151,36 +143,6 @@ def test_a_document_that_a_quote_names_is_quoted_next():
         most=2,
     )
     assert set(said) == {"Ada Lund was the builder of the Hesper.", "Ada Lund was born in Moss."}
-
-
-def test_a_sentence_that_refers_back_is_quoted_with_the_one_before():
-    """A pronoun says nothing alone; the quote is one range of the passage."""
-    text = "The Hesper was a brig. She sank off Moss in 1811. Nobody was seen again."
-    said = quoted("When did the Hesper sink off Moss?", text, most=1)
-    assert said == ["The Hesper was a brig. She sank off Moss in 1811."]
-
-
-def test_what_it_refers_to_may_stand_two_sentences_before():
-    """The quote begins where the name is, but it has three sentences at most."""
-    text = "The Hesper was a brig. She had two masts. She sank off Moss in 1811."
-    question = "When did the Hesper sink off Moss?"
-    assert quoted(question, text, most=1) == [text]
-    text = "The Hesper was a brig. She was old. She had two masts. She sank off Moss in 1811."
-    assert quoted(question, text, most=1) == ["She sank off Moss in 1811."]
-
-
-def test_no_sentence_is_quoted_twice():
-    """What refers back to a sentence that is quoted already stands alone."""
-    text = "The Hesper sank off Moss. She sank in 1811."
-    said = quoted("When did the Hesper sink?", text, "Nobody knew.")
-    assert sorted(said) in (
-        ["Nobody knew.", "She sank in 1811.", "The Hesper sank off Moss."],
-        ["Nobody knew.", "The Hesper sank off Moss. She sank in 1811."],
-    )
-
-
-def test_a_rare_name_links_more_than_a_common_one():
-    """What few passages say leads on; what all of them say does not."""
     said = quoted(
         "Where was the builder of the vessel raised?",
         "The vessel had a builder from Moss, Ada Lund.",
@@ -191,8 +153,25 @@ def test_a_rare_name_links_more_than_a_common_one():
     assert "Ada Lund was raised in Moss in Dale." in said[:2]
 
 
+def test_what_refers_back_is_quoted_with_what_it_refers_to():
+    """A pronoun says nothing alone; the quote is one range of the passage."""
+    text = "The Hesper was a brig. She sank off Moss in 1811. Nobody was seen again."
+    said = quoted("When did the Hesper sink off Moss?", text, most=1)
+    assert said == ["The Hesper was a brig. She sank off Moss in 1811."]
+    text = "The Hesper was a brig. She had two masts. She sank off Moss in 1811."
+    question = "When did the Hesper sink off Moss?"
+    assert quoted(question, text, most=1) == [text]
+    text = "The Hesper was a brig. She was old. She had two masts. She sank off Moss in 1811."
+    assert quoted(question, text, most=1) == ["She sank off Moss in 1811."]
+    text = "The Hesper sank off Moss. She sank in 1811."
+    said = quoted("When did the Hesper sink?", text, "Nobody knew.")
+    assert sorted(said) in (
+        ["Nobody knew.", "She sank in 1811.", "The Hesper sank off Moss."],
+        ["Nobody knew.", "The Hesper sank off Moss. She sank in 1811."],
+    )
+
+
 def test_a_comparison_is_quoted_one_sentence_for_each_side():
-    """Both names have theirs, and no third sentence is quoted."""
     said = quoted(
         "Who was born earlier, Ada Lund or Bo Tarn?",
         "Ada Lund was born in 1811. Ada Lund kept bees.",
@@ -200,10 +179,6 @@ def test_a_comparison_is_quoted_one_sentence_for_each_side():
         "Bo Tarn was born in 1822.",
     )
     assert sorted(said) == ["Ada Lund was born in 1811.", "Bo Tarn was born in 1822."]
-
-
-def test_what_tells_the_sides_apart_is_quoted():
-    """What is later is told by dates, and the verb may stand far from the word that asks."""
     said = quoted(
         "Which of the two sailors of the Hesper died later, Ada Lund or Bo Tarn?",
         "Ada Lund was one of the two sailors of the Hesper. Lund died at Moss in 1871.",
@@ -211,10 +186,6 @@ def test_what_tells_the_sides_apart_is_quoted():
         titles=("Ada Lund", "Bo Tarn"),
     )
     assert {"Lund died at Moss in 1871.", "Tarn died at Holt in 1862."} <= set(said)
-
-
-def test_words_may_stand_between_the_names_and_or():
-    """What is compared is of the two names all the same."""
     said = quoted(
         "Which came first, the birth of Ada Lund or the loss of the Hesper?",
         "Ada Lund was born in 1811. Ada Lund came first.",
@@ -222,10 +193,6 @@ def test_words_may_stand_between_the_names_and_or():
     )
     assert len(said) == 2
     assert "The loss of the Hesper was in 1822." in said
-
-
-def test_a_question_of_yes_or_no_is_too():
-    """It asks something of two names."""
     said = quoted(
         "Were Ada Lund and Bo Tarn born in one town?",
         "Ada Lund was born in Moss.",
@@ -233,21 +200,6 @@ def test_a_question_of_yes_or_no_is_too():
         "Bo Tarn was born in Holt.",
     )
     assert sorted(said) == ["Ada Lund was born in Moss.", "Bo Tarn was born in Holt."]
-
-
-def test_a_sentence_that_says_what_a_quote_says_is_passed_over():
-    """Another edition of a text adds nothing."""
-    text = "Ada Lund built the Hesper in the harbour of Moss"
-    said = quoted("Who built the Hesper?", f"{text}.", f"{text} (1811).", "Bo Tarn sailed her.")
-    assert len(said) == 2
-    assert "Bo Tarn sailed her." in said
-
-
-def test_nothing_to_quote():
-    """No passage, or no quote wanted, is no quote."""
-    assert quoted("Who?") == []
-    assert quoted("Who?", "Ada Lund did.", most=0) == []
-    assert quoted("", "Ada Lund did.") == ["Ada Lund did."]
 
 
 def test_what_the_index_stores_is_not_embedded_again():
@@ -287,7 +239,6 @@ TEXTS = st.lists(st.lists(WORDS, max_size=25).map(" ".join), max_size=4)
 
 @given(TEXTS, st.lists(WORDS, max_size=8).map(" ".join), st.integers(0, 4))
 def test_quotes_are_ranges_of_their_passages(texts, question, most):
-    """They are as many as asked for at most, each once, in its passage, the same again."""
     passages = [passage(n, text, start=7) for n, text in enumerate(texts, 1)]
     found = choose_quotes(question, passages, models(), most=most)
     assert found == choose_quotes(question, passages, models(), most=most)

@@ -50,7 +50,6 @@ def signs(index, query, *ids):
 
 
 def test_support_and_relevance_are_probabilities(index):
-    """A question about what is there has much of both, another one little."""
     known, unknown = index.search(KNOWN), index.search(UNKNOWN)
     for found in (known, unknown):
         assert 0 <= found.support <= 1
@@ -58,13 +57,14 @@ def test_support_and_relevance_are_probabilities(index):
     assert unknown.support < MIN_SUPPORT < known.support
     assert known.hits[0].document_id == "fram"
     assert known.hits[0].relevance == max(hit.relevance for hit in known.hits)
-
-
-def test_both_repeat(index):
-    """The same question of the same index has the same support, to the last digit."""
     first, second = index.search(KNOWN), index.search(KNOWN)
     assert first.support == second.support
     assert [hit.relevance for hit in first.hits] == [hit.relevance for hit in second.hits]
+    for query in ("???", "the", "Who?"):
+        assert 0 <= index.search(query, method="dense").support <= 1
+    found = index.search(KNOWN, chunks=1)
+    assert 0 <= found.support <= 1
+    assert len(found.hits) == 1
 
 
 @pytest.mark.parametrize("method", ["bm25", "dense", "hybrid", "pagerank"])
@@ -77,42 +77,17 @@ def test_a_chunk_is_as_relevant_by_every_method(index, method):
         assert hit.relevance == pytest.approx(known[hit.chunk_id])
 
 
-def test_more_passages_cover_no_less(index):
-    """A second chunk takes nothing from how the first covers the question."""
+def test_signs_of_support(index):
     one, two = signs(index, KNOWN, "mill"), signs(index, KNOWN, "mill", "fram")
     assert (two.set_signs()[0, :2] >= one.set_signs()[0, :2] - 1e-6).all()
     assert two.set_signs()[0, 0] > one.set_signs()[0, 0]
-
-
-def test_names_that_the_index_lacks_count_against(index):
-    """The share of names that are neither an entity nor a word; a lone first word is none."""
     unknown = support.SUPPORT["words"].signs.index("unknown names")
     asked = {"Who was Nansen?": 0, "Was Fram near Zanzibar?": 0.5, "Zanzibar was seen when?": 0}
     for question, share in asked.items():
         assert signs(index, question, "fram").set_signs()[0, unknown] == share
 
 
-def test_a_query_without_words_is_no_error(index):
-    """Marks and stop words have nothing that can be covered."""
-    for query in ("???", "the", "Who?"):
-        assert 0 <= index.search(query, method="dense").support <= 1
-
-
-def test_one_hit_is_judged(index):
-    """Where fewer than ten chunks were found, the nearest others are read beside them."""
-    found = index.search(KNOWN, chunks=1)
-    assert 0 <= found.support <= 1
-    assert len(found.hits) == 1
-
-
-def test_nothing_found_in_texts_supports_nothing(index):
-    """No hit is a support of 0, and refused."""
-    answer = index.ask("zebra", method="bm25")
-    assert (answer.evidence.support, answer.kind) == (0, "refused")
-
-
 def test_a_graph_alone_is_not_judged(tmp_path):
-    """Triples are no texts: no support, no relevance, and no refusal."""
     (tmp_path / "graph.jsonl").write_text(GRAPH, encoding="utf-8")
     with open_index(tmp_path / "i.clew", models=models()) as index:
         index.import_graph(tmp_path / "graph.jsonl")
@@ -121,12 +96,6 @@ def test_a_graph_alone_is_not_judged(tmp_path):
     assert answer.kind == "quoted"
     assert answer.evidence.support is None
     assert {hit.relevance for hit in answer.evidence.hits} == {None}
-
-
-def test_a_method_without_retrieval_is_not_judged(index):
-    """Nothing was looked for, so nothing is refused."""
-    answer = index.ask(UNKNOWN, method="zero_shot", min_support=1)
-    assert (answer.evidence.support, answer.kind) == (None, "none")
 
 
 def test_below_the_threshold_nothing_is_quoted(index):
@@ -138,11 +107,14 @@ def test_below_the_threshold_nothing_is_quoted(index):
     assert index.ask(KNOWN, min_support=1).kind == "refused"
     assert index.ask(UNKNOWN, min_support=0).kind == "quoted"
     assert index.answer(index.search(UNKNOWN)).kind == "quoted"
+    answer = index.ask("zebra", method="bm25")
+    assert (answer.evidence.support, answer.kind) == (0, "refused")
+    answer = index.ask(UNKNOWN, method="zero_shot", min_support=1)
+    assert (answer.evidence.support, answer.kind) == (None, "none")
 
 
 @pytest.mark.parametrize("threshold", [-0.1, 1.1, float("nan")])
 def test_a_threshold_is_a_probability(index, threshold):
-    """Another number is refused before anything is searched."""
     with pytest.raises(InputError, match="from 0 to 1"):
         index.ask(KNOWN, min_support=threshold)
     with pytest.raises(InputError, match="from 0 to 1"):

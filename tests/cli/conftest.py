@@ -28,23 +28,15 @@ ARTICLES = {
 }
 QUESTIONS = [
     {
-        "id": "q1",
-        "question": "Where was the builder of the Fram born?",
-        "answers": ["Larvik"],
-        "type": "bridge",
-        "supporting_ids": ["fram.md", "archer.md"],
-        "hop_count": 2,
+        "id": "q1", "question": "Where was the builder of the Fram born?", "answers": ["Larvik"],
+        "type": "bridge", "supporting_ids": ["fram.md", "archer.md"], "hop_count": 2,
         "split": "dev",
     },
     {
-        "id": "q2",
-        "question": "Who died aboard the Quest?",
-        "answers": ["Ernest Shackleton"],
-        "type": "single",
-        "supporting_ids": ["quest.md"],
-        "split": "test",
+        "id": "q2", "question": "Who died aboard the Quest?", "answers": ["Ernest Shackleton"],
+        "type": "single", "supporting_ids": ["quest.md"], "split": "test",
     },
-]
+]  # fmt: skip
 
 
 # Vectors of hashes are mostly zero, which few bits are not made for.
@@ -55,6 +47,11 @@ def open_with_doubles(folder, *, settings=None, **named):
     if settings is None and not exists(Path(folder)):
         settings = EXACT
     return open_index(folder, models=models(), settings=settings, **named)
+
+
+def with_llm(llm):
+    """Return an opener of an index that has an LLM."""
+    return lambda folder, **named: open_index(folder, models=models(llm=llm), **named)
 
 
 @dataclass
@@ -76,7 +73,7 @@ def finding(evidence):
 
 
 @pytest.fixture(scope="session")
-def articles(tmp_path_factory) -> Path:
+def articles(tmp_path_factory):
     folder = tmp_path_factory.mktemp("articles") / "polar"
     folder.mkdir()
     for name, text in ARTICLES.items():
@@ -85,7 +82,7 @@ def articles(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def shared_index(tmp_path_factory, articles) -> Path:
+def shared_index(tmp_path_factory, articles):
     """Return an index that tests may read and may not change."""
     folder = tmp_path_factory.mktemp("shared") / "shared.clew"
     with open_with_doubles(folder) as index:
@@ -94,7 +91,7 @@ def shared_index(tmp_path_factory, articles) -> Path:
 
 
 @pytest.fixture
-def own_index(tmp_path, articles) -> Path:
+def own_index(tmp_path, articles):
     """Return an index that a test may change."""
     folder = tmp_path / "own.clew"
     with open_with_doubles(folder) as index:

@@ -29,20 +29,13 @@ from clew.types import (
     Table,
 )
 from clew.types import Path as Thread
-from tests.cli.conftest import finding
+from tests.cli.conftest import finding, with_llm
 
 QUESTION = "Where was Colin Archer born?"
 TEXT = "Colin Archer was born in Larvik."
+PLACE = {"document_id": "archer", "source": "archer.md", "start": 0, "end": len(TEXT)}
 HIT = Hit(
-    chunk_id="archer:0-32",
-    score=0.812,
-    document_id="archer",
-    title="Colin Archer",
-    source="archer.md",
-    start=0,
-    end=len(TEXT),
-    text=TEXT,
-    channel="graph",
+    chunk_id="archer:0-32", score=0.812, title="Colin Archer", text=TEXT, channel="graph", **PLACE
 )
 ENTITIES = Table(
     name="Entities",
@@ -61,22 +54,13 @@ def group(concept, weight, *anchors, kind="explicit"):
 
 
 def candidate(rank, *, chosen=True, covers=("Archer",), misses=(), triples=(), cost=0.216):
-    return Candidate(
-        rank=rank,
-        chosen=chosen,
-        kind="inter",
-        score=5.4321 / rank if cost else 1e6,
-        cost=cost,
-        missing=0.1,
-        covers=covers,
-        misses=misses,
-        entities=("colin archer",),
-        triples=triples,
-    )
+    score = 5.4321 / rank if cost else 1e6
+    found = {"rank": rank, "score": score, "cost": cost, "covers": covers, "misses": misses}
+    found |= {"kind": "inter", "missing": 0.1, "entities": ("colin archer",)}
+    return Candidate(**found, chosen=chosen, triples=triples)
 
 
 def fact(name):
-    """Return a fact whose id and text are a name."""
     ends = {"subject": "a", "relation": "r", "object": "b"}
     return Fact(id=name, text=f"Archer {name}", chunk_ids=(), candidate=1, depth=1, **ends)
 
@@ -120,17 +104,12 @@ Candidates (3 of 4)
 """
 
 
-def open_with_llm(llm):
-    return lambda folder, **_: open_index(folder, models=models(llm=llm))
-
-
 def finds(**fields):
     """Return an opener of an index that finds a hit, and `fields` beside it."""
     return finding(Evidence(**{"query": QUESTION, "method": "clue", "hits": (HIT,), **fields}))
 
 
 def test_ask_quotes_cites_and_draws_the_thread(clew, shared_index):
-    """Without an LLM there are sentences with their places, the thread, and what it cost."""
     result = clew("ask", QUESTION, "--index", shared_index)
     assert result.exit_code == 0
     assert "The sentences that support an answer best" in result.stdout
@@ -140,10 +119,6 @@ def test_ask_quotes_cites_and_draws_the_thread(clew, shared_index):
     assert re.search(r"└ chunk +\S+/polar/\w+\.md:3 \(holds it\)", result.stdout)
     assert re.search(r"\n0 tokens, 0 LLM calls; .+\n$", result.stdout)
     assert "\x1b" not in result.stdout
-
-
-def test_a_citation_is_what_stands_there(clew, shared_index):
-    """The range of a citation, cut out of the file, is its quote."""
     answer = json.loads(clew("ask", QUESTION, "--index", shared_index, "--json").stdout)
     assert answer["kind"] == "quoted"
     for cited in answer["citations"]:
@@ -152,34 +127,35 @@ def test_a_citation_is_what_stands_there(clew, shared_index):
 
 
 def test_an_llm_answers_in_its_words(clew, shared_index):
-    """A generated answer comes first, its numbers as citations, its cost in the ledger."""
     names = Reply(text="", data={"named_entities": []}, prompt_tokens=10, cost_usd=0.001)
     text = "It says so [1]. ANSWER: in Larvik [1]"
     said = Reply(text=text, prompt_tokens=10, completion_tokens=5, cost_usd=0.002)
-    opener = open_with_llm(ScriptedLLM(names, said))
+    opener = with_llm(ScriptedLLM(names, said))
     result = clew("ask", QUESTION, "--index", shared_index, obj=opener)
     assert result.stdout.startswith("in Larvik\n\n  [1] ")
     assert "25 tokens, 2 LLM calls, $0.0030;" in result.stdout
-
-
-def test_a_method_without_retrieval_says_what_it_needs(clew, shared_index):
-    """Where nothing was found the output says so, and the note says why."""
     result = clew("ask", QUESTION, "--index", shared_index, "--method", "zero_shot")
     assert result.stdout.startswith("No answer: ")
     assert "Note: zero_shot answers by an LLM only" in result.stdout
 
 
 def test_search_ranks_chunks(clew, shared_index):
-    """Each hit has its place, score, title, range, relevance and first words."""
     result = clew("search", "Shackleton died aboard", "--index", shared_index, "--method", "bm25")
     assert re.search(r"\n\nsupport 0\.\d\d of 1\n\n", result.stdout)
     assert re.match(
         r"  1  \d\.\d{3}  Quest\n +\S+quest\.md:3  relevance 0\.\d\d\n +Ernest", result.stdout
     )
+    result = clew("search", "xyzzy", "--index", shared_index, "--method", "bm25")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("Nothing in the index fits")
 
 
-def test_a_hit_lists_the_chunks_that_say_the_same(clew):
-    """They stand below its text; the first three by their ids, the others by their number."""
+def test_a_hit_says_where_it_stands(clew):
+    found = replace(HIT, section="Youth > Birth", page=12, last_page=13, apparatus="index")
+    said = clew("search", QUESTION, obj=finds(hits=(found,))).stdout
+    assert re.search(r"Colin Archer > Youth > Birth\n +archer\.md  pp\. 12-13  index\n", said)
+    shown = clew("search", QUESTION, obj=finds()).stdout
+    assert shown.startswith("  1  0.812  (graph)  Colin Archer\n            archer.md\n")
     also = ("a.html:0-9", "b.html:0-9", "c.html:0-9", "d.html:0-9")
     hits = (replace(HIT, also=also), HIT)
     lines = clew("search", QUESTION, obj=finds(hits=hits)).stdout.splitlines()
@@ -187,15 +163,7 @@ def test_a_hit_lists_the_chunks_that_say_the_same(clew):
     assert said == ["also said in a.html:0-9, b.html:0-9, c.html:0-9 and 1 more"]
 
 
-def test_a_hit_says_where_it_stands(clew):
-    """Its section stands behind its title, its pages and what it is in behind its file."""
-    found = replace(HIT, section="Youth > Birth", page=12, last_page=13, apparatus="index")
-    said = clew("search", QUESTION, obj=finds(hits=(found,))).stdout
-    assert re.search(r"Colin Archer > Youth > Birth\n +archer\.md  pp\. 12-13  index\n", said)
-
-
 def test_a_citation_says_where_it_stands(clew, tmp_path):
-    """Pages and section stand behind the file, which has no lines."""
     document = Document(
         id="archer",
         text=f"Birth\n\n{TEXT}",
@@ -209,19 +177,17 @@ def test_a_citation_says_where_it_stands(clew, tmp_path):
     assert "  [1] archer.pdf  p. 1  Birth\n" in said
 
 
-def test_search_that_finds_nothing_says_so(clew, shared_index):
-    """A lexical search for unknown words has no hit, which is no error."""
-    result = clew("search", "xyzzy", "--index", shared_index, "--method", "bm25")
-    assert result.exit_code == 0
-    assert result.stdout.startswith("Nothing in the index fits")
-
-
 def test_search_json_and_number_of_chunks(clew, shared_index):
-    """--chunks bounds the hits; JSON has the evidence with plain values."""
     result = clew("search", "Fram", "--index", shared_index, "--chunks", 2, "--json")
     evidence = json.loads(result.stdout)
     assert evidence["method"] == "walk"
     assert [set(hit) >= {"chunk_id", "score", "start"} for hit in evidence["hits"]] == [True] * 2
+    result = clew("ask", "Fram", "--index", shared_index, "--context-tokens", 30, "--json")
+    assert json.loads(result.stdout)["context"]["n_tokens"] <= 30
+    given = ["--method=clue", "--param=depth=1", "--param=fill=no", "--param=ranking=chunks"]
+    result = clew("search", "Fram", "--index", shared_index, *given, "--json")
+    assert result.exit_code == 0
+    assert max(len(path["steps"]) for path in json.loads(result.stdout)["paths"]) <= 4
 
 
 @pytest.mark.parametrize("budget", [("--budget-tokens", "9"), ("--budget-usd", "0")])
@@ -254,22 +220,7 @@ def test_exact_reaches_the_search(clew, shared_index, monkeypatch):
     assert json.loads(exact.stdout)["hits"] == json.loads(plain.stdout)["hits"]
 
 
-def test_parameters_reach_the_method(clew, shared_index):
-    """--param sets numbers, truth values and words by the parameter's own type."""
-    given = ["--method=clue", "--param=depth=1", "--param=fill=no", "--param=ranking=chunks"]
-    result = clew("search", "Fram", "--index", shared_index, *given, "--json")
-    assert result.exit_code == 0
-    assert max(len(path["steps"]) for path in json.loads(result.stdout)["paths"]) <= 4
-
-
-def test_a_budget_holds(clew, shared_index):
-    """The context has no more tokens than --context-tokens."""
-    result = clew("ask", "Fram", "--index", shared_index, "--context-tokens", 30, "--json")
-    assert json.loads(result.stdout)["context"]["n_tokens"] <= 30
-
-
 def test_tables_are_compact(clew):
-    """The first ten rows below the columns' names, a line each, and how many more there are."""
     result = clew("search", QUESTION, obj=finds(tables=(ENTITIES,)), env={"COLUMNS": "60"})
     lines = result.stdout.splitlines()
     assert lines[:3] == [
@@ -281,19 +232,17 @@ def test_tables_are_compact(clew):
     assert len(lines[3]) == 60
     assert lines[4:14] == [f"  {n:<2}  Ship {n}" for n in range(3, 11)] + ["  … and 5 more", ""]
     assert lines[14].startswith("  1  0.812  ")
-
-
-def test_a_short_table_is_shown_whole(clew):
-    """Ten rows are no more than ten."""
     table = Table(name="Entities", columns=ENTITIES.columns, rows=ENTITIES.rows[:10])
     shown = clew("search", QUESTION, obj=finds(tables=(table,), hits=())).stdout
     assert "\n  10  Ship 10\n\n" in shown
     assert "more" not in shown
     assert "Nothing in the index fits" not in shown
+    shown = clew("ask", QUESTION, obj=finds(tables=(ENTITIES,))).stdout
+    assert shown.index(f'"{TEXT}"') < shown.index("Entities\n  id")
+    assert "… and 5 more" in shown
 
 
 def test_narrow_columns_leave_their_room_to_wide_ones(monkeypatch):
-    """No line is longer than the terminal, and only what is too long is cut."""
     monkeypatch.setenv("COLUMNS", "50")
     rows = (
         ("Colin Archer", "shipbuilder " * 9, "9", "of Larvik " * 9),
@@ -307,21 +256,7 @@ def test_narrow_columns_leave_their_room_to_wide_ones(monkeypatch):
     assert re.fullmatch(r"  Colin Archer  shipbuild\S* *\S*…  9  of Larvik.*…", line)
 
 
-def test_ask_shows_the_tables_of_its_context(clew):
-    """They stand behind the thread: an answer comes first."""
-    shown = clew("ask", QUESTION, obj=finds(tables=(ENTITIES,))).stdout
-    assert shown.index(f'"{TEXT}"') < shown.index("Entities\n  id")
-    assert "… and 5 more" in shown
-
-
-def test_a_hit_says_its_channel(clew):
-    """Where a method has several parts, the one that found a hit stands behind the score."""
-    shown = clew("search", QUESTION, obj=finds()).stdout
-    assert shown.startswith("  1  0.812  (graph)  Colin Archer\n            archer.md\n")
-
-
 def test_json_has_tables_and_channels(clew):
-    """All rows and whole cells, of evidence and context."""
     opener = finds(tables=(ENTITIES,))
     table = {"name": "Entities", "columns": list(ENTITIES.columns)}
     table["rows"] = [list(row) for row in ENTITIES.rows]
@@ -330,18 +265,24 @@ def test_json_has_tables_and_channels(clew):
     assert evidence["hits"][0]["channel"] == "graph"
     asked = json.loads(clew("ask", QUESTION, "--json", obj=opener).stdout)
     assert asked["context"]["tables"] == asked["evidence"]["tables"] == [table]
+    opener = finds(graph=GRAPH)
+    searched = json.loads(clew("search", QUESTION, "--json", obj=opener).stdout)["graph"]
+    asked = json.loads(clew("ask", QUESTION, "--json", obj=opener).stdout)["evidence"]["graph"]
+    assert searched == asked == json.loads(json.dumps(asdict(GRAPH)))
+    assert len(searched["expansions"]) == 5
+    assert json.loads(clew("search", QUESTION, "--json", obj=finds()).stdout)["graph"] is None
 
 
 def test_an_evidence_graph_is_shown_in_few_lines(clew):
-    """Groups, chosen candidates, what they cover, miss, have and grew by; then the hits."""
     shown = clew("search", QUESTION, obj=finds(graph=GRAPH, tables=(ENTITIES,))).stdout
     assert shown.startswith(f"{SHOWN}\nEntities\n")
     asked = clew("ask", QUESTION, obj=finds(graph=GRAPH, tables=(ENTITIES,))).stdout
     assert asked.index(f'"{TEXT}"') < asked.index(SHOWN) < asked.index("Entities\n  id")
+    shown = clew("search", QUESTION, obj=finds(graph=EvidenceGraph(), hits=())).stdout
+    assert shown.startswith("Nothing in the index fits")
 
 
 def test_a_long_evidence_graph_is_cut(clew):
-    """Ten groups and ten candidates, then how many more there are; long lines are cut too."""
     many = EvidenceGraph(
         groups=tuple(group(f"concept {n} " * 40, 0.1, "Larvik") for n in range(11)),
         candidates=tuple(candidate(n, covers=(f"concept {n} " * 40,)) for n in range(1, 13)),
@@ -350,9 +291,7 @@ def test_a_long_evidence_graph_is_cut(clew):
     env = {"COLUMNS": "60"}
     lines = clew("search", QUESTION, obj=finds(graph=many, hits=()), env=env).stdout.splitlines()
     assert max(map(len, lines)) <= 60
-    assert len(lines) == len(
-        ["head", *"ab" * 10, "more", "", "head", *"c" * 10, "more", "", "cost"]
-    )
+    assert len(lines) == (1 + 2 * 10 + 1) + 1 + (1 + 10 + 1) + 1 + 1  # groups, candidates, cost
     assert [line for line in lines if "more" in line] == ["  … and 1 more", "  … and 2 more"]
 
 
@@ -378,22 +317,6 @@ def test_as_many_names_as_fit_are_shown(monkeypatch):
     ]
 
 
-def test_an_empty_evidence_graph_is_not_shown(clew):
-    """Where a method found no graph, nothing is said of one."""
-    shown = clew("search", QUESTION, obj=finds(graph=EvidenceGraph(), hits=())).stdout
-    assert shown.startswith("Nothing in the index fits")
-
-
-def test_json_has_the_evidence_graph(clew):
-    """All of it, as plain values, in searches and answers."""
-    opener = finds(graph=GRAPH)
-    searched = json.loads(clew("search", QUESTION, "--json", obj=opener).stdout)["graph"]
-    asked = json.loads(clew("ask", QUESTION, "--json", obj=opener).stdout)["evidence"]["graph"]
-    assert searched == asked == json.loads(json.dumps(asdict(GRAPH)))
-    assert len(searched["expansions"]) == 5
-    assert json.loads(clew("search", QUESTION, "--json", obj=finds()).stdout)["graph"] is None
-
-
 def test_threads_through_keywords_and_triples():
     """Each is its words and the reason; a long one has the reason below; a part is its place."""
     long = "Colin Archer built the polar ship for the crossing of the Arctic Ocean with Nansen"
@@ -416,7 +339,6 @@ def test_threads_through_keywords_and_triples():
 
 @pytest.mark.parametrize("command", ["ask", "search", "show"])
 def test_documents_cannot_command_the_terminal(clew, tmp_path, command):
-    """Escape sequences and markup in a document are shown and not obeyed."""
     text = "# \x1b[31mRed\n\n[bold]Evil Bob[/bold] said \x1b]0;owned\x07 and \u202eback \x9b2J."
     (tmp_path / "evil.md").write_text(text, encoding="utf-8")
     clew("index", tmp_path / "evil.md")
@@ -430,35 +352,20 @@ def test_documents_cannot_command_the_terminal(clew, tmp_path, command):
         assert "[bold]Evil Bob[/bold]" in click.unstyle(result.stdout)
 
 
-def test_json_has_no_control_characters(clew, tmp_path):
-    """JSON escapes what a terminal would obey, and gives it back when read."""
-    (tmp_path / "evil.md").write_text("Evil Bob said \x9b2J and é.", encoding="utf-8")
-    clew("index", tmp_path / "evil.md")
-    result = clew("search", "Evil Bob", "--json")
-    assert result.stdout.isascii()
-    assert "\x9b2J" in json.loads(result.stdout)["hits"][0]["text"]
-
-
-def test_colour_is_off_where_it_is_not_wanted(clew, shared_index):
-    """NO_COLOR wins over a terminal that could."""
-    result = clew("search", "Fram", "--index", shared_index, env={"NO_COLOR": "1"}, color=True)
-    assert "\x1b" not in result.stdout
-
-
 def test_lines_fit_the_terminal(clew, shared_index):
-    """No line is longer than a hundred columns, or than the terminal."""
     for columns, most in ((200, 100), (60, 60)):
         env = {"COLUMNS": str(columns)}
         text = clew("methods", "clue", env=env).stdout
         text += clew("methods", env=env).stdout
         assert max(map(len, text.splitlines())) <= most
+    result = clew("search", "Fram", "--index", shared_index, env={"NO_COLOR": "1"}, color=True)
+    assert "\x1b" not in result.stdout
 
 
 SOURDOUGH = "How do I bake sourdough bread?"
 
 
 def test_a_question_that_nothing_answers_is_refused(clew, shared_index):
-    """It says so, shows what is nearest and no citation, and exits with 5."""
     found = clew("ask", SOURDOUGH, "--index", shared_index, "--method", "dense")
     assert found.exit_code == 5
     assert re.match(
@@ -467,33 +374,20 @@ def test_a_question_that_nothing_answers_is_refused(clew, shared_index):
     assert "What is nearest, which is no answer (--anyway takes it for one)" in found.stdout
     assert len(re.findall(r"\.md:\d+  relevance 0\.\d\d\n", found.stdout)) == 3
     assert '"' not in found.stdout
-
-
-def test_a_refusal_as_json(clew, shared_index):
-    """The whole answer, of the kind `refused`, with the same exit status."""
     found = clew("ask", SOURDOUGH, "--index", shared_index, "--method", "dense", "--json")
     answer = json.loads(found.stdout)
     assert (found.exit_code, answer["kind"], answer["text"]) == (5, "refused", "")
     assert answer["evidence"]["support"] < 0.25
     assert answer["context"]["passages"]
+    asked = ["ask", QUESTION, "--index", shared_index]
+    assert [clew(*asked, "--threshold", each).exit_code for each in (0.25, 1, 1.5)] == [0, 5, 2]
+    found = clew("ask", "zebra", "--index", shared_index, "--method", "bm25")
+    assert found.exit_code == 5
+    assert "nearest" not in found.stdout
 
 
 @pytest.mark.parametrize("options", [["--anyway"], ["--threshold", "0"]])
 def test_nothing_is_refused_anyway(clew, shared_index, options):
-    """Whoever wants quotes from what is nearest has them."""
     found = clew("ask", SOURDOUGH, "--index", shared_index, "--method", "dense", *options)
     assert found.exit_code == 0
     assert "The sentences that support an answer best" in found.stdout
-
-
-def test_a_higher_threshold_refuses_more(clew, shared_index):
-    """At 1 nothing is sure enough; a number that is no probability is a wrong command."""
-    asked = ["ask", QUESTION, "--index", shared_index]
-    assert [clew(*asked, "--threshold", each).exit_code for each in (0.25, 1, 1.5)] == [0, 5, 2]
-
-
-def test_nothing_found_is_refused_without_passages(clew, shared_index):
-    """Where no chunk was found there is none to show."""
-    found = clew("ask", "zebra", "--index", shared_index, "--method", "bm25")
-    assert found.exit_code == 5
-    assert "nearest" not in found.stdout

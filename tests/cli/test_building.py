@@ -2,16 +2,17 @@
 
 import json
 import shlex
+from importlib.util import find_spec
 
 import pytest
 
 from clew.api import open_index
-from clew.testing import models
+from clew.cli.options import open_index as open_with_models
+from tests.cli.conftest import with_llm
 from tests.index.reads import ReadsChat
 
 
 def test_index_says_what_it_did_and_how_to_go_on(clew, articles):
-    """The summary counts documents and chunks, costs no tokens, and ends with commands."""
     result = clew("index", articles)
     assert result.exit_code == 0
     assert "my.clew: 6 documents, 6 chunks" in result.stdout
@@ -19,25 +20,16 @@ def test_index_says_what_it_did_and_how_to_go_on(clew, articles):
     assert "0 tokens" in result.stdout
     assert '\nAsk it:  clew ask "What is known about Colin Archer?"\n' in result.stdout
     assert not result.stderr
-
-
-def test_indexing_again_changes_nothing(clew, articles):
-    """What is there already is counted as unchanged."""
     clew("index", articles)
     result = clew("index", articles)
     assert "0 added, 0 changed, 0 restored, 6 unchanged, 0 skipped" in result.stdout
 
 
-def test_index_json_is_one_document(clew, articles):
-    """With --json stdout is one JSON document, and nothing else."""
+def test_what_is_printed_for_programs_and_for_shells(clew, articles):
     data = json.loads(clew("index", articles, "--into", "a.clew", "--json").stdout)
     assert data["index"] == "a.clew"
     assert len(data["report"]["added"]) == data["n_documents"] == 6
     assert data["usage"]["llm_calls"] == 0
-
-
-def test_the_command_to_go_on_names_the_folder(clew, articles):
-    """Where the index is not the usual one, the next command says so, quoted for a shell."""
     result = clew("index", articles, "--into", "my notes.clew")
     asked, improved = (shlex.split(line.split(":  clew ")[1]) for line in next_lines(result))
     assert asked == ["ask", "What is known about Colin Archer?", "--index", "my notes.clew"]
@@ -46,7 +38,6 @@ def test_the_command_to_go_on_names_the_folder(clew, articles):
 
 
 def next_lines(result):
-    """Return the lines that name a command to type next."""
     return [line for line in result.stdout.splitlines() if ":  clew " in line]
 
 
@@ -76,8 +67,7 @@ def test_the_commands_to_go_on_work_as_printed(clew, articles, tmp_path, monkeyp
     assert [each.name for each in tmp_path.rglob("*.clew")] == [named]
 
 
-def test_a_new_index_without_triples_says_how_to_get_them(clew, articles):
-    """Its last line names what needs them and the command, which can be typed as it stands."""
+def test_the_last_line_says_how_to_get_triples(clew, articles, tmp_path):
     last = clew("index", articles).stdout.splitlines()[-1]
     told, command = last.split(":  clew ")
     assert told == "It has no triples, which bubble and agrag need"
@@ -85,41 +75,24 @@ def test_a_new_index_without_triples_says_how_to_get_them(clew, articles):
     done = clew(*shlex.split(command)).stdout
     assert "6 chunks by rules" in done
     assert "no triples" not in done
+    names = [f"{name}.txt" for name in "abcd"]
+    for name in names:
+        (tmp_path / name).write_text(f"Text {name}.", encoding="utf-8")
+    shown = clew("index", *names, "--into", "many.clew").stdout
+    assert shown.endswith("the same command with --triples cooccurrence\n")
 
 
 def test_triples_are_asked_for_once(clew, articles, tmp_path):
-    """Not of an index that was there before, that has some, or is to have none; not in JSON."""
     (tmp_path / "more.txt").write_text("Nansen was late.", encoding="utf-8")
     hint = "no triples"
     assert hint in clew("index", articles).stdout
     assert hint not in clew("index", articles).stdout
     assert hint not in clew("index", "more.txt").stdout
-    for place, option in (
-        ("a", "--triples=none"),
-        ("b", "--triples=cooccurrence"),
-        ("c", "--json"),
-    ):
-        assert hint not in clew("index", articles, option, "--into", place).stdout
+    for option in ("--triples=none", "--triples=cooccurrence", "--json"):
+        assert hint not in clew("index", articles, option, "--into", option[-3:]).stdout
 
 
-def test_many_paths_are_not_repeated(clew, tmp_path):
-    """The command to type next stays short."""
-    names = [f"{name}.txt" for name in "abcd"]
-    for name in names:
-        (tmp_path / name).write_text(f"Text {name}.", encoding="utf-8")
-    assert clew("index", *names).stdout.endswith("the same command with --triples cooccurrence\n")
-
-
-def test_the_variable_names_the_folder_of_index_and_search(clew, articles, tmp_path):
-    """CLEW_INDEX stands for --into and --index alike."""
-    env = {"CLEW_INDEX": "other.clew"}
-    clew("index", articles, env=env)
-    assert (tmp_path / "other.clew").is_dir()
-    assert clew("search", "Fram", env=env).exit_code == 0
-
-
-def test_chunk_size_and_overlap_decide_on_chunks(clew, articles):
-    """Smaller chunks are more of them; the overlap alone can be given too."""
+def test_options_of_index(clew, articles, tmp_path):
     clew("index", articles, "--into", "small.clew", "--chunk-size", 16, "--chunk-overlap", 0)
     shown = json.loads(clew("show", "--index", "small.clew", "--json").stdout)
     assert shown["layers"]["chunk"] > 6
@@ -127,10 +100,19 @@ def test_chunk_size_and_overlap_decide_on_chunks(clew, articles):
     clew("index", articles, "--into", "lapped.clew", "--chunk-overlap", 8)
     shown = json.loads(clew("show", "--index", "lapped.clew", "--json").stdout)
     assert (shown["recipe"]["chunk_size"], shown["recipe"]["chunk_overlap"]) == (256, 8)
+    env = {"CLEW_INDEX": "other.clew"}
+    clew("index", articles, env=env)
+    assert (tmp_path / "other.clew").is_dir()
+    assert clew("search", "Fram", env=env).exit_code == 0
+    result = clew("index", articles, "--triples", "cooccurrence", "--core", 0.5)
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "clew: a core limits what an LLM reads, but triples are wanted by 'cooccurrence': ask for "
+        "triples by llm, or leave the core out\n"
+    )
 
 
 def test_skipped_input_is_named_and_gives_status_3(clew, articles, tmp_path):
-    """What cannot be read is one line on stderr; the rest is indexed."""
     (tmp_path / "broken.md").write_bytes(b"\0\1\2" * 100)
     (tmp_path / "empty.txt").touch()
     result = clew("index", articles, tmp_path / "broken.md", tmp_path / "empty.txt")
@@ -144,9 +126,11 @@ def test_skipped_input_is_named_and_gives_status_3(clew, articles, tmp_path):
 
 
 def test_remove_deletes_documents(clew, own_index):
-    """A removed document is found no more; compacting keeps the rest."""
-    result = clew("remove", "polar/fram.md", "polar/quest.md", "--index", own_index)
-    assert "Removed 2 documents" in result.stdout
+    result = clew("remove", "polar/fram.md", "--index", own_index, "--json")
+    assert json.loads(result.stdout)["removed"] == ["polar/fram.md"]
+    result = clew("remove", "polar/quest.md", "--index", own_index)
+    assert "Removed 1 document" in result.stdout
+    assert "MB before" in clew("compact", "--index", own_index).stdout
     result = clew("compact", "--index", own_index, "--json")
     assert json.loads(result.stdout)["size_bytes"] > 0
     shown = json.loads(clew("show", "--index", own_index, "--json").stdout)
@@ -154,50 +138,39 @@ def test_remove_deletes_documents(clew, own_index):
     assert "polar/fram.md" not in shown["documents"]
 
 
-def test_remove_json_names_what_is_gone(clew, own_index):
-    """The ids that were deleted are in the JSON."""
-    result = clew("remove", "polar/fram.md", "--index", own_index, "--json")
-    assert json.loads(result.stdout)["removed"] == ["polar/fram.md"]
-
-
-def test_compact_says_both_sizes(clew, own_index):
-    """The size before and after is in the line."""
-    assert "MB before" in clew("compact", "--index", own_index).stdout
-
-
 @pytest.mark.parametrize("by", ["pagerank", "random"])
 def test_core_limits_what_the_llm_reads(clew, articles, by):
-    """Half of the chunks are read for triples, and none where the core is 0."""
-
-    def with_llm(folder, **more):
-        return open_index(folder, models=models(llm=ReadsChat()), **more)
-
+    reads = with_llm(ReadsChat())
     command = ("index", articles, "--triples", "llm", "--core-by", by)
-    result = clew(*command, "--core", 0, "--into", "none.clew", obj=with_llm)
+    result = clew(*command, "--core", 0, "--into", "none.clew", obj=reads)
     assert result.exit_code == 0
     assert "0 tokens, 0 LLM calls" in result.stdout
     assert "by the LLM" not in result.stdout
-    assert "triples: 3 chunks by the LLM\n" in clew(*command, "--core", 0.5, obj=with_llm).stdout
+    assert "triples: 3 chunks by the LLM\n" in clew(*command, "--core", 0.5, obj=reads).stdout
     shown = json.loads(clew("show", "--json").stdout)["extraction"]
     assert shown["graph"] == {"none": 3, "llm": 3, "waiting": 0}
     assert (shown["wanted"]["core"], shown["wanted"]["core_by"]) == (0.5, by)
 
 
-def test_a_core_is_of_what_an_llm_reads(clew, articles):
-    """Where triples cost nothing a core is refused in a sentence, before anything is read."""
-    result = clew("index", articles, "--triples", "cooccurrence", "--core", 0.5)
-    assert result.exit_code == 1
-    assert result.stderr == (
-        "clew: a core limits what an LLM reads, but triples are wanted by 'cooccurrence': ask for "
-        "triples by llm, or leave the core out\n"
-    )
-
-
-@pytest.mark.parametrize(
-    ("command", "kept"), [(["remove", "polar/fram.md", "no-such.md"], 6), (["compact"], 6)]
-)
-def test_a_command_that_fails_or_compacts_deletes_nothing(clew, own_index, command, kept):
-    """An unknown id leaves all documents where they are."""
+@pytest.mark.parametrize("command", [["remove", "polar/fram.md", "no-such.md"], ["compact"]])
+def test_a_command_that_fails_or_compacts_deletes_nothing(clew, own_index, command):
     clew(*command, "--index", own_index)
     with open_index(own_index) as index:
-        assert len(index.snapshot().layer("document")) == kept
+        assert len(index.snapshot().layer("document")) == 6
+
+
+PACKAGES = ("ctranslate2", "tokenizers")
+
+
+@pytest.mark.skipif(
+    any(find_spec(name) is None for name in PACKAGES), reason="the model is not installed"
+)
+def test_index_then_ask(clew, articles):
+    result = clew("index", articles, obj=open_with_models)
+    assert result.exit_code == 0, result.stderr
+    question = "In which town was the builder of the Fram born?"
+    answer = json.loads(clew("ask", question, "--json", obj=open_with_models).stdout)
+    found = [hit["document_id"] for hit in answer["evidence"]["hits"]]
+    assert {"polar/fram.md", "polar/archer.md"} <= set(found[:3])
+    assert answer["usage"]["llm_calls"] == 0
+    assert "Fram" in clew("ask", question, obj=open_with_models).stdout

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from clew.api import open_index
-from clew.testing import ScriptedLLM, models
+from clew.testing import ScriptedLLM
+from tests.cli.conftest import with_llm
 
 LABELLED = [
     {"id": "ice-1", "label": "sea ice", "text": "The sea ice of the strait drifts south in June."},
@@ -32,17 +32,10 @@ def labelled(tmp_path, clew):
 
 
 def says(*replies):
-    """Return an opener whose LLM says these."""
-
-    def open_with(folder, **named):
-        given = models(llm=ScriptedLLM(*replies))
-        return open_index(folder, models=given, **named)
-
-    return open_with
+    return with_llm(ScriptedLLM(*replies))
 
 
 def test_one_text(clew, labelled):
-    """The label comes first, then the candidates with scores, what was found, and the costs."""
     result = clew("classify", ABOUT_DOGS, "--index", labelled)
     assert result.exit_code == 0, result.stderr
     lines = result.stdout.splitlines()
@@ -53,10 +46,6 @@ def test_one_text(clew, labelled):
     assert first.startswith("  1  ")
     assert "sled dogs" in f"{first} {place}".casefold()
     assert "0 LLM calls" in lines[-1]
-
-
-def test_one_text_as_json(clew, labelled):
-    """Everything that was found is in one document."""
     result = clew("classify", ABOUT_DOGS, "--index", labelled, "--name-weight", "0", "--json")
     found = json.loads(result.stdout)
     assert (found["label"], found["out_of_set"], found["name_weight"]) == ("sled dogs", False, 0)
@@ -64,11 +53,15 @@ def test_one_text_as_json(clew, labelled):
     assert found["evidence"]["hits"][0]["document_id"] == "dogs-1"
 
 
-def test_what_the_llm_said_is_shown_where_it_is_no_label(clew, labelled):
-    """With the note that another label was taken."""
+def test_what_the_llm_said_is_shown_where_it_is_no_label(clew, labelled, tmp_path):
     result = clew("classify", ABOUT_DOGS, "--index", labelled, obj=says("\x1b[31mhuskies"))
     assert result.stdout.startswith("sled dogs\nThe LLM said '\\x1b[31mhuskies'.\n")
     assert "Note: the LLM said no label of the index" in result.stdout
+    file = write(tmp_path / "texts.jsonl", LABELLED)
+    llm = says("sea ice", "dunes", "dunes")
+    result = clew("classify", "--file", file, "--index", labelled, obj=llm)
+    assert result.stdout.count("Note: ") == 1
+    assert "the best candidate without it instead (2 texts)" in " ".join(result.stdout.split())
 
 
 TO_CLASSIFY = [
@@ -80,7 +73,6 @@ TO_CLASSIFY = [
 
 
 def test_a_file_with_a_bad_line(clew, labelled, tmp_path):
-    """The line is named, the others are classified, and the status says that one was skipped."""
     file = write(tmp_path / "texts.jsonl", TO_CLASSIFY)
     result = clew("classify", "--file", file, "--index", labelled)
     assert result.exit_code == 3
@@ -89,6 +81,9 @@ def test_a_file_with_a_bad_line(clew, labelled, tmp_path):
     assert (a, c, empty) == ("a: sled dogs", "c: ship crews", "")
     assert b == "b: sea ice (right: ship crews)"
     assert scores == "3 texts, accuracy 0.500, macro recall 0.500, out of set 0.000"
+    file = write(tmp_path / "texts.txt", ["The dogs eat fish."])
+    result = clew("classify", "--file", file, "--index", labelled)
+    assert result.stdout.splitlines()[:3] == ["texts.txt: sled dogs", "", "1 text"]
 
 
 def test_a_file_as_json_lines(clew, labelled, tmp_path):
@@ -118,22 +113,6 @@ def test_a_label_that_is_0_is_a_label(clew, tmp_path):
     assert "2 texts, accuracy 1.000" in result.stdout
 
 
-def test_a_file_without_labels_has_no_metrics(clew, labelled, tmp_path):
-    """The texts are counted, and nothing is measured."""
-    file = write(tmp_path / "texts.txt", ["The dogs eat fish."])
-    result = clew("classify", "--file", file, "--index", labelled)
-    assert result.stdout.splitlines()[:3] == ["texts.txt: sled dogs", "", "1 text"]
-
-
-def test_notes_of_a_file_come_with_the_number_of_texts(clew, labelled, tmp_path):
-    """They are told once, at the end."""
-    file = write(tmp_path / "texts.jsonl", LABELLED)
-    llm = says("sea ice", "dunes", "dunes")
-    result = clew("classify", "--file", file, "--index", labelled, obj=llm)
-    assert result.stdout.count("Note: ") == 1
-    assert "the best candidate without it instead (2 texts)" in " ".join(result.stdout.split())
-
-
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
@@ -146,7 +125,6 @@ def test_notes_of_a_file_come_with_the_number_of_texts(clew, labelled, tmp_path)
     ],
 )
 def test_what_cannot_be_done(clew, labelled, tmp_path, arguments, status, message):
-    """One sentence, and a status that is not 0."""
     write(tmp_path / "empty.jsonl", [])
     result = clew("classify", *arguments, "--index", labelled)
     assert result.exit_code == status
@@ -155,7 +133,6 @@ def test_what_cannot_be_done(clew, labelled, tmp_path, arguments, status, messag
 
 
 def test_a_long_file_says_how_far_it_is(clew, labelled, tmp_path, monkeypatch):
-    """Each text is told, with the number of all."""
     told = []
 
     @contextmanager

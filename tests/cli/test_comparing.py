@@ -31,7 +31,6 @@ def lines(file):
 
 
 def test_runs_are_compared_as_they_were_reported(clew, dataset, tmp_path):
-    """Three runs give the report of the evaluation that wrote them, and nothing is asked."""
     told = clew("eval", dataset, *THREE, "--runs", "runs", "--json", "--rows").stdout
     files = ["runs/bm25.jsonl", "runs/dense.jsonl", "runs/clue-depth=1.jsonl"]
     assert sorted(f"runs/{path.name}" for path in (tmp_path / "runs").iterdir()) == sorted(files)
@@ -53,14 +52,8 @@ def test_a_head_says_how_a_run_was_made(clew, dataset, tmp_path):
     assert (head["parameters"]["depth"], head["parameters"]["chunks"]) == (1, 10)
     assert "width" in head["parameters"]
     assert set(head["models"]) == {"embedder", "tagger", "reranker"}
-    assert set(head["versions"]) == {
-        "clew",
-        "python",
-        "numpy",
-        "scipy",
-        "ir-measures",
-        "snowballstemmer",
-    }
+    versions = "clew python numpy scipy ir-measures snowballstemmer"
+    assert set(head["versions"]) == {*versions.split()}
     assert head["index"]["rows"] == {"document": 6, "chunk": 6, "triple": 0}
     assert head["index_cost"]["tokens"] == 0
     assert head["prompts"] == {}
@@ -80,10 +73,6 @@ def test_a_run_goes_on_where_it_ended(clew, dataset, tmp_path):
     old, new = json.loads(before[2]), json.loads(after[2])
     assert old.pop("usage") != new.pop("usage")
     assert old == new
-
-
-def test_a_run_with_other_options_is_refused(clew, dataset):
-    """The file and the difference are named."""
     clew("eval", dataset, *THREE, "--runs", "runs")
     result = clew("eval", dataset, *THREE, "--runs", "runs", "--param", "bm25.chunks=1")
     assert result.exit_code == 1
@@ -93,7 +82,6 @@ def test_a_run_with_other_options_is_refused(clew, dataset):
 
 
 def test_compare_needs_runs(clew, dataset, tmp_path):
-    """A dataset is no run, nor is an empty folder; without a word it is a usage error."""
     (tmp_path / "none").mkdir()
     assert clew("eval", "compare").exit_code == 2
     assert "there is no run" in clew("eval", "compare", "none").stderr
@@ -101,23 +89,12 @@ def test_compare_needs_runs(clew, dataset, tmp_path):
     clew("eval", dataset, *THREE, "--runs", "runs")
     result = clew("eval", "compare", "runs", "--baseline", "ket")
     assert "there is no run 'ket': take one of bm25, clue depth=1, dense" in result.stderr
-
-
-def test_compare_explains_itself(clew):
-    """Its help is its own, and every option says something."""
     text = clew("eval", "compare", "--help").stdout
     assert text.startswith("Usage: main eval compare [OPTIONS] RUN...")
     for option in ("--baseline", "--report", "--json"):
         assert option in text
     assert "of a folder the first by name]" in " ".join(text.split())
     assert "clew eval compare RUN..." in clew("eval", "--help").stdout
-
-
-def test_a_dataset_may_be_called_compare(clew, dataset, tmp_path):
-    """A path with a slash is never taken for the command."""
-    dataset.rename(tmp_path / "compare")
-    result = clew("eval", "./compare", "--methods", "bm25")
-    assert result.stdout.startswith("compare: 2 questions")
 
 
 def test_a_report_always_has_dense_and_bm25(clew, dataset, tmp_path):
@@ -133,17 +110,18 @@ def test_a_report_always_has_dense_and_bm25(clew, dataset, tmp_path):
     assert list(json.loads(clew("eval", dataset, *options).stdout)["methods"]) == ["clue", "bm25"]
 
 
-def test_runs_make_a_written_report(clew, dataset, tmp_path):
-    """`compare` writes the page that the evaluation would have written."""
+def test_a_report_of_runs_and_a_dataset_called_compare(clew, dataset, tmp_path):
     clew("eval", dataset, "--methods", "dense,bm25", "--runs", "runs", "--report", "a.html")
     result = clew("eval", "compare", "runs", "--baseline", "dense", "--report", "b.html")
     assert result.exit_code == 0
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+    dataset.rename(tmp_path / "compare")
+    result = clew("eval", "./compare", "--methods", "bm25")
+    assert result.stdout.startswith("compare: 2 questions")
 
 
 @pytest.mark.parametrize("file", ["report.pdf", "no/report.md", "/proc/report.md"])
 def test_a_report_that_cannot_be_written_is_refused_first(clew, dataset, tmp_path, file):
-    """Nothing is indexed for it."""
     result = clew("eval", dataset, "--report", file)
     assert result.exit_code == 1
     assert "report" in result.stderr
@@ -153,13 +131,11 @@ def test_a_report_that_cannot_be_written_is_refused_first(clew, dataset, tmp_pat
 def test_peers_stand_in_the_same_tables(clew, dataset, tmp_path):
     """Ranked lists of another system are scored beside, and cost nothing that is known."""
     found = {"q1": ["fram.md", "archer.md"], "q2": ["nansen.md"]}
-    (tmp_path / "peers.jsonl").write_text(
-        "".join(
-            json.dumps({"method": "theirs", "question_id": id_, "retrieved_ids": ids}) + "\n"
-            for id_, ids in found.items()
-        ),
-        encoding="utf-8",
-    )
+    told = [
+        json.dumps({"method": "theirs", "question_id": id_, "retrieved_ids": ids})
+        for id_, ids in found.items()
+    ]
+    (tmp_path / "peers.jsonl").write_text("\n".join(told), encoding="utf-8")
     options = ("--methods", "bm25", "--ks", "1,2")
     data = json.loads(clew("eval", dataset, *options, "--peers", "peers.jsonl", "--json").stdout)
     assert list(data["methods"]) == ["bm25", "peer: theirs"]
@@ -174,7 +150,6 @@ def test_peers_stand_in_the_same_tables(clew, dataset, tmp_path):
 
 
 def test_a_sample_is_drawn_by_the_seed(clew, dataset):
-    """One of the two questions, the same one for the same seed; not together with --limit."""
     common = ("eval", dataset, "--methods", "bm25", "--sample", 1, "--rows", "--json")
 
     def asked(seed):
@@ -187,7 +162,6 @@ def test_a_sample_is_drawn_by_the_seed(clew, dataset):
 
 
 def test_the_corpus_may_be_another_one(clew, dataset, articles, tmp_path):
-    """The questions are asked of the documents that --corpus names."""
     (dataset / "corpus.jsonl").rename(tmp_path / "elsewhere.jsonl")
     options = ("--methods", "bm25", "--corpus", "elsewhere.jsonl", "--index", "x.clew", "--json")
     data = json.loads(clew("eval", dataset, *options).stdout)
@@ -196,7 +170,6 @@ def test_the_corpus_may_be_another_one(clew, dataset, articles, tmp_path):
 
 
 def test_an_llm_may_answer_and_do_nothing_else(clew, dataset, llms):
-    """Searching stays without an LLM; the answers are its own, and measured."""
     options = ("--methods", "bm25", "--answer-llm", "local", "--answer-tokens", 7, "--json")
     data = json.loads(clew("eval", dataset, *options, "--rows").stdout)
     method = data["methods"]["bm25"]
@@ -206,10 +179,6 @@ def test_an_llm_may_answer_and_do_nothing_else(clew, dataset, llms):
     assert {prompt.max_tokens for prompt, _ in llms["local"].asked} == {7}
     assert data["models"]["answer"] == "scripted"
     assert "llm" not in data["models"]
-
-
-def test_answers_of_an_llm_are_paid_for_once(clew, dataset, llms):
-    """The index's ledger has them when they are asked for again, without a run too."""
     options = ("eval", dataset, "--methods", "bm25", "--answer-llm", "local", "--json")
     first = json.loads(clew(*options).stdout)["methods"]["bm25"]
     second = json.loads(clew(*options).stdout)["methods"]["bm25"]
@@ -218,8 +187,11 @@ def test_answers_of_an_llm_are_paid_for_once(clew, dataset, llms):
 
 
 def test_a_judge_judges_the_answers(clew, dataset, llms, tmp_path):
-    """Its scores stand beside the others, its cost for itself, and its name in the run."""
     options = ("--methods", "bm25", "--answers", "--judge", "local", "--runs", "runs")
+    result = clew("eval", dataset, *options, "--judge-metrics", "taste")
+    assert result.exit_code == 1
+    assert "judge, correctness, answer coverage, faithfulness" in result.stderr
+    assert not (tmp_path / "tiny.clew").exists()
     data = json.loads(clew("eval", dataset, *options, "--json").stdout)
     method = data["methods"]["bm25"]
     assert method["metrics"]["judge"]["mean"] == 1
@@ -231,7 +203,6 @@ def test_a_judge_judges_the_answers(clew, dataset, llms, tmp_path):
 
 
 def test_a_judge_may_be_shown_in_a_plot(clew, dataset, llms, tmp_path):
-    """Its metrics are known before anything is measured."""
     options = ("--methods", "bm25", "--grid", "clue.depth=1,2", "--answers", "--judge", "local")
     result = clew("eval", dataset, *options, "--plot", "j.svg", "--metrics", "judge")
     assert result.exit_code == 0
@@ -263,14 +234,4 @@ def test_a_budget_ends_an_evaluation(clew, dataset, llms, tmp_path):
     ],
 )
 def test_options_that_make_no_sense_are_usage_errors(clew, dataset, options):
-    """They are said before anything is done."""
     assert clew("eval", dataset, *options).exit_code == 2
-
-
-def test_metrics_of_a_judge_are_known(clew, dataset, llms, tmp_path):
-    """A name that is none is refused with those there are, before anything is indexed."""
-    options = ("--methods", "bm25", "--answers", "--judge", "local", "--judge-metrics", "taste")
-    result = clew("eval", dataset, *options)
-    assert result.exit_code == 1
-    assert "judge, correctness, answer coverage, faithfulness" in result.stderr
-    assert not (tmp_path / "tiny.clew").exists()

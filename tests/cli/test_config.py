@@ -49,7 +49,6 @@ def test_where_values_come_from(place, clew, monkeypatch):
 
 
 def test_values_hold(place, clew, monkeypatch):
-    """A command does what they say."""
     place(
         '[index]\ninto = "x.clew"\nexclude = ["b*"]\ngitignore = false\n[search]\nmethod = "bm25"\n'
     )
@@ -72,7 +71,6 @@ def test_values_hold(place, clew, monkeypatch):
 
 
 def test_every_option_is_shown_on_demand(place, clew):
-    """With its default; and a line says that nothing is set."""
     assert "Every option has its default" in clew("config").stdout
     told = clew("config", "--all").stdout
     assert re.search(r"index --exclude +none +default\n", told)
@@ -91,10 +89,6 @@ def test_an_evaluation_has_an_index_of_its_own(place, clew):
     assert "eval.index" not in known
     place('[eval]\nindex = "tiny.clew"\n')
     assert values(clew)["eval.index"][0] == "tiny.clew"
-
-
-def test_prices(place, clew):
-    """A table of its own, for every command that pays."""
     place('[prices]\n"gpt-x" = [0.15, 0.6]\n')
     known = values(clew)
     assert known["ask.price"][0] == ["gpt-x=0.15,0.6"]
@@ -113,7 +107,6 @@ def test_prices(place, clew):
     ],
 )
 def test_what_is_wrong(place, clew, text, reason):
-    """Each mistake is one sentence, with the file and what may be meant."""
     path = place(text)
     result = clew("search", "rope")
     assert result.exit_code in {1, 2}
@@ -144,14 +137,9 @@ def test_a_file_that_was_found_may_not_send_or_run_anything(place, clew, line, m
     assert clew("config").exit_code == 0
 
 
-def test_nothing_to_trust(place, clew):
-    """It says so."""
+def test_a_file_that_is_not_there(place, clew, monkeypatch):
     result = clew("config", "trust")
     assert (result.exit_code, result.stderr) == (1, "clew: there is no clew.toml here or above\n")
-
-
-def test_a_file_that_is_named_and_not_there(place, clew, monkeypatch):
-    """One sentence."""
     monkeypatch.setenv("CLEW_CONFIG", "nowhere.toml")
     result = clew("config")
     assert result.exit_code == 1

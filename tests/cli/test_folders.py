@@ -20,29 +20,20 @@ def here(tmp_path, monkeypatch):
 
 @pytest.fixture
 def both(clew, here):
-    """Index both folders, one after the other."""
     assert clew("index", "p1/docs").exit_code == 0
     assert clew("index", "p2/docs").exit_code == 0
 
 
 def test_documents_are_listed(clew, both):
-    """A line each, in the order that is asked for, or as JSON; by patterns."""
     listed = clew("list").stdout.splitlines()
-    assert [line.split()[1] for line in listed] == [
-        "docs/index.md",
-        "p2/docs/index.md",
-        "p2/docs/more.md",
-    ]
+    ids = ["docs/index.md", "p2/docs/index.md", "p2/docs/more.md"]
+    assert [line.split()[1] for line in listed] == ids
     found = json.loads(clew("list", "p2/*", "--sort", "title", "--json").stdout)
     assert [row["id"] for row in found["documents"]] == ["p2/docs/index.md", "p2/docs/more.md"]
     assert found["documents"][0]["characters"] == len("This is p2/docs/index.md.")
     refused = clew("list", "p3")
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert refused.stderr == "clew: no document 'p3' in my.clew: see 'clew list'\n"
-
-
-def test_what_would_be_removed_is_named(clew, both):
-    """A dry run prints ids and removes none."""
     dry = clew("remove", "p2/docs", "--dry-run")
     assert dry.stdout.splitlines() == ["p2/docs/index.md", "p2/docs/more.md"]
     assert "2 documents would be removed from my.clew." in dry.stderr
@@ -51,17 +42,20 @@ def test_what_would_be_removed_is_named(clew, both):
 
 
 def test_files_that_are_gone(clew, both):
-    """A run says how many there are, and --prune removes their documents."""
     Path("p2/docs/more.md").unlink()
     told = clew("index", "p2/docs").stdout
     assert "1 document no longer there: --prune removes it" in told
     told = clew("index", "p2/docs", "--prune").stdout
     assert "1 document no longer there: removed" in told
     assert len(clew("list").stdout.splitlines()) == 2
+    Path("p1/docs/index.md").unlink()
+    done = clew("index", "p1/docs", "--prune")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "1 document no longer there: removed" in done.stdout
+    assert clew("index", "p1/docs").exit_code == 1
 
 
 def test_a_folder_that_may_have_moved(clew, both):
-    """One sentence names both places and the option; nothing is overwritten until it is given."""
     shutil.move("p1", "p3")
     refused = clew("index", "p3/docs")
     assert refused.exit_code == 1
@@ -108,24 +102,7 @@ def test_what_is_left_out_is_summed_up(clew, here):
     assert refused.stderr.endswith("in a .gitignore file; see --no-gitignore\n")
 
 
-def test_the_command_to_type_next_leaves_out_the_same(clew, here):
-    """What was excluded does not come in by the way that an answer shows."""
-    done = clew("index", "p2/docs", "--exclude", "more*", "--no-gitignore")
-    command = 'clew index p2/docs --exclude "more*" --no-gitignore --triples cooccurrence'
-    assert done.stdout.endswith(f"  {command}\n")
-
-
-def test_a_folder_without_files_is_pruned(clew, both):
-    """It is no error that nothing is left of it."""
-    Path("p1/docs/index.md").unlink()
-    done = clew("index", "p1/docs", "--prune")
-    assert (done.exit_code, done.stderr) == (0, "")
-    assert "1 document no longer there: removed" in done.stdout
-    assert clew("index", "p1/docs").exit_code == 1
-
-
 def test_a_renamed_file_is_told(clew, both):
-    """What is counted as renamed is neither new nor gone."""
     Path("p2/docs/more.md").write_text("# More\n\nThis is more.")
     clew("index", "p2/docs")
     shutil.move("p2/docs/more.md", "p2/docs/most.md")
@@ -135,11 +112,13 @@ def test_a_renamed_file_is_told(clew, both):
     assert clew("list", "p2/docs/most.md").exit_code == 0
 
 
-def test_a_plan_leaves_out_the_same(clew, here):
-    """What is excluded and ignored is not planned for."""
+def test_a_plan_and_the_next_command_leave_out_the_same(clew, here):
     Path("p2/.gitignore").write_text("more.md\n")
     planned = [
         json.loads(clew("plan", "p2", "p1", "--json", *options).stdout)["n_documents"]
         for options in (["--no-gitignore"], [], ["--exclude", "p2/*"])
     ]
     assert planned == [3, 2, 1]
+    done = clew("index", "p2/docs", "--exclude", "more*", "--no-gitignore")
+    command = 'clew index p2/docs --exclude "more*" --no-gitignore --triples cooccurrence'
+    assert done.stdout.endswith(f"  {command}\n")

@@ -57,20 +57,21 @@ GUIDES = sorted((Path(__file__).parents[2] / "docs" / "guides").glob("*.md"))
 
 
 def test_the_commands_are_these():
-    """No command is missing, and none is untested."""
     assert main.list_commands(click.Context(main)) == list(COMMANDS)
+    names = " ".join(HEADINGS.values()).split()
+    options = {param.name for command in main.commands.values() for param in command.params}
+    assert len(set(names)) == len(names)
+    assert {*names} <= options
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_its_options(command):
-    """A command has the options that are promised, and no other."""
     options = {p.opts[0] for p in main.commands[command].params if isinstance(p, click.Option)}
     assert options == {*COMMANDS[command].split(), "-q", "-v", "--log"}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_help_text_is_complete(clew, command):
-    """The help names every option and says something about each."""
     result = clew(command, "--help")
     assert result.exit_code == 0
     for parameter in main.commands[command].params:
@@ -81,7 +82,6 @@ def test_every_help_text_is_complete(clew, command):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_many_options_stand_under_headings(clew, command):
-    """More than a dozen are found by what they are for, and none is left over."""
     found = main.commands[command]
     if len(found.params) <= 14:
         return
@@ -94,49 +94,33 @@ def test_many_options_stand_under_headings(clew, command):
     assert not [each.name for each in options if each.expose_value and each.name not in known]
 
 
-def test_each_heading_is_of_an_option():
-    """None stands there for an option that is gone, or twice."""
-    names = " ".join(HEADINGS.values()).split()
-    options = {param.name for command in main.commands.values() for param in command.params}
-    assert len(set(names)) == len(names)
-    assert {*names} <= options
-
-
 @pytest.mark.parametrize("command", ["ask", "search", "show", "remove", "compact"])
 def test_help_names_the_variable_of_the_index(clew, command):
-    """The help says which environment variable sets --index."""
     assert "CLEW_INDEX" in clew(command, "--help").stdout
 
 
-def test_help_fits_a_hundred_columns(clew):
-    """No line of the help is longer than a hundred columns."""
+def test_the_first_help_shows_two_commands(clew):
+    lines = clew("--help").stdout.splitlines()
+    assert [line.split()[1] for line in lines if line.startswith("    clew ")] == ["index", "ask"]
+    assert clew("--version").stdout == "clew 0.1.0\n"
     for command in COMMANDS:
         text = clew(command, "--help", env={"COLUMNS": "200"}).stdout
         assert max(map(len, text.splitlines())) <= 100
+    command = [sys.executable, "-m", "clew", "--help"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stdout.startswith("Usage: clew [OPTIONS]")
 
 
-def test_the_first_help_shows_two_commands(clew):
-    """A newcomer sees what to type, a line for each."""
-    lines = clew("--help").stdout.splitlines()
-    assert [line.split()[1] for line in lines if line.startswith("    clew ")] == ["index", "ask"]
-
-
-def test_the_package_has_every_guide():
-    """The guides in the package are those of the documentation, under the same names."""
+def test_the_package_has_every_guide(clew):
     assert {path.name: path.read_text(encoding="utf-8") for path in GUIDES} == {
         file.name: file.read_text(encoding="utf-8") for file in list_guides().values()
     }
-
-
-def test_help_lists_the_topics(clew):
-    """Each guide has a line that says what it is about."""
     told = dict(line.split(maxsplit=1) for line in clew("help").stdout.splitlines() if "  " in line)
     assert [guide.stem for guide in GUIDES if len(told.get(guide.stem, "").split()) < 3] == []
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
 def test_help_shows_a_guide_as_plain_text(clew, guide):
-    """A guide has its words and no Markdown, fits, and needs no terminal."""
     result = clew("help", guide.stem, env={"COLUMNS": "200"})
     assert result.exit_code == 0
     assert max(map(len, result.stdout.splitlines())) <= 100
@@ -146,24 +130,16 @@ def test_help_shows_a_guide_as_plain_text(clew, guide):
     assert "\x1b" not in result.stdout
 
 
-def test_help_leads_from_guide_to_guide(clew):
-    """A link to another guide is the command that shows it."""
-    words = " ".join(clew("help", "filters").stdout.split())
-    assert "documents (clew help documents)" in words
-
-
-def test_help_knows_commands_too(clew):
+def test_help_of_a_topic_a_command_and_nothing(clew):
     """`clew help ask` is `clew ask --help`; a guide of a command's name says where options are."""
     assert clew("help", "ask").stdout == clew("ask", "--help").stdout
     assert "clew export --help" in clew("help", "export").stdout
-
-
-def test_help_of_nothing_says_what_there_is(clew):
-    """A wrong topic is an error that lists the topics."""
     result = clew("help", "sourdough")
     assert result.exit_code == 1
     assert "no topic and no command 'sourdough'" in result.stderr
     assert "answers, " in result.stderr
+    words = " ".join(clew("help", "filters").stdout.split())
+    assert "documents (clew help documents)" in words
 
 
 @pytest.mark.parametrize(
@@ -183,17 +159,11 @@ def test_a_shell_completes_what_is_typed(words, completed):
         assert answer in result.stdout
 
 
-def test_version(clew):
-    """`clew --version` says which version this is."""
-    assert clew("--version").stdout == "clew 0.1.0\n"
-
-
 @pytest.mark.parametrize(
     "arguments",
     [["--help"], ["ask", "--help"], ["eval", "-h"], ["eval", "compare", "-h"], ["--version"]],
 )
 def test_help_loads_nothing_heavy(arguments):
-    """Help comes without numpy, scipy, rich or a model runtime."""
     script = (
         "import sys\nfrom clew.cli import main\n"
         f"try: main({arguments!r})\n"
@@ -204,10 +174,3 @@ def test_help_loads_nothing_heavy(arguments):
     )
     loaded = {name.partition(".")[0] for name in result.stderr.split()}
     assert not loaded & {"numpy", "scipy", "rich", "onnxruntime", "tiktoken", "sqlite3"}
-
-
-def test_it_runs_as_a_module():
-    """`python -m clew` is the command line, by its own name."""
-    command = [sys.executable, "-m", "clew", "--help"]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert result.stdout.startswith("Usage: clew [OPTIONS]")

@@ -7,8 +7,8 @@ import click
 import pytest
 
 from clew.display.visible import has_hidden
-from clew.testing import ScriptedLLM, models
-from tests.cli.conftest import open_index
+from clew.testing import ScriptedLLM
+from tests.cli.conftest import with_llm
 
 # Escape sequences, zero width, bidi, a tag, a selector, a filler, a soft hyphen.
 HIDDEN = "\x1b\x7f\x9b\u200b\u200d\u200e\u202e\u2066\ufeff\U000e0041\ufe0f\u3164\u00ad"
@@ -35,16 +35,9 @@ def folder(tmp_path_factory):
     notes.mkdir()
     (notes / NAMED).write_text(TEXT, encoding="utf-8")
     (notes / f"bad{chr(0x202E)}.pdf").write_bytes(b"no pdf")
-    lines = [
-        {
-            "id": f"r{HIDDEN}{n}",
-            "title": EVIL,
-            "text": f"The {EVIL} sank.",
-            "label": label,
-            "kind": EVIL,
-        }
-        for n, label in enumerate([f"sh\u200bips{HIDDEN}", "dogs"])
-    ]
+    line = {"title": EVIL, "text": f"The {EVIL} sank.", "kind": EVIL}
+    labels = [f"sh\u200bips{HIDDEN}", "dogs"]
+    lines = [{**line, "id": f"r{HIDDEN}{n}", "label": each} for n, each in enumerate(labels)]
     records = "".join(f"{json.dumps(line)}\n" for line in lines)
     (notes / f"rec{chr(0x200B)}.jsonl").write_text(records, encoding="utf-8")
     rows = [
@@ -90,9 +83,7 @@ def check_visible(result, *, codes=(0,)):
 
 def saying(text):
     """Return an opener of an index whose LLM says this and the characters."""
-    return lambda place, **named: open_index(
-        place, models=models(llm=ScriptedLLM(*[f"{text}{HIDDEN}"] * 9)), **named
-    )
+    return with_llm(ScriptedLLM(*[f"{text}{HIDDEN}"] * 9))
 
 
 def commands(folder, place):
@@ -128,7 +119,6 @@ def commands(folder, place):
 
 
 def test_no_command_prints_what_nobody_sees(clew, folder, indexed):
-    """Text, title, section, file name, id, metadata, entities, labels, questions, errors."""
     place, made = indexed
     assert not has_hidden(all_of(made))
     escapes = 0
@@ -136,6 +126,9 @@ def test_no_command_prints_what_nobody_sees(clew, folder, indexed):
         shown = check_visible(clew(*arguments, "--index", place, "-vv", color=True), codes=codes)
         escapes += "<U+" in shown
     assert escapes >= 30
+    place, _ = indexed
+    shown = clew("search", "Archer", "--index", place, color=True).stdout
+    assert click.style("Archer", bold=True) in shown
 
 
 def test_nor_does_a_command_that_makes_or_measures(clew, folder, indexed, tmp_path):
@@ -175,10 +168,3 @@ def test_json_and_files_have_escapes(clew, indexed, tmp_path):
         assert not has_hidden((tmp_path / name).read_text(encoding="utf-8"))
     assert clew("export", "raw.graphml", "--raw", "--index", place).exit_code == 0
     assert has_hidden((tmp_path / "raw.graphml").read_text(encoding="utf-8"))
-
-
-def test_what_is_marked_keeps_its_place(clew, indexed):
-    """Words of the query are in bold beside escapes."""
-    place, _ = indexed
-    shown = clew("search", "Archer", "--index", place, color=True).stdout
-    assert click.style("Archer", bold=True) in shown

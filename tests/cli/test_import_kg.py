@@ -13,7 +13,6 @@ def ships(tmp_path):
 
 
 def test_it_says_what_it_did_and_how_to_go_on(clew, ships):
-    """The summary counts what the index holds and what was done, and ends with a command."""
     result = clew("import-kg", ships)
     assert result.exit_code == 0, result.stderr
     assert "my.clew: 2 triples, 3 entities, 2 documents" in result.stdout
@@ -25,17 +24,19 @@ def test_it_says_what_it_did_and_how_to_go_on(clew, ships):
 
 
 def test_the_folder_and_the_chunk_size_are_the_users(clew, ships):
-    """--into names the index, and it is built as `clew index` would build it."""
     result = clew("import-kg", ships, "--into", "other.clew", "--chunk-size", 64)
     assert result.stdout.endswith("--index other.clew\n")
     shown = json.loads(clew("show", "--index", "other.clew", "--json").stdout)
     assert shown["recipe"]["chunk_size"] == 64
     assert shown["extraction"]["units"] == {"imported": 2, "waiting": 0}
     assert "imported  2" in clew("show", "--index", "other.clew").stdout
+    result = clew("import-kg", "none.tsv")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("clew: there is no file 'none.tsv'")
+    assert clew("show").exit_code == 1
 
 
 def test_what_cannot_be_used_is_named(clew, ships):
-    """A few lines are named on stderr, the others counted; all of them are in the JSON."""
     with ships.open("a", encoding="utf-8") as file:
         file.write("one\ttwo\n" * 22)
     result = clew("import-kg", ships)
@@ -51,7 +52,6 @@ def test_what_cannot_be_used_is_named(clew, ships):
 
 
 def test_triples_of_texts_are_counted(clew, own_index, tmp_path):
-    """The summary says how many triples went to texts, and how many named one that is not there."""
     lines = [
         {"subject": "Fram", "relation": "is", "object": "a ship", "document": "polar/fram.md"},
         {"subject": "Maud", "relation": "is", "object": "a ship", "document": "polar/maud.md"},
@@ -63,16 +63,7 @@ def test_triples_of_texts_are_counted(clew, own_index, tmp_path):
     assert "1 triple named texts that the index lacks" in result.stdout
 
 
-def test_a_file_that_is_not_there(clew):
-    """It is an error in one line, and no index is made."""
-    result = clew("import-kg", "none.tsv")
-    assert result.exit_code == 1
-    assert result.stderr.startswith("clew: there is no file 'none.tsv'")
-    assert clew("show").exit_code == 1
-
-
 def test_rows_of_a_graph_can_be_shown_and_removed(clew, ships):
-    """A document, its chunk, an entity and a triple are shown by their ids."""
     clew("import-kg", ships)
     for name in ("ships.tsv#fram", "ships.tsv#fram:0-27", "Fram", "fram|built by|colin archer"):
         result = clew("show", name)

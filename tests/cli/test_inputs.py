@@ -32,28 +32,19 @@ def test_standard_input(clew):
     assert (found["stdin"]["title"], found["day.md"]["title"]) == ("stdin", "Ice")
     assert clew("index", "-", "--suffix", "md", input="# Ice\n\nCold.").exit_code == 0
     assert listed(clew)["stdin"]["title"] == "Ice"
-
-
-def test_records_on_standard_input(clew):
-    """JSON lines are told by how they begin; each is a document."""
-    lines = '{"id": "a", "text": "Ice."}\n{"id": "b", "text": "Snow."}\n'
-    assert clew("index", "-", input=lines).exit_code == 0
-    assert sorted(listed(clew)) == ["a", "b"]
-
-
-def test_nothing_on_standard_input(clew):
-    """It is told as an empty file is."""
     result = clew("index", "-", input="")
     assert result.exit_code == 3
     assert "stdin: is empty" in result.stderr
 
 
-def test_file_addresses(clew, tmp_path):
-    """A file has one id however it is named."""
+def test_records_on_standard_input_and_addresses_of_files(clew, tmp_path):
+    lines = '{"id": "a", "text": "Ice."}\n{"id": "b", "text": "Snow."}\n'
+    assert clew("index", "-", input=lines).exit_code == 0
+    assert sorted(listed(clew)) == ["a", "b"]
     (tmp_path / "my note.md").write_text("Ice.", encoding="utf-8")
     assert clew("index", (tmp_path / "my note.md").as_uri()).exit_code == 0
     assert "0 added, 0 changed" in clew("index", "my note.md").stdout
-    assert sorted(listed(clew)) == ["my note.md"]
+    assert sorted(listed(clew)) == ["a", "b", "my note.md"]
 
 
 @pytest.mark.parametrize(
@@ -65,14 +56,12 @@ def test_file_addresses(clew, tmp_path):
     ],
 )
 def test_what_is_refused(clew, arguments, reason):
-    """At once, in one sentence."""
     result = clew("index", *arguments)
     assert result.exit_code == 1
     assert reason in result.stderr
 
 
 def test_a_page_that_cannot_be_had(clew, tmp_path):
-    """The rest is indexed."""
     (tmp_path / "a.md").write_text("Ice.", encoding="utf-8")
     result = clew("index", "a.md", "http://127.0.0.1:9/x", "--web")
     assert result.exit_code == 3

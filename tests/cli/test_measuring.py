@@ -12,7 +12,6 @@ from tests.cli.conftest import ARTICLES, open_with_doubles
 
 
 def test_eval_prints_a_table(clew, dataset, tmp_path):
-    """Every method has its row; the index is made beside, and its cost is told."""
     result = clew("eval", dataset, "--methods", "bm25,clue", "--ks", "1,2")
     assert result.exit_code == 0
     assert result.stdout.startswith("tiny: 2 questions, 6 documents")
@@ -20,10 +19,6 @@ def test_eval_prints_a_table(clew, dataset, tmp_path):
         assert part in result.stdout
     assert (tmp_path / "tiny.clew").is_dir()
     assert "6 added" in result.stderr
-
-
-def test_eval_uses_its_index_again(clew, dataset):
-    """A second run indexes nothing, and measures the same."""
     results = [clew("eval", dataset, "--methods", "bm25", "--json") for _ in range(2)]
     assert "6 unchanged" in results[1].stderr
     first, second = (json.loads(result.stdout) for result in results)
@@ -32,17 +27,7 @@ def test_eval_uses_its_index_again(clew, dataset):
     assert first["index_cost"]["seconds"] > 0
 
 
-def test_eval_asks_for_as_many_chunks_as_it_measures(clew, dataset):
-    """As nDCG@10 needs, or the largest cut-off, where --param does not say otherwise."""
-    common = ("eval", dataset, "--methods", "dense", "--ks", "1,4", "--json", "--rows")
-    rows = json.loads(clew(*common).stdout)["rows"]
-    assert {len(row["document_ids"]) for row in rows} == {6}  # all that there are
-    rows = json.loads(clew(*common, "--param", "dense.chunks=2").stdout)["rows"]
-    assert {len(row["document_ids"]) for row in rows} == {2}
-
-
 def test_eval_answers(clew, dataset):
-    """--answers adds the metrics of answers and what they cost."""
     result = clew("eval", dataset, "--methods", "bm25", "--answers", "--json")
     method = json.loads(result.stdout)["methods"]["bm25"]
     assert {"EM", "F1 plain", "F1 hotpot", "F1 ket", "Acc", "ROUGE-L"} <= set(method["metrics"])
@@ -51,11 +36,15 @@ def test_eval_answers(clew, dataset):
 
 
 def test_eval_takes_a_part_of_the_questions(clew, dataset):
-    """--split and --limit choose questions."""
     options = ("--methods", "bm25", "--json")
     for chosen in (["--split", "dev"], ["--limit", 1]):
         data = json.loads(clew("eval", dataset, *chosen, *options).stdout)
         assert data["dataset"]["questions"] == 1
+    common = ("eval", dataset, "--methods", "dense", "--ks", "1,4", "--json", "--rows")
+    rows = json.loads(clew(*common).stdout)["rows"]
+    assert {len(row["document_ids"]) for row in rows} == {6}  # all that there are
+    rows = json.loads(clew(*common, "--param", "dense.chunks=2").stdout)["rows"]
+    assert {len(row["document_ids"]) for row in rows} == {2}
 
 
 def test_coverage_is_of_the_context(clew, dataset):
@@ -69,10 +58,6 @@ def test_coverage_is_of_the_context(clew, dataset):
     assert data["methods"]["bm25"]["metrics"]["coverage"]["mean"] == 0.5
     assert 0 < data["methods"]["bm25"]["context_tokens"] <= 12
     assert data["methods"]["bm25"]["metrics"]["recall@5"] == method["metrics"]["recall@5"]
-
-
-def test_answers_are_made_from_the_same_budget(clew, dataset):
-    """A quoted answer of a context of 12 tokens cannot name what is not in it."""
     common = ("eval", dataset, "--methods", "bm25", "--answers", "--json", "--rows", "--limit", 1)
     [row] = json.loads(clew(*common).stdout)["rows"]
     assert "Larvik" in row["answer"]
@@ -103,27 +88,18 @@ def test_a_method_that_fills_a_context_is_told_its_size(clew, dataset):
 
 
 def test_a_grid_has_a_row_for_each_combination(clew, dataset):
-    """They stand beside the methods, named by what varies; --param holds in all of them."""
     grids = ("--grid", "clue.depth=1,2", "--grid", "clue.query_updating=yes,no")
     fixed = ("--param", "clue.chunks=2", "--ks", "1,4", "--json", "--rows")
     data = json.loads(clew("eval", dataset, "--methods", "bm25", *grids, *fixed).stdout)
-    assert list(data["methods"]) == [
-        "bm25",
-        "clue depth=1 query_updating=True",
-        "clue depth=1 query_updating=False",
-        "clue depth=2 query_updating=True",
-        "clue depth=2 query_updating=False",
-    ]
+    each = [(depth, updating) for depth in (1, 2) for updating in (True, False)]
+    named = [f"clue depth={depth} query_updating={updating}" for depth, updating in each]
+    assert list(data["methods"]) == ["bm25", *named]
     last = data["methods"]["clue depth=2 query_updating=False"]
     assert last["parameters"] == {"depth": 2, "query_updating": False}
     assert set(last["against_first"]) == {data["headline"]}
     found = {row["method"]: len(row["document_ids"]) for row in data["rows"]}
     assert found.pop("bm25") <= 4
     assert set(found.values()) <= {1, 2}
-
-
-def test_a_grid_changes_what_is_found(clew, dataset):
-    """The values reach the method: as many documents as chunks were asked for."""
     options = ("--methods", "bm25", "--grid", "dense.chunks=1,3", "--json", "--rows")
     rows = json.loads(clew("eval", dataset, *options).stdout)["rows"]
     found = {row["method"]: len(row["document_ids"]) for row in rows}
@@ -131,7 +107,6 @@ def test_a_grid_changes_what_is_found(clew, dataset):
 
 
 def test_plot_draws_the_grid(clew, dataset, tmp_path):
-    """The default metrics, the parameter, the methods and the dataset are named in the picture."""
     options = ("--methods", "bm25,dense", "--grid", "clue.depth=1,2", "--plot", "depth.svg")
     result = clew("eval", dataset, *options)
     assert result.exit_code == 0
@@ -144,10 +119,6 @@ def test_plot_draws_the_grid(clew, dataset, tmp_path):
     first = (tmp_path / "depth.svg").read_bytes()
     clew("eval", dataset, *options)
     assert (tmp_path / "depth.svg").read_bytes() == first
-
-
-def test_plot_shows_the_metrics_asked_for(clew, dataset, tmp_path):
-    """Those of answers too, where there are answers; a PNG is one."""
     options = ("--methods", "bm25", "--grid", "clue.depth=1,2", "--answers")
     clew("eval", dataset, *options, "--plot", "f1.svg", "--metrics", "F1 plain, all@2")
     drawn = (tmp_path / "f1.svg").read_text(encoding="utf-8")
@@ -159,7 +130,6 @@ def test_plot_shows_the_metrics_asked_for(clew, dataset, tmp_path):
 
 
 def test_notes_stand_below_the_table(clew, dataset):
-    """Without triples KET-RAG and BubbleRAG have no graph, which the report says."""
     options = ("--methods", "bm25,bubble", "--grid", "ket.graph_share=0,1")
     stdout = clew("eval", dataset, *options).stdout
     assert re.search(r"(?m)^bubble: the index has no triples .+ \(2 questions\)$", stdout)
@@ -171,24 +141,23 @@ def test_notes_stand_below_the_table(clew, dataset):
     assert data["ket graph_share=0.0"]["notes"] == {}
 
 
-def test_plot_needs_its_extra(clew, dataset, tmp_path, monkeypatch):
-    """Without matplotlib it is said before anything is indexed."""
+@pytest.mark.parametrize(
+    ("module", "options", "extra"),
+    [
+        ("matplotlib", ["--grid", "clue.depth=1,2", "--plot", "depth.svg"], "plots"),
+        ("ir_measures", ["--methods", "bm25", "--ks", "986"], "eval"),  # which is in no cache
+    ],
+)
+def test_what_is_missing_is_said_first(
+    clew, dataset, tmp_path, monkeypatch, module, options, extra
+):
     for name in ("sensitivity", "canvas"):
         monkeypatch.delitem(sys.modules, f"clew.evaluate.figures.{name}", raising=False)
         monkeypatch.delattr(figures, name, raising=False)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    result = clew("eval", dataset, "--grid", "clue.depth=1,2", "--plot", "depth.svg")
+    monkeypatch.setitem(sys.modules, module, None)
+    result = clew("eval", dataset, *options)
     assert result.exit_code == 1
-    assert "pip install 'clew[plots]'" in result.stderr
-    assert not (tmp_path / "tiny.clew").exists()
-
-
-def test_eval_needs_its_extra(clew, dataset, tmp_path, monkeypatch):
-    """Without ir-measures it is said before anything is indexed."""
-    monkeypatch.setitem(sys.modules, "ir_measures", None)
-    result = clew("eval", dataset, "--methods", "bm25", "--ks", "986")  # in no cache
-    assert result.exit_code == 1
-    assert "pip install 'clew[eval]'" in result.stderr
+    assert f"pip install 'clew[{extra}]'" in result.stderr
     assert not (tmp_path / "tiny.clew").exists()
 
 
@@ -225,7 +194,6 @@ def test_eval_needs_its_extra(clew, dataset, tmp_path, monkeypatch):
     ],
 )
 def test_eval_refuses_before_it_indexes(clew, dataset, tmp_path, options, part):
-    """What is asked for wrongly costs no indexing."""
     result = clew("eval", dataset, *options)
     assert result.exit_code == 1
     [line] = result.stderr.splitlines()
@@ -233,24 +201,12 @@ def test_eval_refuses_before_it_indexes(clew, dataset, tmp_path, options, part):
     assert not (tmp_path / "tiny.clew").exists()
 
 
-def test_the_corpus_may_be_a_folder(clew, dataset, articles):
-    """Documents as files beside the questions are a corpus too."""
-    (dataset / "corpus.jsonl").unlink()
-    copytree(articles, dataset / "polar")
-    for n_unchanged in (0, 6):
-        result = clew("eval", dataset, "--methods", "bm25", "--json")
-        assert f"{n_unchanged} unchanged" in result.stderr
-
-
-def test_eval_needs_a_dataset(clew, articles):
-    """A folder without questions is named."""
+def test_what_eval_needs(clew, articles, dataset, own_index):
     result = clew("eval", articles)
     assert result.exit_code == 1
     assert f"{articles}: no file with questions" in result.stderr
-
-
-def test_eval_refuses_an_index_of_other_documents(clew, dataset, own_index):
-    """Strange documents would falsify the numbers, and the corpus would soil the index."""
+    assert clew("eval", dataset, "--rows").exit_code == 2
+    assert clew("eval", dataset, "--metrics", "MRR@10").exit_code == 2
     result = clew("eval", dataset, "--methods", "bm25", "--index", own_index)
     assert result.exit_code == 1
     assert "holds 'polar/archer.md'" in result.stderr
@@ -258,21 +214,18 @@ def test_eval_refuses_an_index_of_other_documents(clew, dataset, own_index):
     assert shown["layers"]["document"] == len(ARTICLES)
 
 
-def test_rows_go_with_json(clew, dataset):
-    """A table has no room for rows, which is a usage error."""
-    assert clew("eval", dataset, "--rows").exit_code == 2
-
-
-def test_metrics_go_with_a_plot(clew, dataset):
-    """The table has all metrics, so naming some is a usage error."""
-    assert clew("eval", dataset, "--metrics", "MRR@10").exit_code == 2
-
-
 def test_a_skipped_record_gives_status_3(clew, dataset):
-    """A document without words is named, and the rest is measured."""
     with (dataset / "corpus.jsonl").open("a", encoding="utf-8") as file:
         file.write('{"id": "blank", "title": "", "text": "..."}\n')
     result = clew("eval", dataset, "--methods", "bm25")
     assert result.exit_code == 3
     assert "clew: skipped" in result.stderr
     assert result.stdout.startswith("tiny: 2 questions")
+
+
+def test_the_corpus_may_be_a_folder(clew, dataset, articles):
+    (dataset / "corpus.jsonl").unlink()
+    copytree(articles, dataset / "polar")
+    for n_unchanged in (0, 6):
+        result = clew("eval", dataset, "--methods", "bm25", "--json")
+        assert f"{n_unchanged} unchanged" in result.stderr

@@ -26,7 +26,6 @@ class Terminal(io.StringIO):
 
 
 def test_no_terminal_no_bar(monkeypatch):
-    """Where stderr is a file nobody is told of single steps."""
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     with show_documents() as tell_documents, show_questions() as tell_questions:
         assert tell_documents == (None, None)
@@ -35,7 +34,6 @@ def test_no_terminal_no_bar(monkeypatch):
 
 
 def test_progress_counts_on_a_terminal(monkeypatch):
-    """On a terminal the numbers so far are shown, on stderr."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", Terminal())
     with show_documents() as (tell_documents, _):
@@ -51,35 +49,27 @@ def test_progress_counts_on_a_terminal(monkeypatch):
     assert "3 of 40" in printed
 
 
-def a_run():
-    progress = Progress(stage="indexing", total=4_000_000)
+def begin(progress):
+    progress.stage, progress.total = "indexing", 4_000_000
     progress.open("notes/a.md", 1_000_000)
     progress.read("a", 2_000_000)
     progress.settle(["a"])
-    return progress
 
 
 def test_a_bar_looks_at_the_progress(monkeypatch):
-    """What is written while it stands is what is drawn."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setattr(sys, "stderr", Terminal())
     with show_progress() as progress:
-        progress.stage, progress.total = "indexing", 4_000_000
-        progress.open("notes/a.md", 1_000_000)
-        progress.read("a", 2_000_000)
-        progress.settle(["a"])
+        begin(progress)
     assert "25%, 1.0 of 4.0 MB, notes/a.md" in sys.stderr.getvalue()
 
 
 def test_lines_where_there_is_no_terminal(monkeypatch):
-    """One now and then, and none behind the end."""
     monkeypatch.setattr(shown, "_LINE_S", 0.02)
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     with show_progress() as progress:
-        vars_of = a_run()
-        for name in Progress.__dataclass_fields__:
-            setattr(progress, name, getattr(vars_of, name))
+        begin(progress)
         time.sleep(0.2)
     first, *_ = lines = sys.stderr.getvalue().splitlines()
     assert first.startswith("clew: indexing, 25%, 1.0 of 4.0 MB, notes/a.md")
@@ -88,8 +78,7 @@ def test_lines_where_there_is_no_terminal(monkeypatch):
 
 
 def test_what_is_told():
-    """Share, time left, what it cost, the file at hand; of what is known."""
-    progress = a_run()
+    begin(progress := Progress())
     assert describe_progress(progress, 180) == "25%, 1.0 of 4.0 MB, 3:00 left, notes/a.md"
     progress.meter = SimpleNamespace(
         llm_calls=2, prompt_tokens=1_000, completion_tokens=234, cost_usd=0.0123
@@ -107,7 +96,6 @@ def test_what_is_told():
     ("seconds", "words"), [(0, "0:00"), (59.9, "0:59"), (61, "1:01"), (3_723, "1:02:03")]
 )
 def test_times(seconds, words):
-    """As clocks have them."""
     assert format_clock(seconds) == words
 
 

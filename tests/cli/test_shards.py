@@ -20,17 +20,12 @@ def parts(tmp_path_factory, articles):
     return home
 
 
-def test_shards_are_asked_as_one_index(clew, parts):
-    """An answer cites documents of any shard, and a search finds those of all."""
+def test_shards_are_asked_as_one_index(clew, parts, articles):
     answer = clew("ask", "Where was the builder of the Fram born?", "--index", parts, obj=None)
     assert answer.exit_code == 0
     assert "polar/archer.md" in answer.stdout
     found = json.loads(clew("search", "ships", "--index", parts, "--json", obj=None).stdout)
     assert len({hit["document_id"] for hit in found["hits"]}) == 6
-
-
-def test_what_is_there_is_listed_and_costs_nothing_again(clew, parts, articles):
-    """A second run finds all unchanged, in whichever shard it is."""
     again = clew("index", articles, "--into", parts, "--json", obj=None)
     assert json.loads(again.stdout)["report"]["n_unchanged"] == 6
     listed = json.loads(clew("list", "--index", parts, "--json", obj=None).stdout)
@@ -39,8 +34,7 @@ def test_what_is_there_is_listed_and_costs_nothing_again(clew, parts, articles):
     )
 
 
-def test_an_index_is_cut_and_written_to(clew, shared_index):
-    """The shards have its documents; what is removed from them stays in the index."""
+def test_an_index_is_cut_and_written_to(clew, shared_index, articles):
     cut = clew("split", "--index", shared_index, "cut", "2", obj=None)
     asked = 'clew ask "What is known about Colin Archer?" --index cut'
     assert cut.stdout == f"cut has 2 shards.\n\nAsk it:  {asked}\n"
@@ -49,6 +43,11 @@ def test_an_index_is_cut_and_written_to(clew, shared_index):
     assert "MB now" in clew("compact", "--index", "cut", obj=None).stdout
     assert len(clew("list", "--index", "cut", obj=None).stdout.splitlines()) == 5
     assert len(clew("list", "--index", shared_index).stdout.splitlines()) == 6
+    part = clew("index", articles, "--into", "one", "--part", "0/1", obj=None)
+    assert "6 added" in part.stdout
+    none = clew("index", articles / "fram.md", "--into", "none", "--part", "6/7", obj=None)
+    assert none.exit_code == 0
+    assert "none: 0 documents, 0 chunks" in none.stdout
 
 
 @pytest.mark.parametrize(
@@ -61,18 +60,8 @@ def test_an_index_is_cut_and_written_to(clew, shared_index):
     ],
 )
 def test_what_shards_cannot_do_is_one_sentence(clew, parts, tmp_path, arguments, said):
-    """It names the folder, or the option to leave out; nothing is made."""
     (tmp_path / "x.md").write_text("Nansen was late.\n", encoding="utf-8")
     result = clew(*arguments, parts, obj=None)
     assert result.exit_code == 1
     assert said in result.stderr
     assert len(result.stderr.splitlines()) == 1
-
-
-def test_a_shard_takes_its_part_alone(clew, articles):
-    """What belongs to no document of it makes an empty shard, and says so."""
-    part = clew("index", articles, "--into", "one", "--part", "0/1", obj=None)
-    assert "6 added" in part.stdout
-    none = clew("index", articles / "fram.md", "--into", "none", "--part", "6/7", obj=None)
-    assert none.exit_code == 0
-    assert "none: 0 documents, 0 chunks" in none.stdout

@@ -81,7 +81,6 @@ def n_kept(folder):
 
 @pytest.mark.parametrize(("number", "times"), [(signal.SIGINT, 1), (signal.SIGTERM, 3)])
 def test_the_documents_at_hand_are_kept(texts, clew, number, times):
-    """However early the signal comes; the message says how many there are."""
     process = start(texts)
     wait_for(process, "embedding", times)
     process.send_signal(number)
@@ -99,7 +98,6 @@ def test_the_documents_at_hand_are_kept(texts, clew, number, times):
 
 
 def test_a_second_signal_ends_at_once(texts):
-    """What was committed stays."""
     process = start(texts)
     wait_for(process, "embedding", 2)
     process.send_signal(signal.SIGINT)
@@ -123,7 +121,6 @@ def test_before_anything_was_read(texts):
 
 
 def test_json_says_that_it_stopped(texts):
-    """A program that reads the report sees it there."""
     process = start(texts, "--json")
     wait_for(process, "embedding")
     process.send_signal(signal.SIGINT)
@@ -164,5 +161,4 @@ def test_another_thread_may_stop(texts, tmp_path, monkeypatch):
     ],
 )
 def test_what_is_told(n, message):
-    """How much there is, and what to do."""
     assert describe_kept(n) == message

@@ -10,7 +10,7 @@ import pytest
 from clew.cli import render
 from clew.types import Edge, EvidenceGraph, Fact, Growth, Path, Step, Subgraph, Table
 from tests.cli.conftest import finding
-from tests.subgraphs import ARCHER, EVIDENCE, LEFT, NODES, SUBGRAPH
+from tests.subgraphs import EVIDENCE, NODES
 
 QUESTION = EVIDENCE.query
 SHOWN = """\
@@ -29,7 +29,6 @@ Reasoning subgraph (9 nodes, 9 edges, 2 components)
 
 
 def shown(found, facts=()):
-    """Return the lines that show a subgraph."""
     [block] = render.render_graph(EvidenceGraph(subgraph=found, facts=facts))
     return click.unstyle(block).splitlines()
 
@@ -44,53 +43,41 @@ def test_a_subgraph_is_shown_in_words(clew):
     assert "was born in" not in asked
 
 
+def subgraph(nodes, **parts):
+    """Return a subgraph of which all that is not given is empty."""
+    given = {"terminals": nodes[:1], "tree": (), "growth": (), "edges": (), "components": ()}
+    return Subgraph(nodes=nodes, **given | parts)
+
+
 def test_a_part_that_is_empty_is_not_named():
     """A single node has no tree, nothing joined it, and its component needs no line."""
-    alone = Subgraph(
-        terminals=NODES[:1],
-        tree=(),
-        growth=(),
-        nodes=NODES[:1],
-        edges=(),
-        components=(("colin archer",),),
-    )
-    assert shown(alone) == [
-        "Reasoning subgraph (1 node, 0 edges, 1 component)",
-        "  terminals   Colin Archer",
-    ]
+    alone = subgraph(NODES[:1], components=(("colin archer",),))
+    head = "Reasoning subgraph (1 node, 0 edges, 1 component)"
+    assert shown(alone) == [head, "  terminals   Colin Archer"]
+    found, facts = chain(11)
+    lines = shown(replace(found, growth=(), components=found.components[:1]), facts)
+    assert len(lines) == 1 + 2 + 20
+    assert not [line for line in lines if "more" in line]
+
+
+def fact(name, text, chunk_ids=()):
+    ends = dict(zip(("subject", "relation", "object"), name.split("|"), strict=True))
+    return Fact(id=name, text=text, chunk_ids=chunk_ids, candidate=1, **ends)
 
 
 def chain(n):
     """Return `n` nodes in a chain as a tree, as what grew, and as components, with its facts."""
     ships = [Step(layer="entity", id=f"s{i}", text=f"Ship {i} of the line " * 9) for i in range(n)]
     pairs = [(a.id, b.id) for a, b in pairwise(ships)]
-    facts = tuple(
-        Fact(
-            id=f"{a}|met|{b}",
-            subject=a,
-            relation="met",
-            object=b,
-            text=f"{a} met {b} " * 30,
-            chunk_ids=(),
-            candidate=1,
-        )
-        for a, b in pairs
-    )
+    facts = tuple(fact(f"{a}|met|{b}", f"{a} met {b} " * 30) for a, b in pairs)
     tree = tuple(
-        Edge(a=fact.subject, b=fact.object, kind="fact", cost=0.1, facts=(fact.id,))
-        for fact in facts
+        Edge(a=each.subject, b=each.object, kind="fact", cost=0.1, facts=(each.id,))
+        for each in facts
     )
-    found = Subgraph(
-        terminals=tuple(ships),
-        tree=tree,
-        growth=tuple(
-            Growth(node=a, to=b, cost=0.1, score=0.1, ratio=1.0, limit=1.0) for a, b in pairs
-        ),
-        nodes=tuple(ships),
-        edges=tree,
-        components=tuple((ship.id,) for ship in ships),
-    )
-    return found, facts
+    numbers = {"cost": 0.1, "score": 0.1, "ratio": 1.0, "limit": 1.0}
+    growth = tuple(Growth(node=a, to=b, **numbers) for a, b in pairs)
+    given = {"terminals": tuple(ships), "components": tuple((ship.id,) for ship in ships)}
+    return subgraph(tuple(ships), tree=tree, edges=tree, growth=growth, **given), facts
 
 
 @pytest.mark.parametrize("width", [60, 100])
@@ -100,31 +87,17 @@ def test_a_large_subgraph_is_cut(monkeypatch, width):
     lines = shown(*chain(30))
     assert max(map(len, lines)) <= width
     assert len(lines) == 1 + 2 + (20 + 1) + (10 + 1) + (6 + 1)
-    assert [line.strip() for line in lines if "more" in line] == [
-        "… and 19 more",
-        "… and 24 more",
-        "… and 27 more",
-    ]
-
-
-def test_what_just_fits_is_shown_whole():
-    """Ten edges are no more than ten."""
-    found, facts = chain(11)
-    lines = shown(replace(found, growth=(), components=found.components[:1]), facts)
-    assert len(lines) == 1 + 2 + 20
-    assert not [line for line in lines if "more" in line]
+    left_out = ["… and 19 more", "… and 24 more", "… and 27 more"]
+    assert [line.strip() for line in lines if "more" in line] == left_out
 
 
 @pytest.mark.parametrize(
     ("name", "said"),
     [
+        ("a/1893/arctic/north/diaries/larvik.md:0-60", "…/arctic/north/diaries/larvik.md:0-60"),
         (
-            "archive/1893/arctic/north/diaries/larvik.md:0-60",
-            "…/arctic/north/diaries/larvik.md:0-60",
-        ),
-        (
-            "The long and eventful voyage of the ship Fram:10-99",
-            "…d eventful voyage of the ship Fram:10-99",
+            "A long voyage, and eventful, of the Fram:1-9",
+            "…ng voyage, and eventful, of the Fram:1-9",
         ),
         ("diaries/of/the/north/and/larvik.md:10-99", "diaries/of/the/north/and/larvik.md:10-99"),
     ],
@@ -133,19 +106,12 @@ def test_the_end_of_a_long_id_is_shown(name, said):
     """From a folder on where there is one; forty characters are not too long."""
     place = Step(layer="chunk", id=name, text="The Fram came home.")
     end = Edge(a="fram", b=name, kind="contains", cost=0.5)
-    found = Subgraph(
-        terminals=NODES[1:2],
-        tree=(end,),
-        growth=(),
-        nodes=(NODES[1], place),
-        edges=(end,),
-        components=(("fram", name),),
-    )
+    given = {"tree": (end,), "edges": (end,), "components": (("fram", name),)}
+    found = subgraph((NODES[1], place), **given)
     assert shown(found)[2] == f"  tree        Fram stands in {said} (cost 0.50)"
 
 
 def test_threads_through_statistical_entities_and_chunks():
-    """A statistical entity is an n-gram; a chunk on the way is its place."""
     steps = (Step(layer="query", id="", text=QUESTION), NODES[1], NODES[2], NODES[7], NODES[8])
     assert click.unstyle(render.render_thread(Path(steps))).splitlines() == [
         "  ┌ question  Where was the builder of the Fram born?",
@@ -180,24 +146,3 @@ def test_json_has_the_subgraph(clew):
     )
     assert again == EVIDENCE.graph
     assert searched == {"groups": [], "candidates": [], "expansions": [], "answers": []}
-
-
-def test_names_cannot_command_the_terminal():
-    """What a document calls a thing is shown and not obeyed."""
-    evil = Step(layer="entity", id="evil", text="\x1b[2JEvil\nBob")
-    fact = Fact(
-        id=LEFT,
-        subject="evil",
-        relation="left",
-        object="evil",
-        text="\x9bJ left",
-        chunk_ids=(ARCHER,),
-        candidate=1,
-    )
-    edge = Edge(a="evil", b="evil", kind="fact", cost=0.0, facts=(LEFT,))
-    found = replace(SUBGRAPH, terminals=(evil,), nodes=(evil,), tree=(edge,), growth=())
-    lines = shown(replace(found, components=(("evil",),)), (fact,))
-    assert lines[1:] == [
-        "  terminals   <U+001B>[2JEvil Bob",
-        "  tree        <U+009B>J left (cost 0.00)",
-    ]

@@ -25,7 +25,6 @@ def no_handler_is_left():
 
 
 def test_files_without_a_reader_are_summed_up(clew, files):
-    """Unless their names are wanted."""
     result = clew("index", "docs")
     assert result.exit_code == 3
     summed = "clew: skipped 2 files that no reader takes: 1 .png, 1 .xyz (--verbose names them)"
@@ -37,7 +36,6 @@ def test_files_without_a_reader_are_summed_up(clew, files):
 
 @pytest.mark.parametrize("arguments", [("-q", "index", "docs"), ("index", "docs", "--quiet")])
 def test_quiet(clew, files, arguments):
-    """Nothing is printed; the exit status tells the same."""
     result = clew(*arguments)
     assert (result.exit_code, result.stdout, result.stderr) == (3, "", "")
     asked = clew("-q", "ask", "Who wound the rope?")
@@ -57,7 +55,6 @@ def test_quiet(clew, files, arguments):
 
 @pytest.mark.parametrize("arguments", [("-v", "index", "docs"), ("index", "docs", "-v")])
 def test_verbose(clew, files, arguments):
-    """What is done is told on stderr, more of it by more of the option."""
     told = clew(*arguments).stderr
     assert "clew: 1 documents committed, the last of them docs/a.md\n" in told
     assert "reading docs/a.md" not in told
@@ -65,7 +62,6 @@ def test_verbose(clew, files, arguments):
 
 
 def test_log(clew, files, tmp_path):
-    """A file gets it all with times, behind what it has; no text of a document is in it."""
     for _ in range(2):
         assert clew("index", "docs", "--log", "clew.log").exit_code == 3
     assert clew("--log", "clew.log", "ask", "Who wound the rope?").exit_code == 0
@@ -79,14 +75,12 @@ def test_log(clew, files, tmp_path):
 
 
 def test_a_log_that_cannot_be_written(clew, files):
-    """One sentence, and nothing is done."""
     result = clew("index", "docs", "--log", "no/such/clew.log")
     assert result.exit_code == 1
     assert result.stderr == "clew: no/such/clew.log cannot be written: No such file or directory\n"
 
 
 def test_names_of_files_cannot_write_lines(clew, tmp_path):
-    """A line break in a name is shown as one."""
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a\nclew: 2 documents.md").write_text("One.", encoding="utf-8")
     clew("index", "docs", "--log", "clew.log")

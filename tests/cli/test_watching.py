@@ -111,7 +111,6 @@ def test_an_index_follows_a_folder(notes):
 
 
 def test_another_writer_is_waited_for(notes):
-    """The lock is free while nothing changes; a folder that is deleted leaves its documents."""
     with watching() as process:
         with EmbeddedStore.open(Path("my.clew")) as other:
             other.lock()
@@ -126,7 +125,6 @@ def test_another_writer_is_waited_for(notes):
 
 
 def test_a_folder_without_files_is_watched(notes):
-    """Its first file makes the index."""
     (notes / "ada.md").unlink()
     with watching() as process:
         assert not Path("my.clew").exists()
@@ -135,16 +133,11 @@ def test_a_folder_without_files_is_watched(notes):
         assert process.interrupt() == 0
 
 
-def test_what_is_watched_is_a_folder(clew, notes):
-    """A file, or one JSON document, is refused."""
+def test_what_is_watched_is_a_folder(clew, notes, monkeypatch):
     for wrong in (["notes/ada.md"], ["notes", "--json"]):
         refused = clew("index", *wrong, "--watch")
         assert refused.exit_code == 2
         assert "--watch is for folders, and not with --json" in refused.stderr
-
-
-def test_the_missing_extra_is_named(clew, notes, monkeypatch):
-    """Before anything is indexed."""
     monkeypatch.setitem(sys.modules, "watchfiles", None)
     refused = clew("index", "notes", "--watch")
     assert refused.exit_code == 1

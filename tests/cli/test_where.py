@@ -23,7 +23,7 @@ def ids(result):
     return [each["id"] for each in json.loads(result.stdout)["documents"]]
 
 
-def test_list(index):
+def test_list_and_remove(index):
     """Two filters both hold, and what documents have is printed with --json."""
     assert ids(index("list", "--where", "kind = 'ship'", "--json")) == ["fram", "gjoa"]
     both = ("--where", "kind = 'ship' or kind = 'man'", "--where", "year > 1880")
@@ -31,6 +31,9 @@ def test_list(index):
     assert ids(index("list", "--where", "year > 1900", "--json")) == []
     [row] = json.loads(index("list", "fram", "--json").stdout)["documents"]
     assert row["metadata"] == {"kind": "ship", "year": "1892"}
+    assert index("remove", "--where", "kind = 'ship'", "--dry-run").stdout == "fram\ngjoa\n"
+    assert "Removed 2 documents" in index("remove", "--where", "kind = 'ship'").stdout
+    assert ids(index("list", "--json")) == ["archer"]
 
 
 @pytest.mark.parametrize("command", ["ask", "search"])
@@ -44,13 +47,6 @@ def test_questions(index, command):
     assert found.get("evidence", found)["where"] == "kind = 'ship' and year < 1880"
 
 
-def test_remove(index):
-    """By a filter alone, tried first."""
-    assert index("remove", "--where", "kind = 'ship'", "--dry-run").stdout == "fram\ngjoa\n"
-    assert "Removed 2 documents" in index("remove", "--where", "kind = 'ship'").stdout
-    assert ids(index("list", "--json")) == ["archer"]
-
-
 @pytest.mark.parametrize(
     ("where", "reason"),
     [
@@ -60,7 +56,6 @@ def test_remove(index):
     ],
 )
 def test_what_is_wrong(index, where, reason):
-    """One sentence on stderr, and status 1."""
     result = index("ask", "Who?", "--where", where)
     assert (result.exit_code, result.stdout) == (1, "")
     assert reason in result.stderr

@@ -4,6 +4,7 @@ import io
 import json
 import re
 import sys
+from functools import partial
 from itertools import pairwise
 
 import click
@@ -111,58 +112,51 @@ def without_cost(text):
 
 @pytest.mark.parametrize("reply", [REPLY, "ANSWER: Larvik", Turn("", "the reply is empty")])
 def test_a_terminal_shows_the_same(ask, reply):
-    """The answer, and behind it what there is without a terminal, whatever the LLM says."""
     assert without_cost(ask(reply=reply)) == without_cost(ask(reply=reply, terminal=False))
     assert without_cost(ask(llm=False)) == without_cost(ask(llm=False, terminal=False))
 
 
 def test_json_is_json_on_a_terminal(ask):
-    """Nothing is written before it."""
     assert json.loads(ask("--json"))["text"] == "Colin Archer was born in Larvik"
 
 
-class TestHistory:
-    """`--history FILE`: a conversation, a turn a line."""
+@pytest.fixture
+def talk(clew, shared_index, tmp_path):
+    """Give a file of a conversation, and what asks with it."""
+    file = tmp_path / "talk.jsonl"
+    return file, partial(clew, "ask", "--index", shared_index, "--history", file)
 
-    def test_a_conversation_goes_on_in_a_file(self, clew, shared_index, tmp_path):
-        """The first question makes the file, and the second one follows from it."""
-        file = tmp_path / "talk.jsonl"
-        ask = ("ask", "--index", shared_index, "--anyway", "--history", file)
-        assert clew(*ask, "Who built the Fram?").exit_code == 0
-        found = clew(*ask, "--json", "Where was he born?")
-        turns = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
-        assert [turn["question"] for turn in turns] == ["Who built the Fram?", "Where was he born?"]
-        assert "Colin Archer" in turns[0]["answer"]
-        answer = json.loads(found.stdout)
-        assert answer["question"] == "Where was he born?"
-        assert answer["evidence"]["query"].startswith("Where was he born? (")
-        assert turns[1]["answer"] == answer["text"]
 
-    def test_a_refusal_is_no_turn(self, clew, shared_index, tmp_path):
-        """Nothing was said that could be leaned on."""
-        file = tmp_path / "talk.jsonl"
-        ask = ("ask", "--index", shared_index, "--threshold", "1", "--history", file)
-        assert clew(*ask, "Who built the Fram?").exit_code == 5
-        assert not file.exists()
+def test_a_conversation_goes_on_in_a_file(talk):
+    """A refusal is no turn: nothing was said that could be leaned on."""
+    file, ask = talk
+    assert ask("--threshold", "1", "Who built the Fram?").exit_code == 5
+    assert not file.exists()
+    assert ask("--anyway", "Who built the Fram?").exit_code == 0
+    answer = json.loads(ask("--anyway", "--json", "Where was he born?").stdout)
+    first, second = (json.loads(line) for line in file.read_text("utf-8").splitlines())
+    assert first["question"] == "Who built the Fram?"
+    assert "Colin Archer" in first["answer"]
+    assert second["question"] == answer["question"] == "Where was he born?"
+    assert answer["evidence"]["query"].startswith("Where was he born? (")
+    assert second["answer"] == answer["text"]
 
-    @pytest.mark.parametrize(
-        "line", ["{", "[]", '{"question": "Who?"}', '{"question": 3, "answer": ""}']
-    )
-    def test_a_file_that_is_no_conversation(self, clew, shared_index, tmp_path, line):
-        """The line is named, and nothing is asked or written."""
-        file = tmp_path / "talk.jsonl"
-        file.write_text(f'{{"question": "Who?", "answer": "He."}}\n\n{line}\n')
-        found = clew("ask", "Who?", "--index", shared_index, "--history", file)
-        assert found.exit_code == 1
-        assert "line 3, is no turn of a conversation" in found.stderr
-        assert file.read_text().endswith(f"{line}\n")
 
-    def test_a_file_that_cannot_be_used(self, clew, shared_index, tmp_path):
-        """Bytes that are no text, and a folder that is not there."""
-        file = tmp_path / "talk.jsonl"
-        file.write_bytes(b"\xff\xfe\xfd")
-        found = clew("ask", "Who?", "--index", shared_index, "--history", file)
-        assert "cannot be read as a conversation" in found.stderr
-        ask = ("ask", "Who built the Fram?", "--index", shared_index, "--anyway")
-        found = clew(*ask, "--history", tmp_path / "none" / "talk.jsonl")
-        assert "cannot be written: No such file" in found.stderr
+@pytest.mark.parametrize(
+    "line", ["{", "[]", '{"question": "Who?"}', '{"question": 3, "answer": ""}']
+)
+def test_a_file_that_is_no_conversation(talk, line):
+    file, ask = talk
+    file.write_text(f'{{"question": "Who?", "answer": "He."}}\n\n{line}\n')
+    found = ask("Who?")
+    assert found.exit_code == 1
+    assert "line 3, is no turn of a conversation" in found.stderr
+    assert file.read_text().endswith(f"{line}\n")
+
+
+def test_a_file_that_cannot_be_used(talk, tmp_path):
+    file, ask = talk
+    file.write_bytes(b"\xff\xfe\xfd")
+    assert "cannot be read as a conversation" in ask("Who?").stderr
+    found = ask("Who built the Fram?", "--anyway", "--history", tmp_path / "none" / "talk.jsonl")
+    assert "cannot be written: No such file" in found.stderr

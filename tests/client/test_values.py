@@ -67,20 +67,24 @@ def values(hint):  # noqa: PLR0911 -- one return for each shape of type
 @settings(max_examples=10)
 @given(data=st.data())
 def test_a_value_comes_back(kind, data):
-    """Through plain values and their JSON, a dataclass becomes itself."""
     value = data.draw(values(kind))
     found = from_plain(kind, json.loads(json.dumps(plain(value))))
     assert found == value
     assert type(found) is kind
 
 
-def test_all_public_results_are_tried():
-    """Those that the package promises, and what stands in them."""
+def test_public_results_are_tried_and_versions_may_differ():
     names = {kind.__name__ for kind in KINDS}
     assert {"Answer", "Evidence", "Hit", "Document", "Usage", "Plan", "ExtractionReport"} <= names
     assert len(KINDS) > 30
+    value = {"id": "a", "text": "b", "colour": "red"}
+    assert from_plain(Document, value) == Document(id="a", text="b")
+    with pytest.raises(ValueError, match="value: Expected `complex`"):
+        from_plain(_Odd, {"value": 1})
+    assert from_plain(Answer | None, None) is None
 
 
+FOUND = {"query": "q", "method": "m"}
 HIT = {"chunk_id": "c", "score": 1, "document_id": "d", "title": "", "source": "", "start": 0}
 
 
@@ -91,40 +95,18 @@ HIT = {"chunk_id": "c", "score": 1, "document_id": "d", "title": "", "source": "
         (Hit, {**HIT, "end": 0, "text": 5}, "Hit.text: Expected `str`, got `int`"),
         (Hit, {**HIT, "end": True}, "Hit.end: Expected `int`, got `bool`"),
         (Hit, [], "Hit: Expected `object`, got `array`"),
-        (
-            Evidence,
-            {"query": "q", "method": "m", "hits": [7]},
-            "Evidence.hits[0]: Expected `object`, got `int`",
-        ),
-        (
-            Evidence,
-            {"query": "q", "method": "m", "hits": {}},
-            "Evidence.hits: Expected `array`, got `object`",
-        ),
+        (Evidence, {**FOUND, "hits": [7]}, "Evidence.hits[0]: Expected `object`, got `int`"),
+        (Evidence, {**FOUND, "hits": {}}, "Evidence.hits: Expected `array`, got `object`"),
         (tuple[str, float], ["a"], "Expected `array` of length 2, got 1"),
         (int | str, 0.5, "Expected `int | str`, got `float`"),
     ],
 )
 def test_what_does_not_fit_is_told_with_its_place(kind, value, said):
-    """A reply of something else is a sentence, and no half-made value."""
     with pytest.raises(ValueError, match=r".") as raised:
         from_plain(kind, value)
     assert said in str(raised.value)
 
 
-def test_versions_may_differ():
-    """What a newer server adds is passed over; what has a default may be missing."""
-    value = {"id": "a", "text": "b", "colour": "red"}
-    assert from_plain(Document, value) == Document(id="a", text="b")
-
-
 @dataclass(frozen=True)
 class _Odd:
     value: complex
-
-
-def test_a_type_without_json_is_no_surprise():
-    """A field that JSON has no value for is told with its place, too."""
-    with pytest.raises(ValueError, match="value: Expected `complex`"):
-        from_plain(_Odd, {"value": 1})
-    assert from_plain(Answer | None, None) is None

@@ -17,7 +17,6 @@ SCHEMA = {"type": "object"}
 
 
 def test_similar_texts_come_near():
-    """Texts that share words are nearer than texts that share none, and spelling counts a bit."""
     texts = ["the old lighthouse", "an old lighthouse stood", "lighthouses", "grain prices"]
     rows = testing.HashEmbedder(256).embed(texts, kind="document")
     a, b, c, d = (rows @ rows[0]).tolist()
@@ -25,10 +24,13 @@ def test_similar_texts_come_near():
     assert a > b > 0.4
     assert b > d
     assert c > d
+    [tokens] = testing.HashTokenEmbedder().embed_tokens(["Ice, 冰 and ice"])
+    assert tokens.spans.tolist() == [[0, 3], [5, 6], [7, 10], [11, 14]]
+    assert tokens.ids[0] == tokens.ids[3] != tokens.ids[1]
+    np.testing.assert_array_equal(tokens.vectors[0], tokens.vectors[3])
 
 
 def test_hashes_are_the_same_in_every_process():
-    """Another process, with another hash seed, gives the same bytes."""
     script = (
         "import sys; from clew.testing import HashTokenEmbedder as H;"
         "t = H(16).embed_tokens(['Ice, 冰 and ice'])[0];"
@@ -46,16 +48,7 @@ def test_hashes_are_the_same_in_every_process():
     assert seen == {mine.hex()}
 
 
-def test_tokens_are_words():
-    """A token is a word with its place; equal words have equal ids and vectors."""
-    [tokens] = testing.HashTokenEmbedder().embed_tokens(["Ice, 冰 and ice"])
-    assert tokens.spans.tolist() == [[0, 3], [5, 6], [7, 10], [11, 14]]
-    assert tokens.ids[0] == tokens.ids[3] != tokens.ids[1]
-    np.testing.assert_array_equal(tokens.vectors[0], tokens.vectors[3])
-
-
 def test_script():
-    """Replies come in order, as texts or as data, and prompts are remembered."""
     llm = testing.ScriptedLLM("yes", {"a": [1]}, Reply(text="", error="too long"), "not JSON")
     prompts = [Prompt(user=f"question {i}", schema=SCHEMA if i % 2 else None) for i in range(4)]
     first = llm.complete(prompts[:2])
@@ -68,26 +61,18 @@ def test_script():
     assert [r.error for r in llm.complete(prompts[2:])] == ["too long", "the reply is not JSON"]
     assert llm.prompts == prompts
     assert llm.n_left == 0
-
-
-def test_script_runs_out():
-    """A question too many is an error that shows it."""
     llm = testing.ScriptedLLM("yes")
     with pytest.raises(AssertionError, match="no reply number 2: .*second"):
         llm.complete([Prompt(user="first"), Prompt(user="second")])
 
 
-def test_models():
+def test_models_and_built():
     """The bundle takes late interaction where there are tokens, else the cosine."""
     llm = testing.ScriptedLLM()
     assert is_late(testing.models(llm=llm).reranker)
     assert testing.models(llm=llm).llm is llm
     assert isinstance(testing.models(testing.HashEmbedder()).reranker, Cosine)
     assert testing.models().llm is None
-
-
-def test_built():
-    """A snapshot of a few documents takes one line."""
     with testing.built(testing.small_documents()) as snapshot:
         snapshots.check_consistent(snapshot)
         assert snapshot.layer("document").ids([0]) == ["analog"]

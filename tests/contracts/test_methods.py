@@ -1,20 +1,27 @@
-"""Every method of `clew.methods` keeps the contract for methods; a new module is tested at once."""
+"""Every method of `clew.methods`, and every embedder without a download, keeps its contract."""
 
 import json
 import shutil
 from contextlib import closing, contextmanager
-from dataclasses import fields
-from inspect import signature
+from importlib.util import find_spec
 from itertools import count
 
 import pytest
 
 from clew import methods
-from clew.api import Index, open_index
+from clew.api import open_index
 from clew.generation import open_snapshot
 from clew.index import Settings
+from clew.models.cache import CachedEmbedder
 from clew.store.embedded import EmbeddedStore
-from clew.testing import MethodContract, models, small_documents
+from clew.testing import (
+    EmbedderContract,
+    HashEmbedder,
+    HashTokenEmbedder,
+    MethodContract,
+    models,
+    small_documents,
+)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +62,6 @@ class TestMethods(MethodContract):
             yield snapshot
 
     def test_a_question_of_nothing_is_no_accident(self, method):
-        """It finds something or nothing, the same again, and all of it is JSON."""
         with self._index(method, small_documents()) as snapshot:
             for question in ("", " ", "of the", "?!", "\n\n", "$question"):
                 first, second = (method.retrieve(question, snapshot, models()) for _ in range(2))
@@ -63,8 +69,29 @@ class TestMethods(MethodContract):
                 json.dumps(first.to_dict(), allow_nan=False)
 
 
-@pytest.mark.parametrize("name", methods.names())
-def test_parameters_can_be_given_beside_those_of_a_search(name):
-    """No parameter of a method has the name of an argument of `Index.ask` or `Index.search`."""
-    taken = {*signature(Index.ask).parameters, *signature(Index.search).parameters}
-    assert taken.isdisjoint(field.name for field in fields(methods.load(name)))
+class TestHash(EmbedderContract):
+    @pytest.fixture(params=[1, 7, 64])
+    def embedder(self, request):
+        return HashEmbedder(request.param)
+
+
+class TestHashTokens(EmbedderContract):
+    @pytest.fixture(params=[1, 64])
+    def embedder(self, request):
+        return HashTokenEmbedder(request.param)
+
+
+class TestCached(EmbedderContract):
+    @pytest.fixture
+    def embedder(self, tmp_path):
+        return CachedEmbedder(HashEmbedder(), tmp_path / "cache.sqlite")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not find_spec("ctranslate2"), reason="the extra [models] is missing")
+class TestMiniLM(EmbedderContract):
+    @pytest.fixture
+    def embedder(self):
+        from clew.models.minilm import MiniLM
+
+        return MiniLM()

@@ -14,7 +14,6 @@ TEXTS = st.lists(WORDS).map(" ".join)
 
 @given(TEXTS, st.integers(2, 40))
 def test_no_line_is_wider_and_nothing_is_lost(text, width):
-    """Each line fits; without white space the lines are the text."""
     lines = wrap(text, width)
     assert all(cell_len(line) <= width for line in lines)
     assert "".join("".join(lines).split()) == "".join(text.split())
@@ -27,23 +26,18 @@ def test_words_of_letters_are_wrapped_as_python_does(words):
     assert wrap(text, 20) == textwrap.wrap(text, 20, break_on_hyphens=False)
 
 
-def test_a_wide_word_begins_where_there_is_room():
+def test_wide_characters_take_two_columns():
     """Chinese has no spaces between words: a line of it is not left half empty."""
     assert wrap("Fram: 弗拉姆号探险船", 10) == ["Fram: 弗拉", "姆号探险船"]
-
-
-@given(TEXTS, st.integers(6, 40))
-def test_what_is_shortened_fits(text, width):
-    """With its mark, and it begins as the text does."""
-    found = shorten(text, width, " …")
-    assert cell_len(found) <= width
-    assert text.startswith(found.removesuffix(" …"))
-    assert found.endswith(" …")
-
-
-def test_columns_are_aligned_by_what_they_take():
-    """The first columns to the left, the others to the right."""
     rows = [("船", "1"), ("ship", "10")]
     assert align(rows) == ["船     1", "ship  10"]
     assert align(rows, left=2) == ["船    1 ", "ship  10"]
     assert align([]) == []
+
+
+@given(TEXTS, st.integers(6, 40))
+def test_what_is_shortened_fits(text, width):
+    found = shorten(text, width, " …")
+    assert cell_len(found) <= width
+    assert text.startswith(found.removesuffix(" …"))
+    assert found.endswith(" …")

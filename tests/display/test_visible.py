@@ -37,7 +37,6 @@ def test_what_nobody_sees_is_shown(hidden):
 
 @pytest.mark.parametrize("text", NEEDED)
 def test_scripts_and_emoji_stay_readable(text):
-    """What they are written with is left in place."""
     assert escape_unseen(text) == text
     assert drop_hidden(text) == text
     assert not has_hidden(text)
@@ -59,15 +58,15 @@ def test_only_one_beside_what_needs_it_stays(text, shown):
     assert visible(text) == shown
 
 
-def test_lines_are_escaped_only_for_one_line():
-    """A file of several lines keeps them."""
+def test_lines_and_escapes_of_others_stay():
     assert visible("a\n\tb\r") == "a<U+000A><U+0009>b<U+000D>"
     assert escape_unseen("a\n\tb\r") == "a\n\tb\r"
+    for text in ("<U+0041>", "<U+00200B>", "<U+FFFFFF>", "<U+200b>"):
+        assert restore_unseen(text) == text
 
 
 @given(ANY)
 def test_shown_twice_is_shown_once(text):
-    """What is shown already stays as it is, and has nothing left to show."""
     shown = visible(text)
     assert visible(shown) == shown
     assert not has_hidden(shown)
@@ -76,11 +75,4 @@ def test_shown_twice_is_shown_once(text):
 
 @given(ANY | st.lists(st.sampled_from(["<U+200B>", "<", "\u200b", "U+003C>", "x"])).map("".join))
 def test_escapes_are_taken_back(text):
-    """A text that has what looks like an escape comes back too."""
     assert restore_unseen(escape_unseen(text)) == text
-
-
-def test_escapes_of_others_stay():
-    """What this module would not escape, or not so, is no escape."""
-    for text in ("<U+0041>", "<U+00200B>", "<U+FFFFFF>", "<U+200b>"):
-        assert restore_unseen(text) == text

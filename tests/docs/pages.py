@@ -15,7 +15,6 @@ _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
 def name(page):
-    """Return a page's path below the repository, as a test's id."""
     return page.relative_to(ROOT).as_posix()
 
 
@@ -28,7 +27,6 @@ def blocks(page, *languages):
 
 
 def prose(page):
-    """Return the text of a page without its fenced blocks."""
     return _FENCE.sub("", page.read_text(encoding="utf-8"))
 
 
@@ -45,5 +43,4 @@ def anchors(page):
 
 
 def all_text():
-    """Return the text of all pages together."""
     return "\n".join(page.read_text(encoding="utf-8") for page in PAGES)

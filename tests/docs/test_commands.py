@@ -37,7 +37,6 @@ ELSEWHERE = re.compile(
 
 
 def commands(page):
-    """Return the commands of a page, as they are typed."""
     lines = [line for _, text in blocks(page, "console") for line in text.splitlines()]
     return [line.removeprefix("$ ") for line in lines if line.startswith(("$ clew ", "$ export "))]
 
@@ -94,19 +93,14 @@ def folder(tmp_path, monkeypatch):
 
 
 def run(line, **environment):
-    """Run a command as a shell would, and return its result."""
     return CliRunner().invoke(main, shlex.split(line, comments=True)[1:], env=environment)
 
 
 def serve(line):
     """Start a server by a printed command, on a free port; ask it, and end it by Ctrl-C."""
     environment = {**os.environ, "CLEW_SERVE_PORT": "0", "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(
-        [sys.executable, "-m", *shlex.split(line)],
-        env=environment,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    command = [sys.executable, "-m", *shlex.split(line)]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
         try:
             told = next(line for line in process.stderr if line.startswith("Clew serves"))
             address = urlsplit(told.split()[-1])
@@ -120,6 +114,13 @@ def serve(line):
     assert process.returncode in {0, 130}
 
 
+def check(line):
+    result = run(line)
+    refused = REFUSED if line.startswith("clew ask") else 0  # hashes know no meaning
+    assert result.exit_code in {0, refused}, f"{line}\n{result.output}"
+    assert result.exception is None or isinstance(result.exception, SystemExit), line
+
+
 @pytest.mark.parametrize("page", [README, TUTORIAL], ids=name)
 def test_commands_run_as_printed(folder, endpoint, monkeypatch, page):
     """One behind the other; what an LLM is needed for asks an endpoint of this machine."""
@@ -130,10 +131,7 @@ def test_commands_run_as_printed(folder, endpoint, monkeypatch, page):
         elif line.startswith("clew serve"):
             serve(line)
         else:
-            result = run(line)
-            refused = REFUSED if line.startswith("clew ask") else 0  # hashes know no meaning
-            assert result.exit_code in {0, refused}, f"{line}\n{result.output}"
-            assert result.exception is None or isinstance(result.exception, SystemExit), line
+            check(line)
     assert endpoint.requests
     assert {path.suffix for path in folder.iterdir()} >= {".clew", ".graphml"}
 
@@ -175,12 +173,8 @@ def test_commands_of_guides_run_as_printed(folder, endpoint, monkeypatch, page):
     shutil.rmtree("dataset/polar")
     assert run("clew index examples/polar").exit_code == 0
     for line in commands(page):
-        if ELSEWHERE.search(line):
-            continue
-        result = run(line)
-        refused = REFUSED if line.startswith("clew ask") else 0
-        assert result.exit_code in {0, refused}, f"{line}\n{result.output}"
-        assert result.exception is None or isinstance(result.exception, SystemExit), line
+        if not ELSEWHERE.search(line):
+            check(line)
 
 
 @pytest.mark.slow

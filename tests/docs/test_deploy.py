@@ -37,16 +37,15 @@ def of_the_text():
     lines += re.findall(r"^ExecStart=(.+)$", UNIT, re.MULTILINE)
     lines += re.findall(r"^# First: (.+)$", (DEPLOY / "compose.yaml").read_text(), re.MULTILINE)
     for line in lines:
-        called = re.search(
-            r"(?:^|\s)(?:/opt/clew/bin/)?clew ((?:serve|keys|index|restore) .+)$", line
+        found = re.search(
+            r"(?:^|\s)(?:/opt/clew/bin/)?clew ((?:serve|keys|index|restore) .+)", line
         )
-        if called:
-            yield ["clew", *shlex.split(called[1])]
+        if found:
+            yield ["clew", *shlex.split(found[1])]
 
 
 @pytest.mark.parametrize("words", [*of_the_container(), *of_the_text()], ids=" ".join)
 def test_each_call_is_one_that_clew_takes(words):
-    """Its command, its options and their values."""
     command, context, rest = main, None, words[1:]
     try:
         while isinstance(command, click.Group):
@@ -59,13 +58,11 @@ def test_each_call_is_one_that_clew_takes(words):
 
 
 def test_calls_are_found():
-    """There are calls of each kind, or the test above proves nothing."""
     assert {words[1] for words in of_the_text()} == {"serve", "keys", "index", "restore"}
 
 
 @pytest.mark.parametrize("text", [UNIT, GUIDE.read_text(encoding="utf-8")], ids=["unit", "guide"])
 def test_variables_are_those_of_options(text):
-    """`CLEW_SERVE_...` is an option of the server."""
     named = set(re.findall(r"CLEW_SERVE_(\w+)", text))
     options = {name for each in main.commands["serve"].params for name in each.opts}
     assert named
@@ -73,7 +70,6 @@ def test_variables_are_those_of_options(text):
 
 
 def test_the_image_has_what_it_is_made_of():
-    """What is copied from the checkout is there, and is not left out of it."""
     kept = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
     copied = [
         source

@@ -51,7 +51,6 @@ def test_examples_in_docstrings(module):
 @pytest.mark.parametrize("page", [page for page in PAGES if any(blocks(page, "python"))], ids=name)
 @pytest.mark.usefixtures("index_folder")
 def test_python_blocks_run(page):
-    """The Python blocks of a page run, one after the other, in one namespace."""
     namespace = {"__name__": name(page)}
     try:
         for line, code in blocks(page, "python"):
@@ -65,7 +64,6 @@ def test_python_blocks_run(page):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_exist(main, command, tmp_path, monkeypatch):
-    """A command in the documentation has a name, options and arguments that the program takes."""
     monkeypatch.setenv("CLEW_CACHE", str(tmp_path))  # where an address has its folder
     words = shlex.split(command, comments=True)
     try:
@@ -75,7 +73,6 @@ def test_commands_exist(main, command, tmp_path, monkeypatch):
 
 
 def test_every_command_is_shown(main):
-    """Each command, and each of its options, is somewhere in the documentation."""
     text = all_text()
     groups = [each for each in main.commands.values() if isinstance(each, click.Group)]
     below = {f"{g.name} {name}": each for g in groups for name, each in g.commands.items()}

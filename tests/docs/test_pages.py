@@ -18,7 +18,6 @@ from tests.docs.pages import PAGES, ROOT, all_text, anchors, blocks, links, name
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links_lead_somewhere(page):
-    """Every relative link of a page leads to a file, and its anchor to a heading there."""
     parted = [link.partition("#") for link in links(page)]
     targets = [(page.parent / path if path else page, anchor) for path, _, anchor in parted]
     assert not [str(target) for target, _ in targets if not target.is_file()]
@@ -42,15 +41,13 @@ DECISIONS = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
 
 @pytest.mark.parametrize("page", DECISIONS, ids=name)
 def test_decisions_are_short(page):
-    """A decision has its context, its choice, what was refused, and at most 150 words."""
     text = page.read_text(encoding="utf-8")
     assert len(text.split()) <= 150
     assert all(f"**{part}.**" in text for part in ("Context", "Choice", "Refused"))
     assert text.startswith(f"# {page.name[:4]}: ")
 
 
-def test_decisions_are_listed():
-    """The list of decisions has each by its title, in order, and no other."""
+def test_decisions_are_listed_and_the_readme_is_short():
     text = (ROOT / "docs" / "decisions" / "index.md").read_text(encoding="utf-8")
     titles = [page.read_text(encoding="utf-8").partition("\n")[0] for page in DECISIONS]
     rows = [
@@ -58,10 +55,6 @@ def test_decisions_are_listed():
         for title, page in zip(titles, DECISIONS, strict=True)
     ]
     assert [line for line in text.splitlines() if line.startswith("- ")] == rows
-
-
-def test_the_readme_is_short():
-    """It has at most 700 words, and its first list five points of at most twelve."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.split()) <= 700
     points = re.findall(r"^- (.+)$", text.partition("\n## ")[0], re.MULTILINE)
@@ -71,7 +64,6 @@ def test_the_readme_is_short():
 
 @pytest.mark.parametrize("module", [m.name for m in iter_modules(clew.__path__)])
 def test_modules_are_documented(module):
-    """The table in `architecture.md` has every module."""
     if module.startswith("_"):
         pytest.skip("not public")
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
@@ -79,7 +71,6 @@ def test_modules_are_documented(module):
 
 
 def test_import_rule_is_the_contract():
-    """The list in `architecture.md` is that of `.importlinter`."""
     contract = (ROOT / ".importlinter").read_text(encoding="utf-8")
     layers = contract.partition("layers =\n")[2].partition("\n#")[0].splitlines()
     present = [re.sub(r" \| \(\w+\)|\(\w+\) \| ", "", line.strip()) for line in layers]
@@ -89,7 +80,6 @@ def test_import_rule_is_the_contract():
 
 @pytest.mark.parametrize("method", methods.list_modules())
 def test_methods_are_documented(method):
-    """A method has a page with each of its parameters and its default, and its variants."""
     text = (ROOT / "docs" / "methods" / f"{method}.md").read_text(encoding="utf-8")
     kind = methods.load(method)
     for field in fields(kind):
@@ -104,7 +94,6 @@ def test_methods_are_documented(method):
 
 
 def test_errors_are_documented():
-    """`errors.md` has the tree as the module draws it, and a row for every error."""
     text = (ROOT / "docs" / "guides" / "errors.md").read_text(encoding="utf-8")
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
     rows = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
@@ -117,7 +106,6 @@ def test_errors_are_documented():
 
 
 def test_format_is_documented(index_folder):
-    """`format.md` has every array of an index and every table and column of its database."""
     text = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
     arrays = [
         a for path in (index_folder / "segments").iterdir() for a in segments.open_segment(path)
@@ -133,7 +121,6 @@ def test_format_is_documented(index_folder):
 
 
 def test_make_targets_and_extras_exist():
-    """Each `make` target and each extra in the documentation exists, and each extra has a row."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     shell = "\n".join(text for page in PAGES for _, text in blocks(page, "bash"))
@@ -166,7 +153,6 @@ def test_pages_and_examples_import_what_is_public(page):
 
 
 def test_imports_are_found():
-    """Those of examples, and those of the Python blocks of pages."""
     assert ("clew", set()) in list(imports(ROOT / "examples" / "demo.py"))
     assert list(imports(ROOT / "docs" / "guides" / "evaluate.md"))
 
@@ -183,13 +169,8 @@ def imports(page):
 
 
 def test_every_public_name_is_named():
-    """The page of what is public has all of `clew.__all__` and the public modules."""
     text = (ROOT / "docs" / "public.md").read_text(encoding="utf-8")
     assert not [each for each in (*clew.__all__, *PUBLIC) if f"`{each}`" not in text]
-
-
-def test_the_reference_has_what_is_public():
-    """Each public module has a page of the reference; methods and models are on theirs."""
     table = (ROOT / "docs" / "public.md").read_text(encoding="utf-8").partition("\n## ")[0]
     reference = ROOT / "docs" / "site" / "reference"
     rows = re.findall(r"^\| ([^|]+) \| (.+) \|$", table, re.MULTILINE)[1:]

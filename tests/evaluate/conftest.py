@@ -1,15 +1,10 @@
 """A dataset of six questions that a person can check, and searches that look nothing up."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from clew.evaluate import Dataset, Setting, load
+from clew.evaluate import load
 from clew.types import Answer, Context, Evidence, Hit, Usage
 
 CORPUS = {
@@ -21,58 +16,39 @@ CORPUS = {
 }
 QUESTIONS = [
     {
-        "id": "q1",
-        "question": "capital of the land that borders Spain",
-        "answers": ["Paris"],
-        "type": "bridge",
-        "supporting_ids": ["paris", "france"],
-        "hop_count": 2,
-        "split": "dev",
+        "id": "q1", "question": "capital of the land that borders Spain", "answers": ["Paris"],
+        "type": "bridge", "supporting_ids": ["paris", "france"], "hop_count": 2, "split": "dev",
     },
     {
-        "id": "q2",
-        "question": "is Madrid in Spain",
-        "answers": ["yes"],
-        "type": "comparison",
-        "supporting_ids": ["spain"],
-        "hop_count": 1,
-        "split": "dev",
+        "id": "q2", "question": "is Madrid in Spain", "answers": ["yes"], "type": "comparison",
+        "supporting_ids": ["spain"], "hop_count": 1, "split": "dev",
     },
     {
-        "id": "q3",
-        "question": "when was the Eiffel Tower built",
-        "answers": ["1889", "in 1889"],
-        "type": "bridge",
-        "supporting_ids": ["tower", "lost"],
-        "hop_count": 1,
-        "split": "test",
+        "id": "q3", "question": "when was the Eiffel Tower built", "answers": ["1889", "in 1889"],
+        "type": "bridge", "supporting_ids": ["tower", "lost"], "hop_count": 1, "split": "test",
     },
     {"id": "q4", "question": "a question without gold", "answers": ["Rome"], "split": "test"},
     {"id": "q5", "question": "no answer known", "supporting_ids": ["rome"], "split": "test"},
     {"id": "q6", "question": "which vitamin", "answers": ["A", "retinol"], "split": "test"},
-]
-
-
-def _write_lines(path: Path, records: Sequence[Mapping[str, object]]) -> None:
-    path.write_text("".join(f"{json.dumps(r)}\n" for r in records), encoding="utf-8")
+]  # fmt: skip
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     root = tmp_path / "capitals"
     root.mkdir()
     corpus = [{"id": id_, "title": id_, "text": text} for id_, text in CORPUS.items()]
-    _write_lines(root / "corpus.jsonl", corpus)
-    _write_lines(root / "questions.jsonl", QUESTIONS)
+    for name, records in (("corpus.jsonl", corpus), ("questions.jsonl", QUESTIONS)):
+        (root / name).write_text("\n".join(map(json.dumps, records)) + "\n", encoding="utf-8")
     return root
 
 
 @pytest.fixture
-def dataset(folder: Path) -> Dataset:
+def dataset(folder):
     return load(folder)
 
 
-def _evidence(question: str, method: str, ids: Sequence[str], **usage: Any) -> Evidence:
+def make_evidence(question, method, ids, **usage):
     """Evidence with a hit per document id; a repeated id is another chunk of the document."""
     hits = tuple(
         Hit(
@@ -90,7 +66,7 @@ def _evidence(question: str, method: str, ids: Sequence[str], **usage: Any) -> E
     return Evidence(query=question, method=method, hits=hits, usage=Usage(**usage))
 
 
-def _reply(question: str, method: str, text: str, **usage: Any) -> Answer:
+def make_reply(question, method, text, **usage):
     """Return an answer with an empty context."""
     return Answer(
         question=question,
@@ -98,26 +74,26 @@ def _reply(question: str, method: str, text: str, **usage: Any) -> Answer:
         kind="generated" if text else "none",
         citations=(),
         context=Context(passages=(), text="", n_tokens=0, budget_tokens=100),
-        evidence=_evidence(question, method, ()),
+        evidence=make_evidence(question, method, ()),
         usage=Usage(**usage),
     )
 
 
 @pytest.fixture
-def evidence() -> Callable[..., Evidence]:
-    return _evidence
+def evidence():
+    return make_evidence
 
 
 @pytest.fixture
-def reply() -> Callable[..., Answer]:
-    return _reply
+def reply():
+    return make_reply
 
 
 @pytest.fixture
-def search() -> Callable[[str, Setting], Evidence]:
+def search():
     """Finds by shared words ('words') or always the same documents ('fixed'), the first `n`."""
 
-    def find(question: str, setting: Setting) -> Evidence:
+    def find(question, setting):
         method, words = setting.method, set(question.lower().split())
         ids = ["rome", "rome", "paris"]
         if method == "words":
@@ -125,6 +101,6 @@ def search() -> Callable[[str, Setting], Evidence]:
             ids = sorted((i for i in CORPUS if shared[i]), key=lambda i: -shared[i])
         seconds = {"embed": 0.25, "rank": 0.5 if method == "words" else 0.0}
         ids = ids[: setting.parameters.get("n", len(ids))]
-        return _evidence(question, method, ids, seconds=seconds, prompt_tokens=10, llm_calls=1)
+        return make_evidence(question, method, ids, seconds=seconds, prompt_tokens=10, llm_calls=1)
 
     return find

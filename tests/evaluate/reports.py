@@ -1,9 +1,6 @@
 """Reports that are written by hand, so that a test knows every number in them."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 from clew.evaluate.datasets import About
 from clew.evaluate.report import Report
@@ -14,21 +11,16 @@ from clew.types import Usage
 Scores = Mapping[str, float]
 
 
-def about(n_questions: int, **more: Any) -> About:
+def about(n_questions, **more):
     given = {
-        "name": "capitals",
-        "n_questions": n_questions,
-        "n_documents": 7,
-        "n_without_gold": 0,
-        "n_without_answers": 0,
-        "unknown_ids": (),
-        "dropped_answers": (),
+        "name": "capitals", "n_questions": n_questions, "n_documents": 7, "n_without_gold": 0,
+        "n_without_answers": 0, "unknown_ids": (), "dropped_answers": (),
         "digest": "0123456789abcdef0123",
-    }
+    }  # fmt: skip
     return About(**{**given, **more})
 
 
-def rows(label: str, scores: Sequence[Scores], seconds: float = 0.5, **more: Any) -> list[Row]:
+def rows(label, scores, seconds=0.5, **more):
     """Return a row for each question, all at the same cost."""
     usage = Usage(seconds={"embed": seconds / 2, "rank": seconds / 2}, prompt_tokens=10)
     given = {"usage": usage, "context_tokens": 200, "type": "bridge", "hops": 2, **more}
@@ -38,8 +30,7 @@ def rows(label: str, scores: Sequence[Scores], seconds: float = 0.5, **more: Any
     ]
 
 
-def report(settings: Sequence[Setting], measured: Sequence[Sequence[Row]], **more: Any) -> Report:
-    """Return a report of these rows, a list of them for each setting."""
+def report(settings, measured, **more):
     given = {
         "dataset": about(len(measured[0])),
         "scoring": Scoring(),
@@ -48,7 +39,7 @@ def report(settings: Sequence[Setting], measured: Sequence[Sequence[Row]], **mor
     return Report(settings=tuple(settings), **{**given, **more})
 
 
-def simple(*labels: str, **more: Any) -> Report:
+def simple(*labels, **more):
     """Return a report of methods, of which each is better and slower than the one before."""
     measured = [
         rows(label, _scores(number, len(labels)), 0.1 * (number + 1), context_tokens=100 + number)
@@ -57,11 +48,11 @@ def simple(*labels: str, **more: Any) -> Report:
     return report([Setting(label) for label in labels], measured, **more)
 
 
-def estimate(mean: float) -> Estimate:
+def estimate(mean):
     return Estimate(mean=mean, low=mean - 0.1, high=mean + 0.05, n=20)
 
 
-def _scores(number: int, n: int) -> list[Scores]:
+def _scores(number, n):
     share = (number + 1) / n
     return [
         {"recall@2": share / 2, "recall@5": share * q, "MRR@10": share, "coverage": float(q > 0.5)}

@@ -1,19 +1,16 @@
 """Reading datasets."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from clew.errors import InputError
-from clew.evaluate import Dataset, DatasetQuestion, load
+from clew.evaluate import DatasetQuestion, load
 from clew.evaluate.datasets import _draw_sample
 
 
-def test_fields_arrive_where_they_belong(folder: Path) -> None:
+def test_fields_arrive_where_they_belong(folder):
     """A full record gives a full question, and the dataset is named like its folder."""
     path = folder / "questions.jsonl"
     first, *others = path.read_text(encoding="utf-8").splitlines()
@@ -35,48 +32,32 @@ def test_fields_arrive_where_they_belong(folder: Path) -> None:
     assert dataset.corpus == folder / "corpus.jsonl"
 
 
-def test_questions_without_gold_or_answers_are_kept_and_counted(dataset: Dataset) -> None:
-    """A question that cannot be measured one way may be measured the other."""
+def test_what_cannot_be_measured_is_kept_and_counted(dataset):
+    """A question may be measured one way or the other; the answer "A" would match every text."""
     assert len(dataset.questions) == 6
     assert (dataset.about.n_without_gold, dataset.about.n_without_answers) == (2, 1)
-    assert dataset.questions[3].supporting_ids == ()
-    assert dataset.questions[4].answers == ()
-
-
-def test_unknown_supporting_ids_are_named(dataset: Dataset) -> None:
-    """Gold that the corpus lacks stays gold and is told."""
+    assert dataset.questions[3].supporting_ids == dataset.questions[4].answers == ()
     assert dataset.unknown_ids == ("lost",)
     assert "lost" in dataset.questions[2].supporting_ids
-
-
-def test_answers_that_normalise_to_nothing_are_dropped_and_named(dataset: Dataset) -> None:
-    """The answer "A" would match every text, so only the other one is used."""
     assert dataset.questions[5].answers == ("retinol",)
     assert dataset.dropped_answers == ("A",)
+    assert (dataset.about.format, dataset.about.left_out) == ("clew", {})
 
 
-def test_split_and_limit_choose_questions(folder: Path) -> None:
-    """Counts are of the chosen questions only."""
+def test_parts_of_the_questions_are_chosen(folder):
     assert [q.id for q in load(folder, split="test").questions] == ["q3", "q4", "q5", "q6"]
     two = load(folder, split="dev", limit=2)
     assert [q.id for q in two.questions] == ["q1", "q2"]
     assert (two.unknown_ids, two.dropped_answers, two.about.n_without_gold) == ((), (), 0)
     assert len(load(folder, limit=99).questions) == 6
-
-
-def test_unknown_split_names_those_there_are(folder: Path) -> None:
-    """A misspelt split is answered with the right ones."""
     with pytest.raises(InputError, match="split 'train', only of dev, test"):
         load(folder, split="train")
     with pytest.raises(InputError, match="at least 1, but is 0"):
         load(folder, limit=0)
-
-
-def test_blank_lines_and_a_byte_order_mark_do_no_harm(folder: Path) -> None:
-    """Files saved by an editor on Windows read the same."""
-    path = folder / "questions.jsonl"
-    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n\r\n"))
-    assert len(load(folder).questions) == 6
+    with pytest.raises(InputError, match="not both"):
+        load(folder, sample=2, limit=2)
+    with pytest.raises(InputError, match="sample of questions must be at least 1, but is 0"):
+        load(folder, sample=0)
 
 
 @pytest.mark.parametrize(
@@ -102,30 +83,24 @@ def test_blank_lines_and_a_byte_order_mark_do_no_harm(folder: Path) -> None:
         (b'{"id": "q7", "question": "?", "answer": "yes"}', "'answer' is not a key of Clew's own"),
     ],
 )
-def test_malformed_lines_are_named(folder: Path, line: bytes, message: str) -> None:
-    """A complaint says which file, which line and what is wrong there."""
+def test_malformed_lines_are_named(folder, line, message):
     path = folder / "questions.jsonl"
     path.write_bytes(path.read_bytes() + line)
     with pytest.raises(InputError, match=rf"questions\.jsonl, line 7: .*{message}"):
         load(folder)
 
 
-def test_malformed_corpus_is_named_too(folder: Path) -> None:
-    """The corpus is checked as the questions are."""
-    path = folder / "corpus.jsonl"
-    path.write_text(path.read_text() + '{"id": "rome"}\n')
-    with pytest.raises(InputError, match=r"corpus\.jsonl, line 6: the id 'rome' is already"):
-        load(folder)
-
-
-def test_missing_files_and_empty_datasets_are_refused(folder: Path, tmp_path: Path) -> None:
-    """A folder that is no dataset is said to be none."""
+def test_missing_files_and_empty_datasets_are_refused(folder, tmp_path):
     empty = tmp_path / "none"
     empty.mkdir()
     with pytest.raises(InputError, match="none: no file with questions: name one"):
         load(empty)
     with pytest.raises(InputError, match="nowhere: No such file"):
         load(tmp_path / "nowhere")
+    path = folder / "corpus.jsonl"
+    path.write_text(path.read_text() + '{"id": "rome"}\n')
+    with pytest.raises(InputError, match=r"corpus\.jsonl, line 6: the id 'rome' is already"):
+        load(folder)
     (folder / "questions.jsonl").write_text("\n")
     with pytest.raises(InputError, match=r"questions\.jsonl: no questions"):
         load(folder)
@@ -138,8 +113,7 @@ def test_missing_files_and_empty_datasets_are_refused(folder: Path, tmp_path: Pa
         load(empty)
 
 
-def test_a_folder_of_files_can_be_the_corpus(tmp_path: Path) -> None:
-    """Without corpus.jsonl the one folder beside the questions holds the documents."""
+def test_a_folder_of_files_can_be_the_corpus(tmp_path):
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "fram.md").write_text("# Fram\n\nA ship.\n", encoding="utf-8")
     question = {"id": "q1", "question": "What is it?", "supporting_ids": ["texts/fram.md"]}
@@ -150,8 +124,7 @@ def test_a_folder_of_files_can_be_the_corpus(tmp_path: Path) -> None:
     assert dataset.corpus == tmp_path / "texts"
 
 
-def test_a_sample_is_drawn_from_the_split_in_the_order_of_the_file(folder: Path) -> None:
-    """It repeats with its seed, is part of larger ones, and never has a question twice."""
+def test_a_sample_is_drawn_from_the_split_in_the_order_of_the_file(folder):
     ids = [question.id for question in load(folder, split="test").questions]
     drawn = {}
     for size in range(1, 6):
@@ -163,40 +136,24 @@ def test_a_sample_is_drawn_from_the_split_in_the_order_of_the_file(folder: Path)
     assert len({load(folder, sample=3, seed=seed).about.digest for seed in range(9)}) > 3
 
 
-def test_each_question_is_drawn_equally_often(folder: Path) -> None:
+def test_each_question_is_drawn_equally_often_from_any_file(folder):
     """Over 600 seeds, each of six questions is the one drawn about 100 times."""
     questions = load(folder).questions
     drawn = Counter(_draw_sample(questions, 1, seed)[0].id for seed in range(600))
     assert sorted(drawn) == ["q1", "q2", "q3", "q4", "q5", "q6"]
     assert max(abs(n - 100) for n in drawn.values()) < 40  # 4.4 standard deviations
+    path = folder / "questions.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n\r\n"))
+    assert len(load(folder).questions) == 6
 
 
-def test_a_sample_and_a_limit_exclude_each_other(folder: Path) -> None:
-    """So do a sample and nothing."""
-    with pytest.raises(InputError, match="not both"):
-        load(folder, sample=2, limit=2)
-    with pytest.raises(InputError, match="sample of questions must be at least 1, but is 0"):
-        load(folder, sample=0)
-
-
-def test_the_same_questions_may_be_asked_of_another_corpus(folder: Path, tmp_path: Path) -> None:
-    """What supports an answer keeps its ids, and may be unknown there."""
+def test_the_same_questions_may_be_asked_of_another_corpus(folder, tmp_path):
     (tmp_path / "small.jsonl").write_text('{"id": "paris", "text": "Paris."}\n')
     dataset = load(folder, corpus=tmp_path / "small.jsonl")
     assert (dataset.name, dataset.n_documents) == ("capitals-small", 1)
     assert dataset.corpus == tmp_path / "small.jsonl"
     assert dataset.questions == load(folder).questions
     assert dataset.unknown_ids == ("france", "spain", "tower", "lost", "rome")
-
-
-def test_the_file_of_questions_stands_for_its_folder(folder: Path) -> None:
-    """The corpus is found beside it."""
     dataset = load(folder / "questions.jsonl")
     assert (dataset.name, dataset.corpus) == ("questions", folder / "corpus.jsonl")
     assert dataset.questions == load(folder).questions
-
-
-def test_a_report_says_what_the_files_were_taken_for(dataset: Dataset) -> None:
-    """The format stands beside the counts."""
-    assert dataset.about.format == "clew"
-    assert dataset.about.left_out == {}

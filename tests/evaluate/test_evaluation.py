@@ -1,73 +1,60 @@
 """Evaluations from end to end, over a fake search."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from clew.asking.answer import MAX_ANSWER_TOKENS
 from clew.asking.context import build_context
 from clew.errors import BudgetSpent, EndpointError, InputError, MissingLayer
-from clew.evaluate import Dataset, Scoring, Setting, evaluate, grid, render
+from clew.evaluate import Scoring, Setting, evaluate, grid, render
 from clew.evaluate.datasets import DatasetQuestion
 from clew.evaluate.evaluation import measurable, score_answer, score_quotes, score_retrieval
 from clew.evaluate.summary import Row
 from clew.evaluate.verdicts import Verdict
-from clew.types import Answer, Citation, Evidence, Table, Usage
-
-Search = Callable[[str, Setting], Evidence]
-MakeEvidence = Callable[..., Evidence]
-MakeAnswer = Callable[..., Answer]
+from clew.types import Citation, Table, Usage
 
 WORDS, FIXED = Setting("words"), Setting("fixed")
 
 
-def summary(dataset: Dataset, search: Search, **options: Any) -> dict[str, Any]:
-    """Return the JSON of an evaluation of 'words' and 'fixed'."""
+def summary(dataset, search, **options):
     return summary_of(dataset, search, [WORDS, FIXED], **options)
 
 
-def summary_of(
-    dataset: Dataset, search: Search, settings: list[Setting], **options: Any
-) -> dict[str, Any]:
-    """Return the JSON of an evaluation of `settings`."""
+def summary_of(dataset, search, settings, **options):
     data = evaluate(dataset, search, settings, **options).to_json()
-    return json.loads(json.dumps(data))  # type: ignore[no-any-return]
+    return json.loads(json.dumps(data))
 
 
-def mean(data: dict[str, Any], method: str, metric: str) -> float:
-    value: float = data["methods"][method]["metrics"][metric]["mean"]
-    return value
+def mean(data, method, metric):
+    return data["methods"][method]["metrics"][metric]["mean"]
 
 
-def test_means_by_hand(dataset: Dataset, search: Search) -> None:
-    """'fixed' finds rome and paris: half of q1's gold at rank 2, and q5's at rank 1."""
+def raising(error):
+    """What neither searches, answers nor judges."""
+
+    def fail(*_given):
+        raise error
+
+    return fail
+
+
+def test_means_by_hand(dataset, search):
+    """'fixed' finds rome, rome and paris: half of q1's gold at rank 2, and q5's at rank 1."""
     data = summary(dataset, search)
     assert mean(data, "fixed", "recall@5") == pytest.approx((0.5 + 0 + 0 + 1) / 4)
     assert mean(data, "fixed", "all@5") == pytest.approx(1 / 4)
     assert mean(data, "fixed", "MRR@10") == pytest.approx((1 / 2 + 1) / 4)
     assert data["methods"]["fixed"]["metrics"]["recall@5"]["n"] == 4
-
-
-def test_ranks_are_of_documents(dataset: Dataset, search: Search) -> None:
-    """The second chunk of rome takes no rank, so paris is found at 2."""
-    report = evaluate(dataset, search, [FIXED])
-    assert report.rows[0].document_ids == ("rome", "paris")
-    assert report.rows[0].scores["recall@2"] == 0.5
-
-
-def test_coverage_with_and_without_yes_no(dataset: Dataset, search: Search) -> None:
-    """Paris and Rome stand in what 'fixed' finds; "yes" does not; q5 has no answer."""
-    data = summary(dataset, search)
+    row = evaluate(dataset, search, [FIXED]).rows[0]
+    assert (row.document_ids, row.scores["recall@2"]) == (("rome", "paris"), 0.5)
+    # Paris and Rome stand in what it finds; "yes" does not; q5 has no answer.
     assert mean(data, "fixed", "coverage") == pytest.approx(2 / 5)
     assert mean(data, "fixed", "coverage without yes/no") == pytest.approx(2 / 4)
 
 
-def test_coverage_looks_into_the_context_of_an_answer(dataset: Dataset, search: Search) -> None:
+def test_coverage_looks_into_the_context_of_an_answer(dataset, search):
     """Paris is the third hit of 'fixed': it counts while the budget has room for it."""
     context = build_context(search("", FIXED))
     whole, short = context.n_tokens, context.n_tokens - 1
@@ -80,10 +67,9 @@ def test_coverage_looks_into_the_context_of_an_answer(dataset: Dataset, search: 
     assert mean(data, "fixed", "recall@2") > 0
 
 
-def test_coverage_looks_into_tables(dataset: Dataset, search: Search) -> None:
-    """A context is what an answer is made from, so a table that names the answer covers it."""
+def test_coverage_looks_into_tables(dataset, search):
 
-    def tabled(question: str, setting: Setting) -> Evidence:
+    def tabled(question, setting):
         table = Table(name="Relations", columns=("from", "to"), rows=(("retinol", "vitamin A"),))
         return replace(search(question, setting), tables=(table,))
 
@@ -92,16 +78,20 @@ def test_coverage_looks_into_tables(dataset: Dataset, search: Search) -> None:
     assert mean(summary(vitamin, tabled), "fixed", "coverage") == 1
 
 
-def test_headline_is_recall_at_five_or_the_middle(dataset: Dataset, search: Search) -> None:
-    """The metric to compare by follows the ks, and the questions."""
+def test_headlines_progress_and_nothing_to_measure(dataset, search):
     assert evaluate(dataset, search, [FIXED]).headline == "recall@5"
     assert evaluate(dataset, search, [FIXED], scoring=Scoring(ks=(20, 1, 3))).headline == "recall@3"
     no_gold = replace(dataset, questions=dataset.questions[3:4])
     assert evaluate(no_gold, search, [FIXED]).headline == "coverage"
+    steps = []
+    evaluate(dataset, search, [WORDS, FIXED], on_progress=lambda *s: steps.append(s))
+    assert steps == [(i, 12) for i in range(1, 13)]
+    with pytest.raises(InputError, match="'capitals' has no questions"):
+        evaluate(replace(dataset, questions=()), search, [FIXED])
 
 
-def test_first_method_is_compared_with_the_others(dataset: Dataset, search: Search) -> None:
-    """The difference is the difference of the means, and the first has none."""
+def test_a_report_compares_and_parts_what_it_measures(dataset, search):
+    """The first method has no difference; who names no type or hops is in no group."""
     data = summary(dataset, search)
     assert data["methods"]["words"]["against_first"] == {}
     test = data["methods"]["fixed"]["against_first"]["recall@5"]
@@ -109,31 +99,21 @@ def test_first_method_is_compared_with_the_others(dataset: Dataset, search: Sear
     assert test["difference"] == pytest.approx(difference)
     assert test["low"] <= test["difference"] <= test["high"]
     assert 0 < test["p_value"] <= 1
-
-
-def test_groups_by_type_and_hops(dataset: Dataset, search: Search) -> None:
-    """Questions that name no type or hops are in no group."""
-    method = summary(dataset, search)["methods"]["fixed"]
-    assert {name: group["n"] for name, group in method["by_type"].items()} == {
-        "bridge": 2,
-        "comparison": 1,
-    }
-    assert method["by_type"]["bridge"]["means"]["recall@5"] == pytest.approx(0.25)
-    assert list(method["by_hops"]) == ["1", "2"]
-
-
-def test_spending_tells_model_time_apart(dataset: Dataset, search: Search) -> None:
-    """Of 'words', a quarter of a second is the embedder's and half a second its own."""
-    spent = summary(dataset, search)["methods"]["words"]["search"]
+    groups = data["methods"]["fixed"]["by_type"]
+    assert {name: group["n"] for name, group in groups.items()} == {"bridge": 2, "comparison": 1}
+    assert groups["bridge"]["means"]["recall@5"] == pytest.approx(0.25)
+    assert list(data["methods"]["fixed"]["by_hops"]) == ["1", "2"]
+    # Of 'words', a quarter of a second is the embedder's and half a second its own.
+    spent = data["methods"]["words"]["search"]
     assert (spent["p50_s"], spent["p95_s"]) == (0.75, 0.75)
     assert (spent["model_p50_s"], spent["model_p95_s"]) == (0.25, 0.25)
     assert (spent["tokens"], spent["llm_calls"], spent["cost_usd"]) == (10, 1, 0)
 
 
-def test_unknown_price_makes_the_mean_unknown(dataset: Dataset, evidence: MakeEvidence) -> None:
+def test_unknown_price_makes_the_mean_unknown(dataset, evidence):
     """A mean over only the known prices would look cheap."""
 
-    def search(question: str, setting: Setting) -> Evidence:
+    def search(question, setting):
         price = None if "vitamin" in question else 0.5
         return evidence(question, setting.method, (), cost_usd=price)
 
@@ -142,12 +122,10 @@ def test_unknown_price_makes_the_mean_unknown(dataset: Dataset, evidence: MakeEv
     assert "unknown" in render(report)
 
 
-def test_answers_are_scored_beside_the_search(
-    dataset: Dataset, search: Search, reply: MakeAnswer
-) -> None:
+def test_answers_are_scored_beside_the_search(dataset, search, reply):
     """EM, F1 and Acc are over the five questions with answers; usages stay apart."""
 
-    def answer(question: str, setting: Setting) -> Answer:
+    def answer(question, setting):
         text = "It is Paris." if setting.method == "words" else "yes"
         return reply(question, setting.method, text, completion_tokens=7)
 
@@ -161,12 +139,10 @@ def test_answers_are_scored_beside_the_search(
     assert list(data["methods"]["fixed"]["against_first"]) == ["recall@5", "F1 plain"]
 
 
-def test_f1_is_by_all_yes_no_conventions(
-    dataset: Dataset, search: Search, reply: MakeAnswer
-) -> None:
+def test_f1_is_by_all_yes_no_conventions(dataset, search, reply):
     """The same answers score less where a yes that is not alone counts as wrong."""
 
-    def answer(question: str, setting: Setting) -> Answer:
+    def answer(question, setting):
         return reply(question, setting.method, "yes it is")
 
     data = summary(dataset, search, answer=answer)
@@ -174,12 +150,10 @@ def test_f1_is_by_all_yes_no_conventions(
     assert mean(data, "fixed", "F1 hotpot") == 0
 
 
-def test_a_search_that_fails_scores_zero_and_the_rest_goes_on(
-    dataset: Dataset, search: Search, reply: MakeAnswer
-) -> None:
+def test_a_search_that_fails_scores_zero_and_the_rest_goes_on(dataset, search, reply):
     """One method lacks a layer on one question: counted, shown, and no other row changes."""
 
-    def failing(question: str, setting: Setting) -> Evidence:
+    def failing(question, setting):
         if setting.method == "words" and "land" in question:
             raise MissingLayer("no 'entity' layer")
         return search(question, setting)
@@ -197,10 +171,9 @@ def test_a_search_that_fails_scores_zero_and_the_rest_goes_on(
     assert "words failed in 1 of 6 searches, scored 0; first: MissingLayer" in render(report)
 
 
-def test_a_method_that_always_fails_has_no_cost(dataset: Dataset, search: Search) -> None:
-    """Where nothing was measured the table has dashes, beside the other method's numbers."""
+def test_a_method_that_always_fails_has_no_cost(dataset, search):
 
-    def failing(question: str, setting: Setting) -> Evidence:
+    def failing(question, setting):
         if setting.method == "words":
             raise MissingLayer("no 'entity' layer")
         return search(question, setting)
@@ -213,32 +186,25 @@ def test_a_method_that_always_fails_has_no_cost(dataset: Dataset, search: Search
     assert "questions without" not in text
 
 
-def test_an_answer_that_fails_leaves_the_ranking(dataset: Dataset, search: Search) -> None:
+def test_an_answer_that_fails_leaves_the_ranking(dataset, search):
     """An endpoint that dies after the search costs the answer's score only."""
-
-    def answer(question: str, setting: Setting) -> Answer:
-        raise EndpointError("connection refused")
-
-    report = evaluate(dataset, search, [FIXED], answer=answer)
+    refuses = raising(EndpointError("connection refused"))
+    report = evaluate(dataset, search, [FIXED], answer=refuses)
     data = report.to_json()
     assert mean(data, "fixed", "recall@5") > 0
     assert mean(data, "fixed", "F1 plain") == 0
-    assert (data["methods"]["fixed"]["failed_answers"], data["methods"]["fixed"]["answer"]) == (
-        6,
-        None,
-    )
+    row = data["methods"]["fixed"]
+    assert (row["failed_answers"], row["answer"]) == (6, None)
     assert "fixed failed in 6 of 6 answers" in render(report)
 
 
-def test_notes_of_search_and_answer_are_kept_once(
-    dataset: Dataset, evidence: MakeEvidence, reply: MakeAnswer
-) -> None:
+def test_notes_of_search_and_answer_are_kept_once(dataset, evidence, reply):
     """An answer's evidence has the search's notes and its own; one that fails leaves the former."""
 
-    def search(question: str, setting: Setting) -> Evidence:
+    def search(question, setting):
         return replace(evidence(question, setting.method, ["paris"]), notes=("no graph",))
 
-    def answer(question: str, setting: Setting) -> Answer:
+    def answer(question, setting):
         if "Madrid" in question:
             raise EndpointError("connection refused")
         found = reply(question, setting.method, "yes")
@@ -249,30 +215,12 @@ def test_notes_of_search_and_answer_are_kept_once(
     assert report.summaries[0].notes == {"no graph": 6, "no reply": 5}
 
 
-def test_a_search_that_fails_has_no_notes(dataset: Dataset) -> None:
-    """Its error says what went wrong."""
-
-    def search(question: str, setting: Setting) -> Evidence:
-        raise MissingLayer("no 'entity' layer")
-
+def test_what_a_search_raises(dataset):
+    """Its error is told, and there are no notes; a bug in a method is no failed question."""
+    search = raising(MissingLayer("no 'entity' layer"))
     assert evaluate(dataset, search, [FIXED]).rows[0].notes == ()
-
-
-def test_other_exceptions_are_not_swallowed(dataset: Dataset) -> None:
-    """A bug in a method is no failed question."""
-
-    def broken(question: str, setting: Setting) -> Evidence:
-        raise ZeroDivisionError
-
     with pytest.raises(ZeroDivisionError):
-        evaluate(dataset, broken, [Setting("broken")])
-
-
-def test_progress_counts_to_the_end(dataset: Dataset, search: Search) -> None:
-    """Every question asked of every method is one step."""
-    steps: list[tuple[int, int]] = []
-    evaluate(dataset, search, [WORDS, FIXED], on_progress=lambda *s: steps.append(s))
-    assert steps == [(i, 12) for i in range(1, 13)]
+        evaluate(dataset, lambda *_: 1 / 0, [FIXED])
 
 
 @pytest.mark.parametrize(
@@ -287,42 +235,25 @@ def test_progress_counts_to_the_end(dataset: Dataset, search: Search) -> None:
         ([WORDS], Scoring(context_tokens=0), "context_tokens must be at least 1, but is 0"),
     ],
 )
-def test_senseless_settings_are_refused(
-    dataset: Dataset, settings: list[Setting], scoring: Scoring, message: str
-) -> None:
-    """Nothing is asked before the settings make sense."""
-
-    def untouched(question: str, setting: Setting) -> Evidence:
-        pytest.fail("a question was asked")
-
+def test_senseless_settings_are_refused(dataset, settings, scoring, message):
     with pytest.raises(InputError, match=message):
-        evaluate(dataset, untouched, settings, scoring)
+        evaluate(dataset, raising(AssertionError), settings, scoring)
 
 
-def test_each_setting_has_its_row(dataset: Dataset, search: Search) -> None:
+def test_each_setting_has_its_row(dataset, search):
     """A grid has a row for each combination, named by what varies, and its own numbers."""
     data = summary_of(dataset, search, [WORDS, *grid("fixed", {"n": [1, 3], "x": ["a", "b"]})])
-    assert list(data["methods"]) == [
-        "words",
-        "fixed n=1 x=a",
-        "fixed n=1 x=b",
-        "fixed n=3 x=a",
-        "fixed n=3 x=b",
-    ]
+    names = "words, fixed n=1 x=a, fixed n=1 x=b, fixed n=3 x=a, fixed n=3 x=b"
+    assert ", ".join(data["methods"]) == names
     row = data["methods"]["fixed n=3 x=b"]
     assert (row["method"], row["parameters"]) == ("fixed", {"n": 3, "x": "b"})
-    assert (data["methods"]["words"]["method"], data["methods"]["words"]["parameters"]) == (
-        "words",
-        {},
-    )
+    row = data["methods"]["words"]
+    assert (row["method"], row["parameters"]) == ("words", {})
     assert mean(data, "fixed n=1 x=a", "recall@5") == pytest.approx(1 / 4)
     assert mean(data, "fixed n=3 x=a", "recall@5") == pytest.approx((0.5 + 1) / 4)
 
 
-def test_measurable_is_what_is_measured(
-    dataset: Dataset, search: Search, reply: MakeAnswer
-) -> None:
-    """The metrics foretold for a dataset are those that a run of it has."""
+def test_measurable_is_what_is_measured(dataset, search, reply):
     for questions in (dataset.questions, dataset.questions[3:4], dataset.questions[4:5]):
         part, scoring = replace(dataset, questions=questions), Scoring(ks=(1, 3))
         for answer in (None, lambda q, s: reply(q, s.method, "yes")):
@@ -331,20 +262,11 @@ def test_measurable_is_what_is_measured(
             assert measurable(part, scoring, answers=answer is not None) == found
 
 
-def test_dataset_without_questions_is_refused(dataset: Dataset, search: Search) -> None:
-    """A mean over nothing is no result."""
-    with pytest.raises(InputError, match="'capitals' has no questions"):
-        evaluate(replace(dataset, questions=()), search, [FIXED])
-
-
-def judged(scores: dict[str, float], **other: Any) -> Callable[[DatasetQuestion, Answer], Verdict]:
-    """Return a judge that says the same of every answer."""
+def judged(scores, **other):
     return lambda _question, _answer: Verdict(scores=scores, **other)
 
 
-def test_a_judge_is_asked_after_the_answer(
-    dataset: Dataset, search: Search, reply: MakeAnswer
-) -> None:
+def test_a_judge_is_asked_after_the_answer(dataset, search, reply):
     """Its scores stand behind all others, and its usage by itself."""
     report = evaluate(
         dataset,
@@ -362,14 +284,14 @@ def test_a_judge_is_asked_after_the_answer(
     unanswered = replace(dataset, questions=dataset.questions[4:5])
     have = measurable(unanswered, Scoring(), answers=True, judged=("judge", "faithfulness"))
     assert ("judge" in have, "faithfulness" in have) == (False, True)
+    report = evaluate(dataset, search, [FIXED], judge=judged({"judge": 1.0}))
+    assert "judge" not in report.summaries[0].estimates
 
 
-def test_what_a_judge_did_not_say_is_counted(
-    dataset: Dataset, search: Search, reply: MakeAnswer
-) -> None:
+def test_what_a_judge_did_not_say_is_counted(dataset, search, reply):
     """By metric, how many verdicts could not be read, whether they score or not."""
 
-    def judge(question: DatasetQuestion, answer: Answer) -> Verdict:
+    def judge(question, answer):
         if question.id == "q1":
             return Verdict(scores={"judge": 0.0}, unparsable=("judge", "faithfulness"))
         return Verdict(scores={"judge": 1.0, "faithfulness": 1.0})
@@ -383,28 +305,24 @@ def test_what_a_judge_did_not_say_is_counted(
     assert report.to_json()["methods"]["fixed"]["unparsable"] == {"judge": 1, "faithfulness": 1}
 
 
-def test_an_answer_that_failed_is_judged_as_an_empty_one(dataset: Dataset, search: Search) -> None:
+def test_an_answer_that_failed_is_judged_as_an_empty_one(dataset, search):
     """So a method that fails is not left out of what the others are judged by."""
-    texts: list[str] = []
+    texts = []
 
-    def answer(question: str, setting: Setting) -> Answer:
-        raise EndpointError("refused")
-
-    def judge(question: DatasetQuestion, given: Answer) -> Verdict:
+    def judge(question, given):
         texts.append(given.text)
         return Verdict(scores={"judge": float(bool(given.text))})
 
-    report = evaluate(dataset, search, [FIXED], answer=answer, judge=judge)
+    refuses = raising(EndpointError("refused"))
+    report = evaluate(dataset, search, [FIXED], answer=refuses, judge=judge)
     assert texts == [""] * 6
     assert report.summaries[0].estimates["judge"].mean == 0
 
 
-def test_a_judge_that_fails_says_nothing(
-    dataset: Dataset, search: Search, reply: MakeAnswer
-) -> None:
+def test_a_judge_that_fails_says_nothing(dataset, search, reply):
     """The failure is the judge's, so no method scores 0 for it; it is counted."""
 
-    def judge(question: DatasetQuestion, answer: Answer) -> Verdict:
+    def judge(question, answer):
         if question.id == "q2":
             raise EndpointError("away")
         return Verdict(scores={"judge": 1.0})
@@ -417,17 +335,11 @@ def test_a_judge_that_fails_says_nothing(
     assert (summary.n_failed_verdicts, summary.first_error) == (1, "EndpointError: away")
 
 
-def test_without_answers_nothing_is_judged(dataset: Dataset, search: Search) -> None:
-    """A judge has nothing to say of a ranking."""
-    report = evaluate(dataset, search, [FIXED], judge=judged({"judge": 1.0}))
-    assert "judge" not in report.summaries[0].estimates
-
-
-def test_a_budget_that_ended_ends_the_evaluation(dataset: Dataset, search: Search) -> None:
+def test_a_budget_that_ended_ends_the_evaluation(dataset, search):
     """What comes after it would be measured otherwise; what came before was told."""
-    rows: list[Row] = []
+    rows = []
 
-    def find(question: str, setting: Setting) -> Evidence:
+    def find(question, setting):
         if "Tower" in question:
             raise BudgetSpent("no room")
         return search(question, setting)
@@ -437,28 +349,21 @@ def test_a_budget_that_ended_ends_the_evaluation(dataset: Dataset, search: Searc
     assert [row.question_id for row in rows] == ["q1", "q2"]
 
 
-def test_recorded_rows_are_taken_over(dataset: Dataset, search: Search) -> None:
-    """They are not asked again nor told again, and the report is the same."""
+def test_recorded_rows_are_taken_over(dataset, search):
     whole = evaluate(dataset, search, [WORDS, FIXED])
     known = {(row.label, row.question_id): row for row in whole.rows[:5]}
-    told: list[Row] = []
-    steps: list[int] = []
+    told = []
+    steps = []
     again = evaluate(
-        dataset,
-        search,
-        [WORDS, FIXED],
-        None,
-        lambda done, _: steps.append(done),
-        recorded=known,
+        dataset, search, [WORDS, FIXED], None, lambda done, _: steps.append(done), recorded=known,
         on_row=told.append,
-    )
+    )  # fmt: skip
     assert again.rows == whole.rows
     assert tuple(told) == whole.rows[5:]
     assert steps == list(range(1, 13))
 
 
-def test_evidence_is_looked_for_in_the_context(dataset: Dataset, search: Search) -> None:
-    """It is a share, and needs neither answers nor supporting ids."""
+def test_evidence_is_looked_for_in_the_context(dataset, search):
     stated = ("The Eiffel Tower stands in Paris, the capital of France.", "Whales sing at night.")
     bare = DatasetQuestion(
         id="e", text="x", answers=(), type="", supporting_ids=(), evidence=stated
@@ -473,7 +378,7 @@ def test_evidence_is_looked_for_in_the_context(dataset: Dataset, search: Search)
     assert nothing.rows[0].scores == {"evidence": 0}
 
 
-def test_a_ranking_without_a_context_has_no_coverage(dataset: Dataset) -> None:
+def test_a_ranking_without_a_context_has_no_coverage(dataset):
     """As of another system, of which the ranking alone is known."""
     question = dataset.questions[0]
     scores = score_retrieval(question, ["france", "x"], None, (1, 2))
@@ -481,11 +386,10 @@ def test_a_ranking_without_a_context_has_no_coverage(dataset: Dataset) -> None:
     assert not {"coverage", "evidence"} & scores.keys()
     assert score_answer(question, "Paris")["EM"] == 1
     assert score_answer(dataset.questions[4], "Paris") == {}
+    assert Scoring().answer_tokens == MAX_ANSWER_TOKENS
 
 
-def test_settings_are_compared_on_what_both_have(
-    dataset: Dataset, search: Search, reply: MakeAnswer
-) -> None:
+def test_settings_are_compared_on_what_both_have(dataset, search, reply):
     """A peer has no answers, so nothing is said of them; its ranking is compared."""
     report = evaluate(dataset, search, [FIXED], answer=lambda q, s: reply(q, s.method, "Paris"))
     peers = [
@@ -504,11 +408,6 @@ def test_settings_are_compared_on_what_both_have(
     assert "peer: a" in render(both)
     with pytest.raises(InputError, match="'peer: a' is not measured on the 6 questions"):
         report.with_peers({"peer: a": peers[1:]})
-
-
-def test_answers_are_as_long_as_elsewhere() -> None:
-    """The default is that of `clew ask`, and is written down twice to start quickly."""
-    assert Scoring().answer_tokens == MAX_ANSWER_TOKENS
 
 
 def test_quoted_looks_into_what_is_cited(dataset):

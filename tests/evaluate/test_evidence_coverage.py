@@ -1,9 +1,5 @@
 """Evidence coverage: statements that passages say in other words."""
 
-from __future__ import annotations
-
-from random import Random
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,73 +17,45 @@ TEXTS = st.lists(WORDS.map(" ".join), max_size=6)
 EVIDENCE = st.lists(WORDS.map(" ".join), min_size=1, max_size=5)
 
 
-def test_share_of_statements_by_hand() -> None:
-    """Of three statements the passages say one, so a third is covered."""
-    evidence = [STATEMENT, "The agency stood above the river bank.", "Snow fell on Christmas Eve."]
-    assert evidence_coverage(evidence, [MARSH, FERRY]) == pytest.approx(1 / 3)
+GREEK = "alpha beta gamma delta epsilon zeta eta"
+THREE = [STATEMENT, "The agency stood above the river bank.", "Snow fell on Christmas Eve."]
+HALVES = ["Capt. Marsh was there.", "They commanded a company."]
+TRADER = "Kaed is a Mussulman trader."
 
 
 @pytest.mark.parametrize(
-    ("passage", "covered"),
+    ("evidence", "passages", "covered"),
     [
-        ("alpha beta gamma delta", 1),
-        ("alpha beta gamma", 1),  # 3 of 4
-        ("alpha beta beta alpha", 0),  # repeats are one term: 2 of 4
-        ("", 0),
+        (THREE, [MARSH, FERRY], 1 / 3),
+        # Three quarters of the terms are enough, and one counts once however often it stands.
+        (["Alpha, beta, gamma and delta."], ["alpha beta gamma delta"], 1),
+        (["Alpha, beta, gamma and delta."], ["alpha beta gamma"], 1),
+        (["Alpha, beta, gamma and delta."], ["alpha beta beta alpha"], 0),
+        (["Alpha, beta, gamma and delta."], [""], 0),
+        ([GREEK], ["alpha beta gamma delta epsilon"], 0),  # 0.71
+        ([GREEK], ["alpha beta gamma delta epsilon zeta"], 1),
+        # Two of three are less.
+        ([TRADER], ["Kaed, a trader of the coast"], 0),
+        ([TRADER], ["Kaed the Mussulman was a trader"], 1),
+        # The first six characters decide: a passage may have the verb as a noun.
+        (["Pioneers were appointed commanders of companies."],
+         ["upon his appointment as a commander of companies of pioneers"], 1),
+        # A single passage has to say it.
+        ([STATEMENT], HALVES, 0),
+        ([STATEMENT], [" ".join(HALVES)], 1),
+        # Project Gutenberg's underscores around a name hide neither the name nor a stop word.
+        (["The Egyptian name is seshesh."],
+         ["The instrument is called by its Egyptian name, _the seshesh_."], 1),
+        # Stop words alone say nothing, and every text would have them.
+        (["It was so."], ["It was so.", MARSH], 0),
+        (["It was so.", STATEMENT], [MARSH], 0.5),
+        # What a dataset lists twice weighs no more than anything else.
+        ([STATEMENT, STATEMENT, "Snow fell early."], [MARSH], 0.5),
+        ([STATEMENT], [], 0),
     ],
-)
-def test_three_in_four_terms_cover_a_statement(passage: str, covered: float) -> None:
-    """Exactly three quarters are enough, and one term counts once however often it stands."""
-    assert evidence_coverage(["Alpha, beta, gamma and delta."], [passage]) == covered
-
-
-def test_less_than_three_quarters_is_not_enough() -> None:
-    """Five terms of seven are 0.71: below 0.75 most of what is found is not said."""
-    statement = "alpha beta gamma delta epsilon zeta eta"
-    assert evidence_coverage([statement], ["alpha beta gamma delta epsilon"]) == 0
-    assert evidence_coverage([statement], ["alpha beta gamma delta epsilon zeta"]) == 1
-
-
-def test_short_statements_need_every_term() -> None:
-    """Two of three terms are less than three quarters."""
-    statement = "Kaed is a Mussulman trader."
-    assert evidence_coverage([statement], ["Kaed, a trader of the coast"]) == 0
-    assert evidence_coverage([statement], ["Kaed the Mussulman was a trader"]) == 1
-
-
-def test_other_forms_of_a_word_are_the_same() -> None:
-    """The first six characters decide: a passage may have the verb as a noun."""
-    passage = "upon his appointment as a commander of companies of pioneers"
-    assert evidence_coverage(["Pioneers were appointed commanders of companies."], [passage]) == 1
-
-
-def test_a_single_passage_has_to_say_it() -> None:
-    """Two passages that have half of the terms each do not cover a statement together."""
-    halves = ["Capt. Marsh was there.", "They commanded a company."]
-    assert evidence_coverage([STATEMENT], halves) == 0
-    assert evidence_coverage([STATEMENT], [" ".join(halves)]) == 1
-
-
-def test_emphasis_of_plain_text_books_is_no_part_of_a_word() -> None:
-    """Project Gutenberg's underscores around a name hide neither the name nor a stop word."""
-    passage = "The instrument is called by its Egyptian name, _the seshesh_."
-    assert evidence_coverage(["The Egyptian name is seshesh."], [passage]) == 1
-
-
-def test_a_statement_without_terms_is_never_covered() -> None:
-    """Stop words alone say nothing, and every text would have them."""
-    assert evidence_coverage(["It was so."], ["It was so.", MARSH]) == 0
-    assert evidence_coverage(["It was so.", STATEMENT], [MARSH]) == 0.5
-
-
-def test_repeated_statements_count_once() -> None:
-    """A statement that the dataset lists twice weighs no more than another."""
-    assert evidence_coverage([STATEMENT, STATEMENT, "Snow fell early."], [MARSH]) == 0.5
-
-
-def test_nothing_retrieved_covers_nothing() -> None:
-    """A failed search is a miss and not an error."""
-    assert evidence_coverage([STATEMENT], []) == 0
+)  # fmt: skip
+def test_the_share_of_statements_by_hand(evidence, passages, covered):
+    assert evidence_coverage(evidence, passages) == pytest.approx(covered)
 
 
 @pytest.mark.parametrize(
@@ -98,56 +66,34 @@ def test_nothing_retrieved_covers_nothing() -> None:
         ([STATEMENT], MARSH, "passages must be a list"),
     ],
 )
-def test_texts_come_in_lists(evidence: list[str], passages: list[str], message: str) -> None:
+def test_texts_come_in_lists(evidence, passages, message):
     """No evidence has no share, and a bare text would be taken for a list of letters."""
     with pytest.raises(InputError, match=message):
         evidence_coverage(evidence, passages)
 
 
 @given(EVIDENCE, TEXTS, TEXTS)
-def test_more_passages_never_cover_less(
-    evidence: list[str], passages: list[str], more: list[str]
-) -> None:
-    """The share is from 0 to 1, and a further passage leaves it or raises it."""
+def test_more_passages_never_cover_less(evidence, passages, more):
     share = evidence_coverage(evidence, passages)
     assert 0 <= share <= evidence_coverage(evidence, passages + more) <= 1
 
 
 @given(EVIDENCE, TEXTS, st.randoms(use_true_random=False))
-def test_order_and_repeats_do_not_matter(
-    evidence: list[str], passages: list[str], random: Random
-) -> None:
-    """Shuffled and doubled lists have the same share."""
+def test_order_and_repeats_do_not_matter(evidence, passages, random):
     share = evidence_coverage(evidence, passages)
     statements, texts = evidence * 2, passages * 2
     random.shuffle(statements)
     random.shuffle(texts)
     assert evidence_coverage(statements, texts) == share
-
-
-@given(EVIDENCE)
-def test_every_statement_covers_itself(evidence: list[str]) -> None:
-    """A context that quotes all of the evidence covers all of it."""
     assert evidence_coverage(evidence, evidence) == 1
 
 
-def test_a_context_gives_rows_and_passages_with_titles() -> None:
+def test_a_context_gives_rows_and_passages_with_titles():
     """A row of a table is a text by itself, and a title belongs to its passage."""
-    table = Table(
-        name="relations",
-        columns=("subject", "relation", "object"),
-        rows=(("Marsh", "commanded", "Company B"), ("Sibley", "governed", "Minnesota")),
-    )
-    passage = Passage(
-        number=1,
-        chunk_id="c",
-        document_id="d",
-        title="Capt. Marsh",
-        source="s",
-        start=0,
-        end=9,
-        text="He commanded Company B.",
-    )
+    rows = (("Marsh", "commanded", "Company B"), ("Sibley", "governed", "Minnesota"))
+    table = Table(name="relations", columns=("subject", "relation", "object"), rows=rows)
+    said = {"title": "Capt. Marsh", "text": "He commanded Company B."}
+    passage = Passage(number=1, chunk_id="c", document_id="d", source="s", start=0, end=9, **said)
     context = Context(passages=(passage,), text="", n_tokens=0, budget_tokens=100, tables=(table,))
     texts = passages_of(context)
     assert texts == (

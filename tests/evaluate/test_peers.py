@@ -1,50 +1,41 @@
 """Ranked lists of other systems in our reports."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import pytest
 
 from clew.errors import InputError
-from clew.evaluate import Dataset, Scoring, Setting, evaluate, load
+from clew.evaluate import Scoring, Setting, evaluate, load
 from clew.evaluate.peers import load_peers
-from clew.evaluate.summary import Row
 from tests.evaluate.test_formats import HOTPOT, write
 
 SCORING = Scoring(ks=(10, 1, 2))
-FOUND: dict[str, Sequence[str]] = {
-    "q1": ["paris", "rome", "paris", "france"],
-    "q2": [],
-    "q3": ["rome", "tower"],
-    "q4": ["rome"],
-    "q5": ["tower", "rome"],
-    "q6": ["spain"],
-}
+FOUND = {
+    "q1": ["paris", "rome", "paris", "france"], "q2": [], "q3": ["rome", "tower"], "q4": ["rome"],
+    "q5": ["tower", "rome"], "q6": ["spain"],
+}  # fmt: skip
 
 
-def line(method: str, question: str, ids: Sequence[str], **more: object) -> dict[str, object]:
+def line(method, question, ids, **more):
     return {"method": method, "question_id": question, "retrieved_ids": list(ids), **more}
 
 
-def peer(name: str = "bm25", answers: Mapping[str, str] | None = None) -> list[dict[str, object]]:
+def peer(name="bm25", answers=None):
     given = {} if answers is None else {q: {"answer": answers.get(q, "")} for q in FOUND}
     return [line(name, question, ids, **given.get(question, {})) for question, ids in FOUND.items()]
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path):
     return tmp_path / "peers.jsonl"
 
 
-def scored(file: Path, dataset: Dataset, lines: Sequence[object]) -> dict[str, list[Row]]:
+def scored(file, dataset, lines):
     file.write_text("".join(f"{json.dumps(each)}\n" for each in lines), encoding="utf-8")
     return load_peers(file, dataset, SCORING)
 
 
-def test_rankings_are_scored_by_hand(file: Path, dataset: Dataset) -> None:
+def test_rankings_are_scored_by_hand(file, dataset):
     """Repeated ids count once, unknown gold is never found, and no gold gives no score."""
     (rows,) = scored(file, dataset, peer()).values()
     assert [row.question_id for row in rows] == list(FOUND)
@@ -59,7 +50,7 @@ def test_rankings_are_scored_by_hand(file: Path, dataset: Dataset) -> None:
     assert (rows[0].type, rows[0].hops, rows[3].type, rows[3].hops) == ("bridge", 2, "", None)
 
 
-def test_a_peer_is_told_from_a_method_of_the_same_name(file: Path, dataset: Dataset) -> None:
+def test_a_peer_has_a_name_of_its_own_and_may_have_answers(file, dataset):
     """What it cost is not known, and nothing is said of a context."""
     found = scored(file, dataset, [*peer("bm25"), *peer("ours v2")])
     assert list(found) == ["peer: bm25", "peer: ours v2"]
@@ -67,10 +58,12 @@ def test_a_peer_is_told_from_a_method_of_the_same_name(file: Path, dataset: Data
         assert {row.label for row in rows} == {label}
         assert all(row.usage is None and row.context_tokens is None for row in rows)
         assert not any("coverage" in row.scores for row in rows)
+    (rows,) = scored(file, dataset, peer(answers={"q1": "Paris!", "q2": "no"})).values()
+    assert [row.scores.get("EM") for row in rows] == [1, 0, 0, 0, None, 0]
+    assert rows[0].answer == "Paris!"
 
 
-def test_metrics_are_those_of_our_own_methods(file: Path, dataset: Dataset, search) -> None:
-    """The list of a method scores the same when it comes as a peer's."""
+def test_metrics_are_those_of_our_own_methods(file, dataset, search):
     report = evaluate(dataset, search, [Setting("words")], SCORING)
     lines = [line("copy", row.question_id, row.document_ids) for row in report.rows]
     (rows,) = scored(file, dataset, lines).values()
@@ -80,70 +73,41 @@ def test_metrics_are_those_of_our_own_methods(file: Path, dataset: Dataset, sear
     assert any("MRR@10" in row.scores for row in rows)
 
 
-def test_answers_are_scored_where_there_are_any(file: Path, dataset: Dataset) -> None:
-    """An empty answer scores 0; a question without known answers is not scored."""
-    (rows,) = scored(file, dataset, peer(answers={"q1": "Paris!", "q2": "no"})).values()
-    assert [row.scores.get("EM") for row in rows] == [1, 0, 0, 0, None, 0]
-    assert rows[0].answer == "Paris!"
-
-
-def test_answers_to_some_questions_only_are_refused(file: Path, dataset: Dataset) -> None:
-    """A mean over those that a peer chose to answer would compare nothing."""
-    lines = peer()
-    lines[2]["answer"] = "1889"
-    with pytest.raises(InputError, match="'bm25' has answers to some questions only"):
-        scored(file, dataset, lines)
-
-
-def test_missing_questions_are_counted_and_a_split_is_named(file: Path, folder: Path) -> None:
-    """A split that the peer has all of is one that can be measured."""
-    with pytest.raises(InputError, match="no line for 2 of 6 .* 'q1': it has all of split 'test'"):
-        scored(file, load(folder), peer()[2:])
+def test_what_cannot_be_compared_is_refused(file, dataset, folder):
+    """A mean over those that a peer chose to answer, say, or numbers of chunks as ids."""
+    some = peer()
+    some[2]["answer"] = "1889"
+    chunks = [line("bm25", question, ["7"]) for question in FOUND]
+    for lines, message in (
+        (some, "'bm25' has answers to some questions only"),
+        (peer()[2:], "no line for 2 of 6 .* 'q1': it has all of split 'test'"),
+        (peer()[1:-1], "no line for 2 of 6 .*one for each question"),
+        ([*peer("a"), *peer("b")[1:]], "method 'b' has no line for 1 of 6 questions"),
+        (chunks, "'bm25' found no document of the corpus, .* '7'"),
+        ([], r"peers\.jsonl: no lines"),
+    ):
+        with pytest.raises(InputError, match=message):
+            scored(file, dataset, lines)
     assert scored(file, load(folder, split="test"), peer()[2:])
-    with pytest.raises(InputError, match="no line for 2 of 6 .*one for each question"):
-        scored(file, load(folder), peer()[1:-1])
+    assert scored(file, dataset, [line("bm25", question, []) for question in FOUND])
 
 
-def test_every_method_needs_every_question(file: Path, dataset: Dataset) -> None:
-    """The message says which method lacks one."""
-    with pytest.raises(InputError, match="method 'b' has no line for 1 of 6 questions"):
-        scored(file, dataset, [*peer("a"), *peer("b")[1:]])
-
-
-def test_lines_about_other_questions_are_counted(file: Path, folder: Path) -> None:
-    """Fewer questions may be asked than a peer answered."""
+def test_what_a_list_lacks_is_noted(file, dataset, folder):
+    """recall@10 of three documents says less than it seems to; repeated ids count once."""
+    (rows,) = scored(file, dataset, peer()).values()
+    short = "lists end at 3 documents: measures that look further are lower bounds"
+    repeated = "documents that the list repeats count once, where they came first"
+    assert repeated in rows[0].notes
+    assert all(row.notes == (short,) for row in rows[1:])
+    deep = [line("a", question, [*map(str, range(10)), "rome"]) for question in FOUND]
+    (rows,) = scored(file, dataset, deep).values()
+    assert rows[0].notes == ("some documents found are not in the corpus",)
     (rows,) = scored(file, load(folder, limit=2), peer()).values()
     assert len(rows) == 2
     assert rows[0].notes[0] == "4 lines about other questions were ignored"
 
 
-def test_short_lists_are_noted(file: Path, dataset: Dataset) -> None:
-    """recall@10 of three documents says less than it seems to."""
-    (rows,) = scored(file, dataset, peer()).values()
-    text = "lists end at 3 documents: measures that look further are lower bounds"
-    assert all(row.notes == (text,) for row in rows[1:])
-    deep = [line("a", question, [*map(str, range(10)), "rome"]) for question in FOUND]
-    (rows,) = scored(file, dataset, deep).values()
-    assert rows[0].notes == ("some documents found are not in the corpus",)
-
-
-def test_repeated_ids_are_noted(file: Path, dataset: Dataset) -> None:
-    """The list that has some says so, and no other one."""
-    (rows,) = scored(file, dataset, peer()).values()
-    assert rows[0].document_ids == ("paris", "rome", "france")
-    text = "documents that the list repeats count once, where they came first"
-    assert [text in row.notes for row in rows] == [True, False, False, False, False, False]
-
-
-def test_a_peer_that_knows_another_corpus_is_refused(file: Path, dataset: Dataset) -> None:
-    """Numbers of chunks, say, are no ids of documents."""
-    with pytest.raises(InputError, match="'bm25' found no document of the corpus, .* '7'"):
-        scored(file, dataset, [line("bm25", question, ["7"]) for question in FOUND])
-    assert scored(file, dataset, [line("bm25", question, []) for question in FOUND])
-
-
-def test_a_pooled_corpus_has_ids_too(file: Path, tmp_path: Path) -> None:
-    """A peer names paragraphs by their ids."""
+def test_a_pooled_corpus_has_ids_too(file, tmp_path):
     dataset = load(write(tmp_path / "hotpot.json", HOTPOT))
     lines = [line("a", q.id, q.supporting_ids) for q in dataset.questions]
     (rows,) = scored(file, dataset, lines).values()
@@ -158,20 +122,11 @@ def test_a_pooled_corpus_has_ids_too(file: Path, tmp_path: Path) -> None:
         ({"question_id": "q1", "retrieved_ids": []}, "line 7: there is no 'method'"),
         ({"method": "a", "retrieved_ids": []}, "line 7: there is no 'question_id'"),
         ({"method": "a", "question_id": "q1"}, "line 7: there is no 'retrieved_ids'"),
-        (line("a", "q1", [1]), "line 7: 'retrieved_ids' must hold texts"),  # type: ignore[list-item]
+        (line("a", "q1", [1]), "line 7: 'retrieved_ids' must hold texts"),
         (line("a", "q1", [], answer=3), "line 7: 'answer' must hold texts, but has 3"),
         (3, "line 7: must be a JSON object"),
     ],
 )
-def test_malformed_lines_are_named(
-    file: Path, dataset: Dataset, last: object, message: str
-) -> None:
-    """A complaint says which line and what is wrong there."""
+def test_malformed_lines_are_named(file, dataset, last, message):
     with pytest.raises(InputError, match=rf"peers\.jsonl, {message}"):
         scored(file, dataset, [*peer(), last])
-
-
-def test_a_file_without_lines_is_refused(file: Path, dataset: Dataset) -> None:
-    """Nothing to compare with is a mistake."""
-    with pytest.raises(InputError, match=r"peers\.jsonl: no lines"):
-        scored(file, dataset, [])

@@ -1,14 +1,14 @@
 """What a report says, to programs and to people."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
-from clew.evaluate import Dataset, Scoring, Setting, evaluate, load, render
-from clew.types import Evidence
+import pytest
+
+from clew.evaluate import Scoring, Setting, evaluate, load, render
+from clew.types import Evidence, Usage
+from tests.evaluate.reports import report, rows
 
 Search = Callable[[str, Setting], Evidence]
 MakeEvidence = Callable[..., Evidence]
@@ -16,33 +16,30 @@ MakeEvidence = Callable[..., Evidence]
 WORDS, FIXED = Setting("words"), Setting("fixed")
 
 
-def test_equal_runs_give_equal_bytes(dataset: Dataset, search: Search) -> None:
-    """Keys have one order and resampling one seed."""
+def test_equal_runs_give_equal_bytes(dataset, search):
     one, other = (evaluate(dataset, search, [WORDS, FIXED]) for _ in range(2))
     assert json.dumps(one.to_json(with_rows=True)) == json.dumps(other.to_json(with_rows=True))
     assert render(one) == render(other)
+    blocks = render(one).strip().split("\n\n")[1:-1]  # whose lines are equally long
+    assert len(blocks) > 2
+    for block in blocks:
+        assert len({len(line) for line in block.splitlines()}) == 1, block
 
 
-def test_json_has_rows_on_demand(dataset: Dataset, search: Search) -> None:
+def test_json_has_rows_on_demand(dataset, search):
     """A row holds what its scores can be recomputed from."""
     report = evaluate(dataset, search, [WORDS])
     assert "rows" not in report.to_json()
     row = report.to_json(with_rows=True)["rows"][0]
     assert (row["question_id"], row["method"], row["hops"]) == ("q1", "words", 2)
     assert row["document_ids"][0] == "paris"
-    assert row["search"] == {
-        "seconds": 0.75,
-        "model_seconds": 0.25,
-        "llm_calls": 1,
-        "tokens": 10,
-        "cost_usd": 0.0,
-    }
+    spent = {"seconds": 0.75, "model_seconds": 0.25, "llm_calls": 1, "tokens": 10, "cost_usd": 0}
+    assert row["search"] == spent
     assert row["context_tokens"] > 0
     assert row["answering"] is None
 
 
-def test_json_says_what_was_left_out(dataset: Dataset, search: Search) -> None:
-    """The dataset block counts what the means do not hold."""
+def test_json_says_what_was_left_out(dataset, search):
     data = evaluate(dataset, search, [WORDS], Scoring(ks=(10, 2))).to_json()
     assert data["dataset"] == {
         "name": "capitals",
@@ -56,25 +53,28 @@ def test_json_says_what_was_left_out(dataset: Dataset, search: Search) -> None:
         "dropped_answers": ["A"],
         "left_out": {},
     }
-    assert data["settings"] == {
-        "ks": [2, 10],
-        "context_tokens": 4_000,
-        "answer_tokens": 512,
-        "seed": 0,
-    }
+    given = {"ks": [2, 10], "context_tokens": 4_000, "answer_tokens": 512, "seed": 0}
+    assert data["settings"] == given
     metrics = list(data["methods"]["words"]["metrics"])
     assert metrics[:6] == ["recall@2", "recall@10", "all@2", "all@10", "nDCG@10", "MRR@10"]
 
 
-def test_index_cost_is_carried_along(dataset: Dataset, search: Search) -> None:
-    """What the index cost stands in both forms of the report."""
+def test_costs_and_sizes_stand_in_the_table(dataset, search, folder):
     report = evaluate(dataset, search, [FIXED])
     report = replace(report, index_cost={"tokens": 1234, "seconds": 5.5})
     assert report.to_json()["index_cost"] == {"tokens": 1234, "seconds": 5.5}
     assert "index tokens: 1234\nindex seconds: 5.5" in render(report)
+    settings = [Setting("fixed", {"n": n}) for n in (0, 1, 3)]
+    lines = render(evaluate(dataset, search, settings)).splitlines()
+    header = next(i for i, line in enumerate(lines) if line.startswith("search, a question"))
+    assert lines[header].endswith("context tokens")
+    sizes = [int(line.split()[-1]) for line in lines[header + 1 : header + 4]]
+    assert 0 == sizes[0] < sizes[1] < sizes[2]
+    text = render(evaluate(load(folder, split="dev"), search, [FIXED]))
+    assert text.strip().splitlines()[-2].startswith("search, a question")
 
 
-def test_table_holds_what_a_reader_compares(dataset: Dataset, search: Search) -> None:
+def test_table_holds_what_a_reader_compares(dataset, search):
     """Means with the headline's interval, the difference with its p, types, and notes."""
     text = render(evaluate(dataset, search, [FIXED, WORDS]))
     lines = text.splitlines()
@@ -93,26 +93,10 @@ def test_table_holds_what_a_reader_compares(dataset: Dataset, search: Search) ->
     assert "answers that are empty once normalised, not used: 1" in text
 
 
-def test_table_says_how_large_the_context_was(dataset: Dataset, search: Search) -> None:
-    """The mean stands at the end of the search's cost; more hits make a larger context."""
-    settings = [Setting("fixed", {"n": n}) for n in (0, 1, 3)]
-    lines = render(evaluate(dataset, search, settings)).splitlines()
-    header = next(i for i, line in enumerate(lines) if line.startswith("search, a question"))
-    assert lines[header].endswith("context tokens")
-    sizes = [int(line.split()[-1]) for line in lines[header + 1 : header + 4]]
-    assert 0 == sizes[0] < sizes[1] < sizes[2]
-
-
-def test_no_notes_where_nothing_was_left_out(folder: Path, search: Search) -> None:
-    """A report on a clean dataset ends with its last table."""
-    text = render(evaluate(load(folder, split="dev"), search, [FIXED]))
-    assert text.strip().splitlines()[-2].startswith("search, a question")
-
-
-def noted(evidence: MakeEvidence, notes: Mapping[str, str]) -> Search:
+def noted(evidence, notes):
     """Return a search in which 'fixed' has a note for each of these words in the question."""
 
-    def find(question: str, setting: Setting) -> Evidence:
+    def find(question, setting):
         found = evidence(question, setting.method, ["paris"])
         mine = tuple(note for word, note in notes.items() if word in question)
         return replace(found, notes=mine if setting == FIXED else ())
@@ -120,8 +104,7 @@ def noted(evidence: MakeEvidence, notes: Mapping[str, str]) -> Search:
     return find
 
 
-def test_notes_say_why_a_setting_went_another_way(dataset: Dataset, evidence: MakeEvidence) -> None:
-    """Distinct notes with their numbers of questions, the most frequent first."""
+def test_notes_say_why_a_setting_went_another_way(dataset, evidence):
     search = noted(evidence, {"Madrid": "no tagger", "": "no graph"})
     report = evaluate(dataset, search, [WORDS, FIXED])
     lines = render(report).splitlines()
@@ -135,8 +118,7 @@ def test_notes_say_why_a_setting_went_another_way(dataset: Dataset, evidence: Ma
     assert notes["q2", "words"] == []
 
 
-def test_a_table_has_three_notes_of_a_setting(dataset: Dataset, evidence: MakeEvidence) -> None:
-    """It says how many others there are, which the JSON has."""
+def test_a_table_has_three_notes_of_a_setting(dataset, evidence):
     notes = {"land": "first", "Madrid": "second", "Tower": "third", "": "usual"}
     report = evaluate(dataset, noted(evidence, notes), [FIXED])
     assert render(report).splitlines()[-4:] == [
@@ -145,44 +127,65 @@ def test_a_table_has_three_notes_of_a_setting(dataset: Dataset, evidence: MakeEv
         "fixed: second (1 question)",
         "fixed: other notes, in the JSON: 1",
     ]
-    assert list(report.to_json()["methods"]["fixed"]["notes"]) == [
-        "usual",
-        "first",
-        "second",
-        "third",
-    ]
+    told = report.to_json()["methods"]["fixed"]["notes"]
+    assert list(told) == ["usual", "first", "second", "third"]
     del notes[""]
     report = evaluate(dataset, noted(evidence, notes), [FIXED])
     assert render(report).splitlines()[-1] == "fixed: third (1 question)"
 
 
-def test_columns_are_aligned(dataset: Dataset, search: Search) -> None:
-    """All lines of a table are equally long."""
-    text = render(evaluate(dataset, search, [FIXED, WORDS]))
-    blocks = text.strip().split("\n\n")[1:-1]
-    assert len(blocks) > 2
-    for block in blocks:
-        assert len({len(line) for line in block.splitlines()}) == 1, block
-
-
-def test_control_characters_do_not_reach_the_terminal(
-    dataset: Dataset, evidence: MakeEvidence
-) -> None:
-    """A type out of a dataset cannot colour or clear the screen."""
+def test_odd_types_and_nothing_to_measure(dataset, evidence, search):
     odd = replace(dataset.questions[0], type="\x1b[2Jbridge\n")
     report = evaluate(
         replace(dataset, questions=(odd,)), lambda q, s: evidence(q, s.method, ["paris"]), [FIXED]
     )
     assert "\x1b" not in render(report)
     assert "<U+001B>[2Jbridge<U+000A> (1)" in render(report)
-
-
-def test_a_dataset_with_nothing_to_measure_still_reports_cost(
-    dataset: Dataset, search: Search
-) -> None:
-    """Without gold and answers there is no score, and no crash."""
     bare = replace(dataset.questions[3], answers=())
     report = evaluate(replace(dataset, questions=(bare,)), search, [FIXED, WORDS])
     assert report.headline == ""
     assert report.to_json()["methods"]["fixed"]["metrics"] == {}
     assert "p95 s" in render(report)
+
+
+def line(text, beginning):
+    [found] = [each for each in text.splitlines() if each.startswith(beginning)]
+    return found
+
+
+@pytest.mark.parametrize("hotpot", [0.25, 0.5])
+def test_other_rules_of_f1_are_shown_where_they_change_something(hotpot):
+    scores = [{"EM": 0.0, "F1 plain": 0.5, "F1 hotpot": hotpot, "F1 ket": 0.5}] * 2
+    text = render(report([Setting("clue")], [rows("clue", scores)]))
+    header = line(text, "answers")
+    assert "F1 plain" in header
+    assert ("F1 hotpot" in header) == (hotpot != 0.5)
+    assert "F1 ket" not in header
+
+
+def test_what_a_judge_says_and_costs_is_shown():
+    scores = [{"judge": 1.0}, {"judge": 0.0}, {}]
+    judged = rows("clue", scores, judge_usage=Usage(seconds={"llm": 1.5}, llm_calls=2))
+    judged[2:] = rows("clue", [{}, {}], unparsable=("judge",), judge_error="EndpointError: down")
+    judged = [*judged[:2], judged[3]]
+    text = render(report([Setting("clue")], [judged]))
+    assert line(text, "answers").split() == ["answers", "judge"]
+    assert line(text, "clue     0.500")
+    assert line(text, "judge, a question").split()[3:5] == ["p50", "s"]
+    assert "replies of the judge that could not be read, judge: 1" in text
+    failed = "clue: the judge failed on 1 of 3 answers, not in its means; first: "
+    assert f"{failed}EndpointError: down" in text
+
+
+def test_replies_of_the_ledger_and_what_is_missing_are_told():
+    """They cost nothing this time, so the tables say too little of what the setting costs."""
+    free = Usage(recorded_calls=2)
+    measured = rows("clue", [{"EM": 1.0}] * 3, usage=free, answer_usage=Usage(llm_calls=1))
+    text = render(report([Setting("clue")], [measured]))
+    assert "clue: LLM calls that the ledger replied to, at no cost: 6 of search\n" in text
+    assert "ledger" not in render(report([Setting("clue")], [rows("clue", [{"EM": 1.0}])]))
+    measured = [rows("clue", [{"recall@5": 1.0, "EM": 1.0}]), rows("peer", [{"recall@5": 0.5}])]
+    text = render(report([Setting("clue"), Setting("peer")], measured))
+    answers = text[text.index("answers") :].splitlines()
+    assert answers[1].split() == ["clue", "1.000"]
+    assert answers[2].split() == ["peer", "-"]

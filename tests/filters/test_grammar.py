@@ -46,7 +46,6 @@ FILTERS = st.recursive(
 
 @given(FILTERS)
 def test_the_text_of_a_filter_is_the_filter(one):
-    """Whatever was made in Python can be written down and read again."""
     assert parse(str(one)) == one
 
 
@@ -111,7 +110,6 @@ def test_what_is_written(text, made):
     ],
 )
 def test_what_is_wrong(text, reason):
-    """The message names what was found, where, and what may stand there."""
     with pytest.raises(InputError) as raised:
         parse(text)
     assert reason in str(raised.value)
@@ -120,7 +118,6 @@ def test_what_is_wrong(text, reason):
 
 @given(st.text(alphabet="ab=<>!()'\"`, \n0123456789.-:+notinhasorliked", max_size=40))
 def test_any_text_is_read_or_refused(text):
-    """Nothing but Clew's own error comes of it, and what is read can be written."""
     try:
         found = parse(text)
     except InputError:
@@ -151,7 +148,6 @@ def test_mistakes_in_python(mistake):
 
 
 def test_parts_are_joined_flat():
-    """However they were joined, equal filters are equal."""
     a, b, c = (field(name) == 1 for name in "abc")
     assert (a & b) & c == a & (b & c) == AllOf((a, b, c))
     assert (a | b) | c == a | (b | c) == AnyOf((a, b, c))

@@ -61,30 +61,17 @@ def folder(tmp_path_factory):
 def corpus(folder):
     """An index of them, which servers only read."""
     into = folder.parent / "polar.clew"
-    subprocess.run(
-        [sys.executable, "-m", "clew", "index", folder, "--into", into],
-        check=True,
-        capture_output=True,
-    )
+    command = [sys.executable, "-m", "clew", "index", folder, "--into", into]
+    subprocess.run(command, check=True, capture_output=True)
     return into
 
 
 @contextmanager
 def served(home, *arguments):
     """Run `clew serve`; give its address."""
-    command = [
-        sys.executable,
-        "-m",
-        "clew",
-        "serve",
-        *map(str, arguments),
-        "--home",
-        home,
-        "--port",
-        "0",
-        "--log-format",  # nobody reads what would be logged, and a full pipe stops a server
-        "none",
-    ]
+    command = [sys.executable, "-m", "clew", "serve", *map(str, arguments), "--home", home]
+    # Nobody reads what would be logged, and a full pipe stops a server.
+    command += ["--port", "0", "--log-format", "none"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             for line in process.stderr:
@@ -128,15 +115,21 @@ def locked(corpus, tmp_path):
         yield address, admin, key
 
 
-REPLY = {
-    "choices": [
-        {
-            "message": {"content": "ANSWER: Colin Archer was born in Larvik in 1832. [2]"},
-            "finish_reason": "stop",
-        }
-    ],
-    "usage": {"prompt_tokens": 900, "completion_tokens": 14},
-}  # fmt: skip
+def reply_with(text):
+    message = {"message": {"content": text}, "finish_reason": "stop"}
+    return {"choices": [message], "usage": {"prompt_tokens": 900, "completion_tokens": 14}}
+
+
+def replies(whole, streamed_as=None):
+    """Answer requests by one reply, or those for a stream by another one."""
+    return lambda request: (
+        Answer(streamed(streamed_as or whole), headers=EVENTS)
+        if (request.json or {}).get("stream")
+        else Answer(whole)
+    )
+
+
+REPLY = reply_with("ANSWER: Colin Archer was born in Larvik in 1832. [2]")
 
 
 @pytest.fixture
@@ -144,11 +137,7 @@ def talking(corpus, tmp_path):
     """A server with an LLM: its address, and the endpoint that plays it."""
     own = shutil.copytree(corpus, tmp_path / "polar.clew")
     with serving() as endpoint:
-        endpoint.respond = lambda request: (
-            Answer(streamed(REPLY), headers=EVENTS)
-            if (request.json or {}).get("stream")
-            else Answer(REPLY)
-        )
+        endpoint.respond = replies(REPLY)
         llm = ("--llm", f"openai:told@{endpoint.url}", "--price", "told=1,2")
         with served(tmp_path / "home", f"polar={own}", *llm) as address:
             yield address, endpoint
@@ -236,8 +225,12 @@ def job_ends(page, state="done"):
     page.locator(f".job .badge[data-state={state}]").first.wait_for(timeout=90_000)
 
 
+def sign_in(page, key):
+    page.get_by_label("Key", exact=True).fill(key)
+    page.get_by_role("button", name="Sign in").click()
+
+
 def until(what, seconds=10):
-    """Wait until something holds."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if what():

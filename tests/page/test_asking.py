@@ -5,7 +5,17 @@ import re
 import pytest
 
 from tests.models.server import EVENTS, Answer, serving, streamed
-from tests.page.conftest import DOCUMENTS, EVIL, REPLY, ask, served, shown_json, until
+from tests.page.conftest import (
+    DOCUMENTS,
+    EVIL,
+    REPLY,
+    ask,
+    replies,
+    reply_with,
+    served,
+    shown_json,
+    until,
+)
 
 FRAM = "Where was the builder of the Fram born?"
 
@@ -20,11 +30,8 @@ def test_an_answer_with_its_sources(reading, opened):
     turn.get_by_text("Passages").click()
     assert turn.locator(".passages > li").count() == 10
     share = turn.locator(".relevance").first
-    told, bar = (
-        share.inner_text(),
-        share.locator(".bar span").evaluate("node => node.style.inlineSize"),
-    )
-    assert told.endswith(bar.replace("%", " %"))
+    bar = share.locator(".bar span").evaluate("node => node.style.inlineSize")
+    assert share.inner_text().endswith(bar.replace("%", " %"))
     assert page.evaluate("document.getElementById('status').textContent").startswith("Answered")
 
 
@@ -55,9 +62,6 @@ def test_places_count_code_points(reading, opened):
     mark.wait_for()
     assert mark.inner_text().strip().endswith("The zeppelin Quork was sewn by Ada Lund in Bakken.")
     assert mark.inner_text() in DOCUMENTS["smileys.md"]
-
-
-def test_every_place_is_that_of_python(reading, opened):
     text = "a\U0001f600e\u0301\U0001f468\u200d\U0001f469\u05d0b\n\U00010348"
     places = [(a, b) for a in range(len(text) + 1) for b in range(a, len(text) + 1)]
     page = opened(reading)
@@ -128,11 +132,17 @@ def test_a_line_of_a_megabyte(reading, opened):
     until(lambda: 0 < mark.bounding_box()["y"] < 860)
 
 
-def test_nothing_answers(reading, opened):
+def test_nothing_answers_or_it_fails(reading, opened):
     page = opened(reading)
     turn = ask(page, "Which enzyme splits lactose in the gut of calves?")
     assert "Nothing in these documents answers this." in turn.inner_text()
     assert turn.locator("details", has_text="What is nearest").evaluate("node => node.open")
+    page = opened(reading, "/ask?where=colour+%3D+3", expected=[400])
+    page.get_by_label("Question", exact=True).fill(FRAM)
+    page.keyboard.press("Enter")
+    alert = page.locator(".turn").get_by_role("alert")
+    alert.wait_for()
+    assert "colour" in alert.inner_text()
 
 
 def test_the_thread_is_stepped_through(reading, opened):
@@ -158,9 +168,6 @@ def test_the_thread_is_stepped_through(reading, opened):
     page.keyboard.press("End")
     card.get_by_role("button", name="Open in its document").click()
     page.locator("#reader mark").first.wait_for()
-
-
-def test_the_thread_as_a_list(reading, opened):
     page = opened(reading)
     turn = ask(page, FRAM)
     turn.get_by_text("The thread").click()
@@ -198,15 +205,6 @@ def test_a_filter_with_its_help_and_parameters(reading, opened):
     assert turn.locator(".fold .n").first.inner_text() in {"1", "2", "3"}
 
 
-def test_an_error_stands_where_it_happened(reading, opened):
-    page = opened(reading, "/ask?where=colour+%3D+3", expected=[400])
-    page.get_by_label("Question", exact=True).fill(FRAM)
-    page.keyboard.press("Enter")
-    alert = page.locator(".turn").get_by_role("alert")
-    alert.wait_for()
-    assert "colour" in alert.inner_text()
-
-
 # -- with an LLM ------------------------------------------------------------------------------
 
 
@@ -230,22 +228,8 @@ def test_an_answer_as_it_comes_and_a_follow_up(talking, opened):
     assert len({len(each) for each in pieces}) > 2  # it grew
     meta = turn.locator(".meta").inner_text()
     assert " tokens, $" in meta
-    reply = {
-        **REPLY,
-        "choices": [
-            {
-                **REPLY["choices"][0],
-                "message": {"content": "ANSWER: Colin Archer died in 1921. [1]"},
-            }
-        ],
-    }
-    rewritten = {
-        **REPLY,
-        "choices": [{**REPLY["choices"][0], "message": {"content": "When did Colin Archer die?"}}],
-    }
-    endpoint.respond = lambda request: (
-        Answer(streamed(reply), headers=EVENTS) if request.json.get("stream") else Answer(rewritten)
-    )
+    said = reply_with("ANSWER: Colin Archer died in 1921. [1]")
+    endpoint.respond = replies(reply_with("When did Colin Archer die?"), streamed_as=said)
     second = ask(page, "And when did he die?")
     assert "Colin Archer died in 1921." in second.locator(".answer").inner_text()
     assert page.locator(".turn").count() == 2
@@ -261,18 +245,11 @@ def test_an_answer_as_it_comes_and_a_follow_up(talking, opened):
 def test_an_llm_s_words_have_their_numbers_behind_them(talking, opened):
     """Each opens the sentence that holds what stands before it, not the chunk around it."""
     address, endpoint = talking
-    said = {
-        **REPLY["choices"][0],
-        "message": {
-            "content": "ANSWER: The \U0001f6a2 Fram was built by Colin Archer [1][2], who was born"
-            " in Larvik in 1832 [1][2]. He died."
-        },
-    }
-    reply = {**REPLY, "choices": [said]}
-    endpoint.respond = lambda request: (
-        Answer(streamed(reply), headers=EVENTS)
-        if (request.json or {}).get("stream")
-        else Answer(reply)
+    endpoint.respond = replies(
+        reply_with(
+            "ANSWER: The \U0001f6a2 Fram was built by Colin Archer [1][2], who was born in Larvik"
+            " in 1832 [1][2]. He died."
+        )
     )
     page = opened(address)
     turn = ask(page, FRAM)

@@ -9,7 +9,7 @@ from urllib.parse import quote_plus, urlsplit
 import httpx2
 import pytest
 
-from tests.page.conftest import served, until
+from tests.page.conftest import served, sign_in, until
 
 FRAM = "Where was the builder of the Fram born?"
 QUOTE = "Colin Archer was a naval architect, born in Larvik in 1832."
@@ -17,7 +17,6 @@ ELSEWHERE = "http://chat.example/"
 
 
 def post(address, path, body, key=""):
-    """Return what a server replies."""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     return httpx2.post(f"{address}{path}", json=body, headers=headers, timeout=60).json()
 
@@ -71,8 +70,7 @@ def test_a_link_of_a_reader_leads_there_too(locked, followed):
     own = key("anna")
     answer = post(address, "/api/v1/indexes/polar/ask", {"question": FRAM}, own)
     page = followed(answer["citations"][0]["url"])
-    page.get_by_label("Key", exact=True).fill(own)
-    page.get_by_role("button", name="Sign in").click()
+    sign_in(page, own)
     assert QUOTE in marked(page)
 
 
@@ -81,9 +79,9 @@ def test_a_link_asks_for_the_key_first(locked, followed):
     address, _, key = locked
     own = key("anna")
     page = followed(cited(address, own))
-    page.get_by_label("Key", exact=True).fill(own)
+    page.get_by_role("button", name="Sign in").wait_for()
     assert not page.locator("#reader").is_visible()
-    page.get_by_role("button", name="Sign in").click()
+    sign_in(page, own)
     assert QUOTE in marked(page)
 
 
@@ -91,8 +89,7 @@ def test_a_link_into_an_index_that_a_key_does_not_see(locked, followed):
     address, _, key = locked
     own = key("anna")
     page = followed(cited(address, own).replace("index=polar", "index=other"))
-    page.get_by_label("Key", exact=True).fill(own)
-    page.get_by_role("button", name="Sign in").click()
+    sign_in(page, own)
     page.get_by_text("There is no index “other” here").wait_for()
 
 

@@ -59,7 +59,6 @@ def connected(locked, tmp_path):
 
 
 def _wait(port, process, seconds=180):
-    """Wait until it answers."""
     end = time.monotonic() + seconds
     while time.monotonic() < end and process.poll() is None:
         try:

@@ -133,9 +133,6 @@ def test_back_and_forward(reading, opened):
     page.go_forward()
     page.locator("tbody tr").first.wait_for()
     assert page.title() == "Documents · Clew"
-
-
-def test_an_index_that_is_not_there(reading, opened):
     page = opened(reading, "/ask?index=other")
     assert "no index “other”" in page.locator("main").inner_text()
 

@@ -9,7 +9,6 @@ from clew.runtime.once import Once
 
 
 def test_threads_that_ask_together_compute_once():
-    """Eight threads get one value, and one of them made it."""
     once, begun, calls = Once(4), threading.Barrier(8), []
 
     def compute():
@@ -27,7 +26,6 @@ def test_threads_that_ask_together_compute_once():
 
 
 def test_others_do_not_wait():
-    """While one value is computed in a thread another one is given in this one."""
     once, computing, done = Once(4), threading.Event(), threading.Event()
 
     def slow():
@@ -43,22 +41,13 @@ def test_others_do_not_wait():
         assert waiting.result(timeout=60) == "slow"
 
 
-def test_one_value_may_need_another():
-    """What computes a value may ask for one, by the same thread."""
+def test_values_are_kept_and_errors_are_not():
     once = Once(4)
     assert once.get("two", lambda: 1 + once.get("one", lambda: 1)) == 2
-
-
-def test_an_error_is_raised_and_not_kept():
-    """The next one who asks has the value computed again."""
     once = Once(4)
     with pytest.raises(ZeroDivisionError):
         once.get("x", lambda: 1 / 0)
     assert once.get("x", lambda: 2) == 2
-
-
-def test_the_last_few_values_are_kept():
-    """What was asked for longest ago goes first."""
     once = Once(2)
     for name in ("a", "b", "a", "c"):
         once.get(name, lambda name=name: name.upper())

@@ -1,12 +1,10 @@
-"""Servers over small indexes: in process, and on a free port of this machine."""
+"""Servers over small indexes, in process and on a free port, and an LLM that says what it is to."""
 
 import os
 import shutil
 import subprocess
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
@@ -14,6 +12,7 @@ from starlette.testclient import TestClient
 import clew
 from clew import plugins
 from clew.loading import Specs
+from clew.models import Conversation
 from clew.server import ServerSettings, application
 from clew.server.database import ServerDatabase
 from clew.server.indexes import Indexes
@@ -21,13 +20,12 @@ from clew.server.jobs import driver
 from clew.server.keys import KeyOptions, Keys
 from clew.server.process_locks import ProcessLock
 from clew.server.run import make_config
-from clew.testing import models, small_documents
+from clew.testing import ScriptedChat, models, small_documents
 from clew.testing.loopback import on_loopback
 from tests.server.nursery import nursery
 from tests.server.served import JobHome, install
 
 BASE = "http://localhost:8765"
-opener = partial(clew.open, models=models())
 
 
 def open_small(folder, **given):
@@ -44,11 +42,10 @@ class Home:
     settings: ServerSettings
 
     @property
-    def folder(self) -> Path:
+    def folder(self):
         return self.settings.home
 
     def key(self, name="k", **options):
-        """Make a key; return the header that sends it."""
         database = ServerDatabase(self.folder)
         try:
             _, text = Keys(database).add(name, KeyOptions(**options))
@@ -57,7 +54,6 @@ class Home:
         return {"Authorization": f"Bearer {text}"}
 
     def client(self, opener=open_small, **changes):
-        """Return a client of a server over this home; a context manager."""
         settings = replace(self.settings, **changes)
         return TestClient(
             application(settings, opener), base_url=BASE, raise_server_exceptions=False
@@ -65,7 +61,6 @@ class Home:
 
     @contextmanager
     def serving(self, opener=open_small, **changes):
-        """Serve this home on a free port of this machine; give the address."""
         settings = replace(self.settings, **changes)
         with on_loopback(make_config(application(settings, opener), settings)) as address:
             yield address
@@ -98,7 +93,6 @@ def own_home(tmp_path, _small_index):
 
 @pytest.fixture
 def client(home):
-    """A client of a server without keys."""
     with home.client() as found:
         yield found
 
@@ -163,3 +157,21 @@ def started_jobs_home(tmp_path, _gated_package, job_paths, monkeypatch):
     yield home
     home.end_all()
     plugins.find_registered.cache_clear()
+
+
+REPLY = "The builder is named. ANSWER: Ola Eriksen built the Comet in Bakken [1]."
+
+
+def open_with(answer, *, price=(0.0, 0.0)):
+    """Return what opens indexes with an LLM that says what `answer` gives for a prompt."""
+    chat = ScriptedChat(answer, price=price)
+
+    def opener(folder, **_):
+        return clew.open(folder, models=models(llm=Conversation(chat)))
+
+    return chat, opener
+
+
+def on_answers(said):
+    """Return replies to prompts for an answer; other steps get one that is of no use to them."""
+    return lambda prompt, _turns: said if "ANSWER:" in prompt.user + prompt.system else "no"

@@ -74,7 +74,7 @@ class Nursery:
 
     DEVNULL = subprocess.DEVNULL
 
-    def __init__(self, asking: socket.socket) -> None:
+    def __init__(self, asking):
         self._asking = asking
         self._lock = threading.Lock()
 
@@ -84,7 +84,6 @@ class Nursery:
             return json.loads(self._asking.recv(1 << 10))
 
     def Popen(self, command, *, cwd, stdout, **_):  # noqa: N802 -- as in `subprocess`
-        """Begin the process of a job."""
         asked = {
             "arguments": command[-3:],
             "cwd": os.path.realpath(cwd),
@@ -98,18 +97,18 @@ class Child:
 
     returncode: int | None = None
 
-    def __init__(self, nursery: Nursery, pid: int) -> None:
+    def __init__(self, nursery, pid):
         self.pid = pid
         self._nursery = nursery
         self._lock = threading.Lock()  # a child is waited for once, whoever looks first
 
-    def poll(self) -> int | None:
+    def poll(self):
         with self._lock:
             if self.returncode is None:
                 self.returncode = self._nursery.ask({"pid": self.pid})
             return self.returncode
 
-    def wait(self) -> int:
+    def wait(self):
         while self.poll() is None:
             time.sleep(0.01)
         return self.returncode

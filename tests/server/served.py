@@ -72,7 +72,6 @@ class JobHome:
 
     @contextmanager
     def client(self, **changes):
-        """Give a client of a server over this home."""
         settings = replace(self.settings, **changes)
         with TestClient(application(settings), base_url=BASE, raise_server_exceptions=False) as c:
             c.headers.update(self.headers)
@@ -88,7 +87,6 @@ class JobHome:
 
     @contextmanager
     def index(self, name="notes"):
-        """Give an index, to be written to."""
         with (
             self.database() as database,
             Indexes(self.settings, database).open_writer(name) as index,
@@ -139,7 +137,6 @@ def until(look, seconds=30.0):
 
 
 def ended(client, job_id, seconds=60.0):
-    """Return a job at its end."""
 
     def look():
         found = client.get(f"{API}/jobs/{job_id}").json()

@@ -53,7 +53,6 @@ def by_openai(client, path, form):
 
 
 def by_mcp(client, name, **arguments):
-    """What a tool gives."""
     call = {"name": name, "arguments": arguments}
     headers = {"accept": "application/json, text/event-stream"}
     sent = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}

@@ -1,12 +1,12 @@
 """Several indexes behind one server: which is the first, and questions to all of them."""
 
+from dataclasses import replace
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
 import clew
-from tests.server.conftest import open_small
-from tests.server.said import on_answers, open_with
+from tests.server.conftest import on_answers, open_small, open_with
 
 LIGHT = "The lamp of Quorkholm was lit by Ola Eriksen."
 QUESTION = "Who lit the lamp of Quorkholm, and who built the Comet?"
@@ -20,15 +20,13 @@ def several(own_home, tmp_path):
         "zeal": clew.Document(id="log/lamp #1", text=LIGHT, metadata={"group": "open"}),
         "alike": clew.Document(id="comet", text="A comet was seen over Bakken."),
     }
+    places = {name: tmp_path / f"{name}.clew" for name in documents}
     for name, document in documents.items():
-        with open_small(tmp_path / f"{name}.clew") as index:
+        with open_small(places[name]) as index:
             index.add(document)
-    indexes = {
-        "zeal": tmp_path / "zeal.clew",
-        **own_home.settings.indexes,
-        "alike": tmp_path / "alike.clew",
-    }
-    return own_home, indexes
+    settings = own_home.settings
+    indexes = {"zeal": places["zeal"], **settings.indexes, "alike": places["alike"]}
+    return replace(own_home, settings=replace(settings, indexes=indexes))
 
 
 def body(model, question=QUESTION, **more):
@@ -36,9 +34,8 @@ def body(model, question=QUESTION, **more):
 
 
 def test_the_first_model_is_the_index_that_was_named_first(several):
-    """Not the first of the alphabet; indexes that are made later follow, and then all as one."""
-    home, indexes = several
-    with home.client(indexes=indexes) as client:
+
+    with several.client() as client:
         client.post("/api/v1/indexes", json={"name": "a-new-one"})
         models = [each["id"] for each in client.get("/v1/models").json()["data"]]
         listed = [each["name"] for each in client.get("/api/v1/indexes").json()["items"]]
@@ -48,7 +45,6 @@ def test_the_first_model_is_the_index_that_was_named_first(several):
 
 
 def test_one_index_is_all_of_them(home):
-    """It is listed once, and may be called `clew` alone."""
     with home.client() as client:
         models = [each["id"] for each in client.get("/v1/models").json()["data"]]
         alone = client.post(CHAT, json=body("clew")).json()["choices"]
@@ -58,9 +54,7 @@ def test_one_index_is_all_of_them(home):
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_question_to_all_indexes(several, stream):
-    """Its answer quotes documents of several, and each link leads into the right one."""
-    home, indexes = several
-    with home.client(indexes=indexes) as client:
+    with several.client() as client:
         asked = body("clew", clew={"citations": "annotations", "min_support": 0})
         found = client.post(CHAT, json=asked).json()
         message = found["choices"][0]["message"]
@@ -82,10 +76,9 @@ def test_a_question_to_all_indexes(several, stream):
 
 def test_an_llm_reads_what_all_indexes_have(several):
     """Its numbers are those of passages of several indexes; the reply is kept by one of them."""
-    home, indexes = several
     said = "ANSWER: Ola Eriksen lit the lamp [1][2] and built the Comet in Bakken [1][2]"
     chat, opener = open_with(on_answers(said))
-    with home.client(opener, indexes=indexes) as client:
+    with several.client(opener) as client:
         found = client.post(CHAT, json=body("clew")).json()
         again = client.post(CHAT, json=body("clew")).json()
     assert found["clew"]["kind"] == "generated"
@@ -99,10 +92,9 @@ def test_an_llm_reads_what_all_indexes_have(several):
 
 def test_a_key_asks_those_that_it_sees(several):
     """Others are as if they were not there; so is an index that a filter leaves empty."""
-    home, indexes = several
-    key = home.key(indexes=("small", "alike"))
-    bound = home.key("b", where="group = 'hidden'")
-    with home.client(indexes=indexes) as client:
+    key = several.key(indexes=("small", "alike"))
+    bound = several.key("b", where="group = 'hidden'")
+    with several.client() as client:
         seen = client.get("/v1/models", headers=key).json()["data"]
         assert [each["id"] for each in seen] == ["clew/small", "clew/alike", "clew"]
         for header in (key, bound):
@@ -111,7 +103,7 @@ def test_a_key_asks_those_that_it_sees(several):
             assert "Quorkholm was lit" not in text
             assert "index=zeal" not in text
         wanted = body("clew", clew={"where": "group = 'open'", "min_support": 0})
-        text = client.post(CHAT, json=wanted, headers=home.key("c")).text
+        text = client.post(CHAT, json=wanted, headers=several.key("c")).text
         assert "index=zeal" in text
         assert "index=alike" not in text
         wrong = body("clew", clew={"where": "colour = 'red'"})
@@ -120,21 +112,15 @@ def test_a_key_asks_those_that_it_sees(several):
     assert "colour" in reply.json()["error"]["message"]
 
 
-def test_nothing_answers_in_all_of_them(several):
-    """It is refused, with what comes nearest."""
-    home, indexes = several
+def test_a_refusal_and_a_budget_are_of_all_indexes(several):
+
     asked = body("clew", "How is sourdough bread baked at home?")
-    with home.client(indexes=indexes) as client:
+    with several.client() as client:
         found = client.post(CHAT, json=asked).json()
     assert found["clew"]["kind"] == "refused"
     assert found["choices"][0]["message"]["content"].startswith("Nothing in these documents")
-
-
-def test_a_budget_is_for_the_question_and_not_for_each_index(several):
-    """The bound of a request holds for all that is bought for it."""
-    home, indexes = several
     chat, opener = open_with(on_answers("ANSWER: Ola Eriksen [1]"))
-    with home.client(opener, indexes=indexes) as client:
+    with several.client(opener) as client:
         asked = body("clew@walk", clew={"budget_tokens": 0, "min_support": 0})
         found = client.post(CHAT, json=asked).json()
     assert found["clew"]["kind"] == "quoted"

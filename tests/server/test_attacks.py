@@ -6,6 +6,7 @@ import select
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from urllib.parse import quote, urlsplit
@@ -13,14 +14,18 @@ from urllib.parse import quote, urlsplit
 import httpx2
 import pytest
 
+import clew
 from clew import methods
+from clew.server import ServerSettings
 from clew.server import keys as keys_of
 from clew.server.health import OPEN_PATHS
 from clew.server.keys import Keys
 from clew.server.rest import ENDPOINTS
+from clew.testing import models
 from clew.wire.names import COOKIE, PREFIX
 from tests.models.faulty import Billing
 from tests.models.server import serving as endpoint_serving
+from tests.server.conftest import Home
 from tests.server.every import reads, writes
 from tests.server.served import API, long_text, until
 
@@ -82,13 +87,8 @@ ODD = {
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory, _small_index):
-    from clew.server import ServerSettings
-    from tests.server.conftest import Home
-
-    settings = ServerSettings(
-        home=tmp_path_factory.mktemp("attacked") / "home", indexes={"small": _small_index}
-    )
-    with Home(settings).serving() as found:
+    place = tmp_path_factory.mktemp("attacked") / "home"
+    with Home(ServerSettings(home=place, indexes={"small": _small_index})).serving() as found:
         yield found
 
 
@@ -114,22 +114,16 @@ def test_no_request_is_hidden_in_another(address, odd):
     ],
 )
 def test_what_is_no_request(address, content):
-    """It is refused."""
     found = statuses(exchanged(address, content))
     assert found
     assert all(400 <= status < 500 for status in found)
 
 
-def test_a_request_to_upgrade_is_answered_as_any(address):
-    """There are no web sockets, and no other protocol is begun."""
+def test_what_may_be_asked_is_answered(address):
     upgrade = b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n\r\n"
     assert statuses(exchanged(address, GET + upgrade)) == [200]
     h2c = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: x\r\n\r\n"
     assert statuses(exchanged(address, GET + h2c)) == [200]
-
-
-def test_several_requests_of_one_connection_are_served_in_order(address):
-    """What is right is not refused: pipelines, and a length of a body that is sent."""
     whole = b"Content-Length: %d\r\n\r\n%s" % (len(BODY), BODY)
     found = exchanged(address, POST + whole + GET + b"\r\n" + NEXT)
     assert statuses(found) == [200, 200, 404]
@@ -196,7 +190,6 @@ def test_bodies_that_are_none(client, body):
 
 @pytest.mark.parametrize("name", methods.names())
 def test_a_long_question_of_nothing(client, name):
-    """No method takes long for, or fails at, what means nothing."""
     for query in ("a" * 20_000, "? " * 10_000, "\u0000\u202e\uffff" * 100, "Comet " * 3_000):
         began = time.process_time()
         found = client.post(SEARCH, json={"query": query, "method": name})
@@ -262,29 +255,14 @@ def test_more_connections_than_are_taken(home):
 # -- names and paths ------------------------------------------------------------------------------
 
 PATHS = (
-    "../../../outside.txt",
-    "..%2f..%2f..%2foutside.txt",
-    "%2e%2e/%2e%2e/outside.txt",
-    "..%5c..%5coutside.txt",
-    "....//....//outside.txt",
-    "/etc/passwd",
-    "%2fetc%2fpasswd",
-    "small%00.txt",
-    "%00",
-    "%0d%0aX-Injected:%20yes",
-    "~root",
-    "file:%2f%2f%2fetc%2fpasswd",
-    "a" * 4_000,
-    "%F0%9F%98%80",
-    "%ff%fe",
-    "small/../../../outside.txt",
-    "*",
-    "'%20or%20'1'%3d'1",
-)
+    "../../../outside.txt", "..%2f..%2f..%2foutside.txt", "%2e%2e/%2e%2e/outside.txt",
+    "..%5c..%5coutside.txt", "....//....//outside.txt", "/etc/passwd", "%2fetc%2fpasswd",
+    "small%00.txt", "%00", "%0d%0aX-Injected:%20yes", "~root", "file:%2f%2f%2fetc%2fpasswd",
+    "a" * 4_000, "%F0%9F%98%80", "%ff%fe", "small/../../../outside.txt", "*", "'%20or%20'1'%3d'1",
+)  # fmt: skip
 
 
 def test_no_part_of_a_path_leads_out_of_the_home(own_home, tmp_path):
-    """Every route with every such part: nothing of the machine is read, made or deleted."""
     outside = tmp_path / "outside.txt"
     outside.write_text(SENTINEL)
     bodies = {each.route: each.body for each in [*reads("small"), *writes("small")]}
@@ -302,11 +280,8 @@ def test_no_part_of_a_path_leads_out_of_the_home(own_home, tmp_path):
                     path = re.sub(r"{\w+(:path)?}", "small", path)
                     body = bodies[each.method, each.path]
                     found = client.request(each.method, f"{PREFIX}{path}", json=body)
-                    assert found.status_code in {400, 404, 405, 409}, (
-                        each.method,
-                        path,
-                        found.text,
-                    )
+                    told = (each.method, path, found.text)
+                    assert found.status_code in {400, 404, 405, 409}, told
                     assert SENTINEL not in found.text
                     assert "root:" not in found.text
                     assert "x-injected" not in found.headers
@@ -327,11 +302,7 @@ def test_a_key_is_taken_from_its_header_only(home):
     text = home.key("anna", scope="admin")["Authorization"].split()[1]
     with home.client() as client:
         for each in [*reads("small"), *writes("small")]:
-            if each.route in {
-                ("GET", "/openapi.json"),
-                ("POST", "/session"),
-                ("DELETE", "/session"),
-            }:
+            if each.path in {"/openapi.json", "/session"}:
                 continue
             for name in ("key", "api_key", "token", "access_token", "authorization"):
                 glue = "&" if "?" in each.url else "?"
@@ -356,7 +327,6 @@ def test_a_key_is_taken_from_its_header_only(home):
 
 
 def test_keys_are_compared_in_constant_time(database, monkeypatch):
-    """By their digests, which are of one length whatever is given."""
     compared = []
 
     real = hmac.compare_digest
@@ -381,7 +351,6 @@ def test_keys_are_compared_in_constant_time(database, monkeypatch):
     ids=str,
 )
 def test_no_other_site_writes_by_a_cookie(own_home, headers):
-    """Nothing is changed by what a browser was led to send, whatever the route."""
     text = own_home.key("anna", scope="admin")["Authorization"].split()[1]
     with own_home.client(jobs=0) as client:
         client.post(f"{API}/session", json={"key": text})
@@ -407,7 +376,6 @@ def test_many_clients_of_two_servers_keep_a_budget(home):
     most = 6_000
     key = home.key("anna", tokens=most)
     billing = Billing(seed=2, fault_share=0.2, pause_s=0.01)
-    found = []
     with endpoint_serving() as endpoint, ExitStack() as stack:
         endpoint.respond = billing.respond
         specs = replace(home.settings.specs, llm=f"openai:m@{endpoint.url}")
@@ -416,26 +384,16 @@ def test_many_clients_of_two_servers_keep_a_budget(home):
         def ask(i):
             body = {"question": f"Who built the Comet {i}?", "method": "bm25", "min_support": 0}
             url = f"{addresses[i % 2]}{API}/indexes/small/ask"
-            found.append(httpx2.post(url, json=body, headers=key, timeout=60).status_code)
+            return httpx2.post(url, json=body, headers=key, timeout=60).status_code
 
-        threads = [threading.Thread(target=ask, args=(i,)) for i in range(32)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(32) as pool:
+            assert {*pool.map(ask, range(32))} <= {200, 402, 502}
         spent = httpx2.get(f"{addresses[0]}{API}", headers=key).json()["spent"]["tokens"]
-    assert len(found) == 32
-    assert set(found) <= {200, 402, 502}
     assert 0 < billing.billed <= spent <= most
 
 
 def open_asked(folder, **given):
-    """Open an index with small models and the LLM that the settings name."""
-    import clew
-    from clew.testing import models
-
-    specs = given["specs"]
-    return clew.open(folder, models=models(llm=clew.load_llm(specs.llm)))
+    return clew.open(folder, models=models(llm=clew.load_llm(given["specs"].llm)))
 
 
 def test_a_key_that_is_revoked_in_the_middle(jobs_home):

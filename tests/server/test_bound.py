@@ -34,9 +34,7 @@ OWN_FILTER = "group = 'open' and Rank >= 1"
 SEEN = [
     replace(
         each,
-        metadata={"group": "open", "Rank": i + 1, "rank": "r"}
-        if i
-        else {"group": "open", "Rank": 1},
+        metadata={"group": "open", "Rank": i + 1} | ({"rank": "r"} if i else {}),
         source=f"/srv/inbox/{each.id}.txt",
     )
     for i, each in enumerate(small_documents())
@@ -104,7 +102,6 @@ def same(servers, asked):
 
 
 def test_hidden_words_are_in_no_reply(servers):
-    """Of no route: not its words, names, ids, fields, labels or folders, nor the key's filter."""
     body = {"query": QUESTION, "where": "id = 'nothing'"}
     empty = Asked("POST", "/indexes/{index}/search", "/indexes/small/search", body)
     for asked in [empty, *reads("small"), *writes("small")]:
@@ -117,7 +114,6 @@ def test_hidden_words_are_in_no_reply(servers):
 
 @pytest.mark.parametrize("method", methods.names())
 def test_no_method_leads_to_hidden_documents(servers, method):
-    """What is found, its scores and threads are those of an index without them."""
     body = {"query": QUESTION, "method": method}
     for path in ("search", "graph"):
         same(servers, Asked("POST", f"/indexes/{{index}}/{path}", f"/indexes/small/{path}", body))
@@ -152,23 +148,18 @@ def guesses(draw):
     path = endpoint.path.replace("{index}", "small")
     for name in ("{id:path}", "{name:path}", "{id}"):
         path = path.replace(name, part)
-    body = None
-    if endpoint.body is not None:
-        body = draw(
-            st.sampled_from(
-                [
-                    {"query": guess, "where": where},
-                    {"query": QUESTION, "where": where},
-                    {"question": f"Where was {guess}?", "where": where, "min_support": 0},
-                    {"question": f"Where was {guess}?"},
-                    {"text": guess, "label": guess, "where": where},
-                    {"text": f"{guess} of Verle", "label": "Clearance"},
-                    {"name": guess, "into": "Comet"},
-                    {"name": "made"},
-                    {guess: 1},
-                ]
-            )
-        )
+    bodies = [
+        {"query": guess, "where": where},
+        {"query": QUESTION, "where": where},
+        {"question": f"Where was {guess}?", "where": where, "min_support": 0},
+        {"question": f"Where was {guess}?"},
+        {"text": guess, "label": guess, "where": where},
+        {"text": f"{guess} of Verle", "label": "Clearance"},
+        {"name": guess, "into": "Comet"},
+        {"name": "made"},
+        {guess: 1},
+    ]
+    body = None if endpoint.body is None else draw(st.sampled_from(bodies))
     query = f"?find={part}&pattern={part}&sort={part}&where={value}&name={part}&key={part}"
     query = draw(st.sampled_from(["", query, f"?where={value}", f"?sort={part}", f"?find={part}"]))
     return Asked(endpoint.method, endpoint.path, path + query, body)
@@ -176,7 +167,6 @@ def guesses(draw):
 
 @pytest.mark.parametrize("kind", ["documents", "files", "entities", "rows"])
 def test_no_name_leads_to_hidden_documents(servers, kind):
-    """Neither an id, nor a name that stands for one which may be seen."""
     part = "name" if kind == "entities" else "id"
     for guess in KNOWN:
         path = f"/indexes/{{index}}/{kind}/{{{part}:path}}"
@@ -185,7 +175,6 @@ def test_no_name_leads_to_hidden_documents(servers, kind):
 
 @given(asked=guesses())
 def test_guesses_are_answered_alike(servers, asked):
-    """Whoever guesses at an id, a name, a word, a field or a value learns nothing."""
     same(servers, asked)
 
 

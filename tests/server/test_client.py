@@ -50,19 +50,20 @@ def timeless(found):
 
 @pytest.mark.parametrize("method", ["walk", "bm25", "paths", "bubble"])
 def test_what_a_client_finds_is_what_the_index_finds(client, local, method):
-    """Evidence and answers are equal, but for the seconds that they took."""
     served = client.index("small")
     for question in QUESTIONS[:3]:
-        found = served.search(question, method=method, where="group == 'open'")
-        assert timeless(found) == timeless(
-            local.search(question, method=method, where="group == 'open'")
+        found, same = (
+            each.search(question, method=method, where="group == 'open'")
+            for each in (served, local)
         )
-        answer = served.ask(question, method=method, context_tokens=500)
-        assert timeless(answer) == timeless(local.ask(question, method=method, context_tokens=500))
+        assert timeless(found) == timeless(same)
+        answer, same = (
+            each.ask(question, method=method, context_tokens=500) for each in (served, local)
+        )
+        assert timeless(answer) == timeless(same)
 
 
 def test_arguments_are_those_of_an_index(client, local):
-    """Filters as objects, parameters, conversations, a threshold."""
     served = client.index("small")
     where = field("group") == "open"
     assert len(served.search(ASKED, method="bm25", chunks=2, where=where).hits) == 2
@@ -74,7 +75,6 @@ def test_arguments_are_those_of_an_index(client, local):
 
 
 def test_an_answer_is_told_as_it_comes(client, local):
-    """The evidence, pieces of the text, and the whole answer; by functions, or as events."""
     evidence, pieces = [], []
     served = client.index("small")
     answer = served.ask(ASKED, min_support=0, on_evidence=evidence.append, on_text=pieces.append)
@@ -89,7 +89,6 @@ def test_an_answer_is_told_as_it_comes(client, local):
 
 
 def test_documents_rows_and_graphs(client, local):
-    """Lists are whole, however many parts they come in; ids may have slashes."""
     served = client.index("small")
     lines = served.documents()
     assert [each.id for each in lines] == local.documents()
@@ -100,7 +99,7 @@ def test_documents_rows_and_graphs(client, local):
     assert 0 < len(hidden) < len(lines)
     assert {each.metadata["group"] for each in hidden} == {"hidden"}
     document = served.document("comet")
-    assert document.text == small_documents_by_id()["comet"].text
+    assert document.text == {each.id: each.text for each in small_documents()}["comet"]
     assert served.download("comet") == document.text.encode()
     assert served.show("comet") == json.loads(json.dumps(plain(local.show("comet"))))
     assert served.describe().n_documents == len(local)
@@ -114,22 +113,20 @@ def test_documents_rows_and_graphs(client, local):
     assert plan.to_dict() == local.plan(small_documents()[:2]).to_dict()
 
 
-def small_documents_by_id():
-    return {each.id: each for each in small_documents()}
-
-
 def test_a_server_says_what_it_has(client):
-    """Its indexes, its methods, and who asks."""
     assert [each.name for each in client.indexes()] == ["small"]
     assert client.about().version == clew.__version__
     assert "walk" in [each.name for each in client.methods()]
     assert client.spent() == client.jobs() == []
     assert "small" in repr(client.index("small"))
     assert client.address.base in repr(client)
+    for kind, _, code in refusals._STATUS:  # noqa: SLF001 -- the table itself
+        assert issubclass(kind, refusals.KINDS[code])
+        assert isinstance(refusals.KINDS[code]("a sentence"), errors.ClewError)
+    assert refusals.KINDS["index_locked"] is errors.IndexLocked
 
 
 def test_errors_are_those_of_the_server(client, local):
-    """The class and the sentence that the index raises; else a refusal with its code."""
     served = client.index("small")
     for given in ({"where": "colour == 1"}, {"method": "nosuch"}, {"bend": 2}):
         with pytest.raises(errors.InputError) as here:
@@ -144,16 +141,7 @@ def test_errors_are_those_of_the_server(client, local):
         client.index("")
 
 
-def test_every_code_of_an_error_is_a_class():
-    """What the server tells of as one class is that class again, or its parent."""
-    for kind, _, code in refusals._STATUS:  # noqa: SLF001 -- the table itself
-        assert issubclass(kind, refusals.KINDS[code])
-        assert isinstance(refusals.KINDS[code]("a sentence"), errors.ClewError)
-    assert refusals.KINDS["index_locked"] is errors.IndexLocked
-
-
 def test_the_same_is_awaited(url, local):
-    """All of it in an event loop, several questions at once."""
 
     async def main():
         async with clew.AsyncClient(url, key="") as client:
@@ -311,7 +299,6 @@ def test_other_programs_are_told_apart(no_pause):
 
 
 def test_nobody_there(no_pause):
-    """A server that is not reached is told with its address, also behind four attempts."""
     with clew.Client("http://127.0.0.1:9", key="") as client:
         with pytest.raises(errors.EndpointError, match=r"127\.0\.0\.1:9 cannot be reached"):
             client.index("i").ask("?")  # which was never sent, so it may be sent again
@@ -326,13 +313,11 @@ def test_nobody_there(no_pause):
      {"key": "ü"}, {"timeout_s": 0}, {"attempts": 0}],
 )  # fmt: skip
 def test_wrong_arguments(given):
-    """What cannot be an address, a key or a number of attempts is a sentence."""
     with pytest.raises(errors.InputError):
         clew.Client(**given)
 
 
 def test_methods_of_both_clients_are_the_same():
-    """What one client has, the other has, under the same name."""
     from clew.client import AsyncClient, AsyncServedIndex, Client, ServedIndex
 
     for one, other in ((Client, AsyncClient), (ServedIndex, AsyncServedIndex)):
@@ -367,7 +352,6 @@ def test_frameworks_find_the_same_in_a_folder_and_on_a_server(url, local, method
 
 
 def test_what_frameworks_may_not_ask(local):
-    """No chunk at all, and a key without a server."""
     with pytest.raises(errors.InputError, match="at least 1, not 0"):
         find(local, ASKED, k=0)
     with pytest.raises(errors.InputError, match="give its url"):

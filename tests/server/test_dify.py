@@ -40,7 +40,6 @@ def lights(tmp_path, _lights):
 
 
 def body(*conditions, joined=None, **setting):
-    """A request of Dify's."""
     found = {"knowledge_id": "lights", "query": QUESTION, "retrieval_setting": setting}
     if conditions:
         given = [{"name": n, "comparison_operator": o, "value": v} for n, o, v in conditions]
@@ -49,7 +48,6 @@ def body(*conditions, joined=None, **setting):
 
 
 def ids(response):
-    """The documents of which there are records."""
     assert response.status_code == 200, response.text
     return "".join(sorted(r["metadata"]["document_id"] for r in response.json()["records"]))
 
@@ -69,10 +67,6 @@ def test_records_are_as_dify_reads_them(lights):
         assert each["content"].startswith(f"A light stands on the cape {name}.")
         assert each["title"] == f"Cape {name}"
         assert METADATA[name].items() <= each["metadata"].items()
-
-
-def test_a_threshold_leaves_out_what_is_less_relevant(lights):
-    """All records have at least that score, and those that have it are there."""
     with lights.client() as client:
         every = client.post("/dify/retrieval", json=body(top_k=50)).json()["records"]
         scores = [each["score"] for each in every]
@@ -115,18 +109,22 @@ def test_a_threshold_leaves_out_what_is_less_relevant(lights):
     ],
 )
 def test_every_operator_is_a_filter(lights, condition, expected):
-    """It holds for the documents for which it holds by hand."""
     with lights.client() as client:
         assert ids(client.post("/dify/retrieval", json=body(condition, top_k=9))) == expected
 
 
-def test_conditions_together(lights):
-    """All of them, or one; names of fields may be any."""
+def test_conditions_together_and_many_records(lights, tmp_path):
     both = ("year", ">", 1893), ("tags", "contains", "ice")
     with lights.client() as client:
         for joined, expected in (("and", "a"), ("or", "ab"), (None, "a")):
             given = body(*both, joined=joined, top_k=9)
             assert ids(client.post("/dify/retrieval", json=given)) == expected
+    with open_small(tmp_path / "many.clew") as index:
+        index.add(clew.Document(id=f"d{n}", text=f"Light {n} on the cape.") for n in range(25))
+    with lights.client(indexes={"many": tmp_path / "many.clew"}) as client:
+        for method in ("", "@bm25", "@dense"):
+            given = {**body(top_k=20), "knowledge_id": f"many{method}"}
+            assert len(client.post("/dify/retrieval", json=given).json()["records"]) == 20
 
 
 @pytest.mark.parametrize(
@@ -153,7 +151,6 @@ def test_errors_are_as_dify_reads_them(lights, given, status, code, said):
 
 
 def test_keys_of_dify(lights):
-    """One that is not there, or is sent in another form, has a code of its own."""
     good = lights.key()["Authorization"]
     with lights.client() as client:
 
@@ -167,18 +164,7 @@ def test_keys_of_dify(lights):
         assert status(good.partition(" ")[2]) == status(None) == (403, 1001)
 
 
-def test_more_records_than_a_method_gives_of_its_own_accord(lights, tmp_path):
-    """The method is asked for as many."""
-    with open_small(tmp_path / "many.clew") as index:
-        index.add(clew.Document(id=f"d{n}", text=f"Light {n} on the cape.") for n in range(25))
-    with lights.client(indexes={"many": tmp_path / "many.clew"}) as client:
-        for method in ("", "@bm25", "@dense"):
-            given = {**body(top_k=20), "knowledge_id": f"many{method}"}
-            assert len(client.post("/dify/retrieval", json=given).json()["records"]) == 20
-
-
 def test_web_search_of_open_webui(lights):
-    """Links lead to the passages; one index may be named by the path or behind it."""
     with lights.client() as client:
         found = client.post("/openwebui/search", json={"query": QUESTION, "count": 2}).json()
         for path in ("/openwebui/search/lights", "/openwebui/search?index=lights"):

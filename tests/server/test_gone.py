@@ -23,27 +23,29 @@ SAID = {
     "choices": [{"message": {"content": "ANSWER: Ola Eriksen. [1]"}, "finish_reason": "stop"}],
     "usage": {"prompt_tokens": 9, "completion_tokens": 9},
 }
+MORE = {"history": [{"question": QUESTION, "answer": "Ola"}]}
+
+
+def post(path, **body):
+    return lambda client: client.post(path, json=body).text
+
+
+def call(name):
+    return lambda client: json.dumps(by_mcp(client, name, question=QUESTION))
+
+
 ASKED = {
-    "search": lambda c: c.post(f"{AT}/search", json={"query": QUESTION, "method": "walk"}).json(),
-    "ask": lambda c: c.post(f"{AT}/ask", json={"question": QUESTION}).json(),
-    "ask by events": lambda c: c.post(
-        f"{AT}/ask", json={"question": QUESTION, "stream": True}
-    ).text,
-    "ask a follow-up": lambda c: c.post(
-        f"{AT}/ask",
-        json={"question": "And who sank it?", "history": [{"question": QUESTION, "answer": "Ola"}]},
-    ).json(),
-    "classify": lambda c: c.post(
-        f"{AT}/classify", json={"text": QUESTION, "label": "group"}
-    ).json(),
-    "chat": lambda c: c.post("/v1/chat/completions", json=CHAT).json(),
-    "chat by events": lambda c: c.post("/v1/chat/completions", json={**CHAT, "stream": True}).text,
-    "responses": lambda c: c.post(
-        "/v1/responses", json={"model": "clew/small", "input": QUESTION}
-    ).json(),
-    "mcp ask": lambda c: by_mcp(c, "ask", question=QUESTION),
-    "mcp thread": lambda c: by_mcp(c, "thread", question=QUESTION),
-}  # fmt: skip
+    "search": post(f"{AT}/search", query=QUESTION, method="walk"),
+    "ask": post(f"{AT}/ask", question=QUESTION),
+    "ask by events": post(f"{AT}/ask", question=QUESTION, stream=True),
+    "ask a follow-up": post(f"{AT}/ask", question="And who sank it?", **MORE),
+    "classify": post(f"{AT}/classify", text=QUESTION, label="group"),
+    "chat": post("/v1/chat/completions", **CHAT),
+    "chat by events": post("/v1/chat/completions", **CHAT, stream=True),
+    "responses": post("/v1/responses", model="clew/small", input=QUESTION),
+    "mcp ask": call("ask"),
+    "mcp thread": call("thread"),
+}
 
 
 @pytest.fixture
@@ -63,7 +65,6 @@ def silent():
 
 
 def opener_of(llm=None, **given):
-    """Return what opens an index with some models."""
     return lambda folder, **_: clew.open(folder, models=models(llm=llm, **given))
 
 
@@ -83,13 +84,12 @@ def test_a_question_goes_on_without_an_llm_that_is_gone(own_home, door, caplog):
             reached = client.post(f"{AT}/ask", json={"question": "Who sank the Comet?"}).json()
         assert reached["kind"] == "generated"
         with caplog.at_level(logging.WARNING):
-            found = ASKED[door](client)
-    text = found if isinstance(found, str) else json.dumps(found)
+            text = ASKED[door](client)
     port = endpoint.url.rpartition(":")[2].partition("/")[0]
     assert TOLD in text
     assert port not in text
     assert "127.0.0.1" not in text
-    assert '"error": {' not in text
+    assert '"error":{' not in text.replace(" ", "")
     assert "event: error" not in text
     assert waits == []
     [line] = [each.getMessage() for each in caplog.records if TOLD in each.getMessage()]
@@ -110,16 +110,12 @@ def test_programs_that_only_search_are_served(own_home, nobody):
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (
-            Answer({"error": {"message": "no such key, says 127.0.0.1"}}, 401),
-            "it answered HTTP 401",
-        ),
+        (Answer({"error": {"message": "no key, says 127.0.0.1"}}, 401), "it answered HTTP 401"),
         (Answer(b"<html>"), "no usable answer: a reply that is not JSON"),
         (Answer({"error": {"message": "see http://10.0.0.9:1/x"}}, 422), "(see ...)"),
     ],
 )
 def test_an_llm_that_refuses_or_is_none_is_done_without(own_home, answer, told):
-    """Whatever its server says is in the log; the note names no address."""
     with serving() as endpoint:
         endpoint.respond = lambda _: answer
         llm = OpenAIChat(base_url=endpoint.url, model="m", attempts=1)
@@ -133,11 +129,9 @@ def test_an_llm_that_refuses_or_is_none_is_done_without(own_home, answer, told):
 
 @pytest.mark.parametrize("door", ASKED)
 def test_an_llm_that_says_nothing_is_waited_for_once(own_home, silent, door):
-    """By every door; whatever is asked in the minute behind it goes on without it at once."""
     llm = OpenAIChat(base_url=silent, model="m", step_s=0.3, timeout_s=0.3)
     with own_home.client(opener_of(llm)) as client:
-        found = ASKED[door](client)
-        text = found if isinstance(found, str) else json.dumps(found)
+        text = ASKED[door](client)
         assert "no usable answer: nothing within 0.3 s" in text
         assert "127.0.0.1" not in text
         spent = client.get("/api/v1/spend").json()
@@ -150,11 +144,8 @@ def test_an_llm_that_says_nothing_is_waited_for_once(own_home, silent, door):
 @pytest.mark.parametrize("scope", ["read", "admin"])
 def test_an_embedder_that_is_gone_is_an_error_without_its_address(own_home, nobody, scope, caplog):
     """Nothing can stand in for it. An admin is told where it was looked for, as the log is."""
-    lost = OpenAIEmbeddings(
-        base_url=nobody,
-        model=models().embedder.name,
-        expected_dimension=models().embedder.dimension,
-    )
+    own = models().embedder
+    lost = OpenAIEmbeddings(base_url=nobody, model=own.name, expected_dimension=own.dimension)
     own = own_home.key(scope=scope)
     given = {"query": QUESTION, "method": "dense"}
     with own_home.client(opener_of(embedder=lost)) as client:

@@ -33,7 +33,6 @@ def test_the_server_has_its_names(client, host, status):
     ["https://evil.example", "null", "http://localhost.evil.example", "http://localhost:3000"],
 )
 def test_pages_of_other_sites_are_refused(client, origin):
-    """Reads too: nothing is told to them."""
     asked = client.post(
         "/api/v1/indexes/small/search", json={"query": "x"}, headers={"Origin": origin}
     )
@@ -67,29 +66,23 @@ def test_behind_a_proxy_a_key_is_needed(home, client, header):
     assert client.get("/api/v1", headers={header: "203.0.113.7", **key}).status_code == 200
 
 
-def test_another_name_may_be_allowed(home):
-    """As a proxy calls the server."""
+def test_other_names_and_too_many_at_once(home):
     with home.client(hosts=("clew.example.org",)) as client:
         headers = {"Host": "clew.example.org", "Origin": "https://clew.example.org"}
         assert client.get("/api/v1", headers=headers).status_code == 200
-
-
-def test_headers_of_every_reply(client):
-    """Also of errors."""
-    for path in ("/api/v1", "/nothing"):
-        headers = client.get(path).headers
-        assert headers["x-content-type-options"] == "nosniff"
-        assert "default-src 'none'" in headers["content-security-policy"]
-        assert headers["x-frame-options"] == "DENY"
-
-
-def test_too_many_at_once_are_refused_politely(home):
-    """With a status that says so, and when to come back."""
     with home.client(connections=0) as client:
         busy = client.get("/api/v1")
     assert busy.status_code == 503
     assert busy.json()["error"]["code"] == "busy"
     assert busy.headers["retry-after"] == "1"
+
+
+def test_headers_of_every_reply(client):
+    for path in ("/api/v1", "/nothing"):
+        headers = client.get(path).headers
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert headers["x-frame-options"] == "DENY"
 
 
 def test_below_a_path_of_a_proxy(home):

@@ -75,7 +75,6 @@ needs_curl = pytest.mark.skipif(
     "command", [*requests("server.md"), *requests("connect.md"), *requests("deploy.md")]
 )
 def test_a_request_is_answered(home, polar, tmp_path, command):
-    """With something in it, and without an error."""
     with home.serving(indexes={"polar": polar}) as address:
         done = sent(command, address, tmp_path)
     assert done.returncode == 0, (done.stdout, done.stderr)

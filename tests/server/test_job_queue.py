@@ -119,7 +119,6 @@ def test_a_lock_is_free_when_its_process_is_dead(tmp_path):
 
 
 def test_what_a_job_spent_holds_what_is_set_aside(queue):
-    """Before a request the worst case is added, and behind it what it did not cost is taken off."""
     job = add(queue, "a")
     queue.add_spent(job.id, Bill(100, 0.1))
     assert queue.get(job.id).spent == Bill(100, 0.1)
@@ -130,7 +129,6 @@ def test_what_a_job_spent_holds_what_is_set_aside(queue):
 
 
 def test_old_jobs_are_forgotten(queue, monkeypatch):
-    """The newest that ended stay, and whatever has not ended."""
     monkeypatch.setattr(queues, "_KEPT", 2)
     jobs = [add(queue, f"f{i}") for i in range(5)]
     for each in jobs[:4]:

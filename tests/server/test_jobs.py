@@ -7,7 +7,9 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
+from functools import partial
 
+import httpx2
 import pytest
 
 import clew
@@ -61,7 +63,6 @@ def contents(home, name="notes"):
 
 
 def test_from_an_upload_to_an_answer(started_jobs_home):
-    """Files go in, a job indexes them, and a question is answered from them."""
     with started_jobs_home.client() as client:
         found = upload(client, NOTES, wait=60)
         assert found.status_code == 200, found.text
@@ -86,7 +87,6 @@ def test_from_an_upload_to_an_answer(started_jobs_home):
 
 
 def test_jobs_of_one_index_run_in_order_and_those_of_two_side_by_side(jobs_home):
-    """At most one process writes to an index, and another index does not wait for it."""
     with jobs_home.database() as database:
         Indexes(jobs_home.settings, database).make("other")
     jobs_home.gate.touch()
@@ -128,7 +128,6 @@ def test_cancelling_keeps_what_is_committed(jobs_home):
 
 
 def test_a_job_that_does_not_end_is_ended(jobs_home):
-    """Behind a grace the process is killed, and the index is whole."""
     jobs_home.gate.touch()
     with jobs_home.client(job_grace_s=0.2) as client:
         job_id = queued(client, MANY)
@@ -142,7 +141,6 @@ def test_a_job_that_does_not_end_is_ended(jobs_home):
 
 
 def test_a_killed_process_is_followed_by_another(started_jobs_home):
-    """What it committed stays, and the end is that of a run that nobody disturbed."""
     started_jobs_home.gate.touch()
     with started_jobs_home.client() as client:
         job_id = queued(client, MANY)
@@ -158,9 +156,7 @@ def test_a_killed_process_is_followed_by_another(started_jobs_home):
         assert "SIGKILL" in json.loads(told)["reason"]
         killed = contents(started_jobs_home)
     files = started_jobs_home.settings.home / "files"
-    with clew.open(
-        started_jobs_home.settings.home / "w.clew", specs=Specs(embedder="gated")
-    ) as index:
+    with clew.open(files.parent / "w.clew", specs=Specs(embedder="gated")) as index:
         index.add(files / "notes")
         assert (index.documents(), index.digest()) == killed
 
@@ -172,10 +168,9 @@ def test_a_job_whose_processes_die_again_and_again_fails(started_jobs_home):
     with started_jobs_home.client() as client:
         job_id = queued(client, MANY)
         pids = set()
+        found = partial(started_jobs_home.job, job_id)
         for _ in range(4):
-            job = until(
-                lambda: (j := started_jobs_home.job(job_id)).entered and j.pid not in pids and j
-            )
+            job = until(lambda: (j := found()).entered and j.pid not in pids and j)
             pids.add(job.pid)
             os.kill(job.pid, signal.SIGKILL)
         job = ended(client, job_id)
@@ -196,7 +191,6 @@ serve(settings, lambda address, names: print(address, flush=True))
 
 
 def test_a_killed_server_leaves_its_jobs_running(jobs_home):
-    """The job goes on, and the server that starts next follows it to its end."""
     home = jobs_home.settings.home
     jobs_home.gate.touch()
     server = subprocess.Popen(
@@ -206,7 +200,7 @@ def test_a_killed_server_leaves_its_jobs_running(jobs_home):
     )
     try:
         address = server.stdout.readline().strip()
-        with clew_client(address) as client:
+        with httpx2.Client(base_url=address, timeout=60) as client:
             job_id = queued(client, MANY)
             until(lambda: is_committed(client, job_id))
     finally:
@@ -220,12 +214,6 @@ def test_a_killed_server_leaves_its_jobs_running(jobs_home):
         job = ended(client, job_id)
         assert (job["state"], job["attempt"]) == ("done", 1)
         assert job["result"]["added"]["n"] == len(MANY)
-
-
-def clew_client(address):
-    from httpx2 import Client
-
-    return Client(base_url=address, timeout=60)
 
 
 @pytest.mark.parametrize("stop_jobs", [pytest.param(False, marks=pytest.mark.slow), True])
@@ -248,7 +236,6 @@ def test_a_server_that_stops(jobs_home, stop_jobs):
 
 
 def test_jobs_have_workers(started_jobs_home):
-    """As many processes as the server says, with the same result."""
     found = []
     for workers in (1, 2):
         with started_jobs_home.client(workers=workers) as client:
@@ -262,7 +249,6 @@ def test_jobs_have_workers(started_jobs_home):
 
 
 def test_a_job_whose_workers_cannot_be_reached_fails(jobs_home):
-    """In the sentence that the command line tells, with Ray and without it."""
     with jobs_home.client(workers="ray:127.0.0.1:9") as client:
         job = upload(client, NOTES, wait=60).json()
     assert job["state"] == "failed"
@@ -283,7 +269,6 @@ def test_two_servers_over_one_home(started_jobs_home):
 
 
 def test_a_job_waits_for_a_writer_outside(jobs_home):
-    """While `clew index` writes to the folder the job says so, and goes on behind it."""
     with jobs_home.client() as client:
         assert upload(client, NOTES, wait=60).json()["state"] == "done"
         with jobs_home.index() as outside:
@@ -314,7 +299,6 @@ REFUSED = [
 
 
 def test_options_are_checked_before_a_job_waits(jobs_home):
-    """An error names what is wrong, and nothing is put into the queue."""
     with jobs_home.index() as index:
         index.add(clew.Document(id="a", text="Anna sailed north."))
     with jobs_home.client() as client:
@@ -325,15 +309,7 @@ def test_options_are_checked_before_a_job_waits(jobs_home):
         assert client.get(f"{API}/jobs").json() == {"items": [], "total": 0}
 
 
-def test_nothing_to_work_on(jobs_home):
-    """A folder without files is told by the job."""
-    with jobs_home.client() as client:
-        job = add_job(client, "index", wait=60).json()
-        assert job["result"]["error"]["message"] == "no file was uploaded into 'notes' yet"
-
-
 def test_extract_and_what_a_new_index_is_made_with(jobs_home):
-    """Each kind does what its command does; a new index is cut as it was asked for."""
     with jobs_home.database() as database:
         settings = Settings(chunking=Chunking(size=20, overlap=0))
         Indexes(jobs_home.settings, database).make("cut", settings)
@@ -342,6 +318,9 @@ def test_extract_and_what_a_new_index_is_made_with(jobs_home):
         assert upload(client, notes, index="cut", wait=60).json()["result"]["n_chunks"] > 5
         done = add_job(client, "extract", {"triples": "cooccurrence"}, index="cut", wait=60).json()
         assert done["result"]["extracted"]["rules"] > 5
+    with jobs_home.client() as client:
+        job = add_job(client, "index", wait=60).json()
+        assert job["result"]["error"]["message"] == "no file was uploaded into 'notes' yet"
 
 
 def test_who_sees_jobs(jobs_home):
@@ -378,7 +357,6 @@ def test_who_sees_jobs(jobs_home):
 
 
 def test_an_index_with_a_job_is_not_dropped(jobs_home):
-    """What waits for it is cancelled; what runs has to end first."""
     with jobs_home.client(jobs=0) as client, jobs_home.database() as database:
         indexes, queue = Indexes(jobs_home.settings, database), JobQueue(database)
         running, waiting = queued(client, NOTES), queued(client, {"a.md": "Anna."})

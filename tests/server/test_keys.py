@@ -4,10 +4,10 @@ import pytest
 
 from clew.errors import InputError
 from clew.server.keys import KeyOptions, Keys
+from clew.wire.names import COOKIE, PREFIX
 
 
 def test_the_text_of_a_key_is_kept_nowhere(database, tmp_path):
-    """Its file has a digest, and only the text itself is taken."""
     keys = Keys(database)
     key, text = keys.add("anna", KeyOptions())
     database.close()
@@ -20,7 +20,6 @@ def test_the_text_of_a_key_is_kept_nowhere(database, tmp_path):
 
 
 def test_only_the_whole_text_is_a_key(database):
-    """A part of it, another one's secret, and nonsense are none."""
     keys = Keys(database)
     first, text = keys.add("anna", KeyOptions())
     second, other = keys.add("berit", KeyOptions())
@@ -32,7 +31,6 @@ def test_only_the_whole_text_is_a_key(database):
 
 
 def test_a_revoked_key_and_its_sessions_end(database):
-    """Nobody is let in by it, and a second time there is nothing to revoke."""
     keys = Keys(database)
     key, text = keys.add("anna", KeyOptions())
     cookie = keys.begin_session(key)
@@ -57,29 +55,22 @@ def test_a_revoked_key_and_its_sessions_end(database):
     ],
 )
 def test_options_that_cannot_be_met(options):
-    """Each is one sentence."""
     with pytest.raises(InputError):
         KeyOptions(**options)
 
 
-def test_without_keys_this_machine_may_do_all(client):
-    """As long as the home never had one."""
-    assert client.get("/api/v1").json()["scope"] == "admin"
-
-
 def test_with_a_key_nobody_comes_in_without(home):
-    """Neither without one nor with a wrong one; a reader may not do what an admin may."""
-    header = home.key("anna")
+    """As long as the home never had one, this machine may do all."""
     with home.client() as client:
+        assert client.get("/api/v1").json()["scope"] == "admin"
+        header = home.key("anna")
         assert client.get("/api/v1").status_code == 401
         wrong = client.get("/api/v1", headers={"Authorization": "Bearer clew_1_2"})
-        assert wrong.status_code == 401
-        assert wrong.json()["error"]["code"] == "unauthorized"
+        assert (wrong.status_code, wrong.json()["error"]["code"]) == (401, "unauthorized")
         assert client.get("/api/v1", headers=header).json()["caller"] == "anna"
 
 
 def test_a_key_for_other_indexes_sees_none(home):
-    """An index that a key may not use is not there for it."""
     header = home.key(indexes=("other",))
     with home.client() as client:
         assert client.get("/api/v1/indexes", headers=header).json() == {"items": [], "total": 0}
@@ -88,10 +79,67 @@ def test_a_key_for_other_indexes_sees_none(home):
 
 
 def test_a_rate_is_kept(home):
-    """The request after the last one of a minute is told when to come back."""
     header = home.key(requests_per_minute=3)
     with home.client() as client:
         codes = [client.get("/api/v1", headers=header).status_code for _ in range(4)]
         late = client.get("/api/v1", headers=header)
     assert codes == [200, 200, 200, 429]
     assert 1 <= int(late.headers["retry-after"]) <= 21
+
+
+KEYS, SESSION = f"{PREFIX}/keys", f"{PREFIX}/session"
+
+
+def test_the_first_key_closes_the_door(client):
+    """Before it this machine may do all; after it nobody may do anything without one."""
+    made = client.post(KEYS, json={"name": "anna", "scope": "admin"})
+    assert made.status_code == 201
+    assert client.get(KEYS).status_code == 401
+    headers = {"Authorization": f"Bearer {made.json()['text']}"}
+    listed = client.get(KEYS, headers=headers).json()
+    assert listed == {"items": [made.json()["key"]], "total": 1}
+    assert made.json()["text"] not in client.get(KEYS, headers=headers).text
+    ended = client.delete(f"{KEYS}/{made.json()['key']['id']}", headers=headers).json()
+    assert ended["revoked"] >= ended["made"]
+    assert client.get(KEYS, headers=headers).status_code == 401
+
+
+@pytest.mark.parametrize("options", [{"scope": "write"}, {"scope": "admin", "indexes": ("small",)}])
+def test_who_does_not_keep_all_indexes_keeps_no_keys(home, options):
+    """Else a key for one index could make itself one for all."""
+    headers = home.key("anna", **options)
+    home.key("berit")
+    with home.client() as client:
+        assert client.get(KEYS, headers=headers).status_code == 403
+        assert client.post(KEYS, json={"name": "x"}, headers=headers).status_code == 403
+        assert client.delete(f"{KEYS}/berit", headers=headers).status_code == 403
+        assert client.get(f"{PREFIX}/spend", headers=headers).json() == {"items": [], "total": 0}
+
+
+def test_a_key_is_told_of_itself_without_its_filter(home):
+    headers = home.key("anna", where="group = 'open'", tokens=100, usd_per_day=1.5)
+    with home.client() as client:
+        about = client.get(PREFIX, headers=headers).json()
+    assert (about["caller"], about["scope"]) == ("anna", "read")
+    assert (about["key"]["tokens"], about["key"]["usd_per_day"]) == (100, 1.5)
+    assert about["spent"] == {"tokens_today": 0, "usd_today": 0, "tokens": 0, "usd": 0}
+    assert "where" not in about["key"]
+
+
+def test_a_session_stands_for_its_key(home):
+    """The cookie is not for scripts or other sites; it ends with its key, and when asked to."""
+    text = home.key("anna", scope="read")["Authorization"].removeprefix("Bearer ")
+    with home.client() as client:
+        assert client.get(PREFIX).status_code == 401
+        assert client.post(SESSION, json={"key": f"{text}x"}).status_code == 401
+        begun = client.post(SESSION, json={"key": f" {text} "})
+        assert begun.json()["caller"] == "anna"
+        cookie = begun.headers["set-cookie"]
+        assert all(part in cookie for part in (f"{COOKIE}=", "HttpOnly", "SameSite=strict"))
+        assert text not in cookie
+        assert client.get(PREFIX).json()["scope"] == "read"
+        assert client.get(KEYS).status_code == 403
+        value = client.cookies[COOKIE]
+        assert client.delete(SESSION).status_code == 204
+        client.cookies.set(COOKIE, value)
+        assert client.get(PREFIX).status_code == 401

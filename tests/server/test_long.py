@@ -13,7 +13,6 @@ pytest.importorskip("ctranslate2")
 
 @pytest.mark.slow
 def test_memory_stays(tmp_path):
-    """After the first minutes it grows by less than a tenth."""
     documents, questions = made(500, 100)
     with clew.open(tmp_path / "made.clew") as index:
         index.add(documents)

@@ -4,8 +4,8 @@ import json
 import subprocess
 import sys
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
-import anyio
 import httpx2
 import pytest
 from mcp import Client
@@ -21,19 +21,24 @@ from clew.server.mcp import tools
 from clew.server.mcp.protocol import make_server
 from clew.server.mcp.tools import TOOLS, Fetch, Place
 from clew.testing import small_documents
-from tests.server.conftest import open_small
-from tests.server.said import REPLY, on_answers, open_with
+from tests.server.conftest import REPLY, on_answers, open_small, open_with
 
 QUESTION = "Who built the Comet?"
 TEXTS = {each.id: each.text for each in small_documents()}
 
+pytestmark = pytest.mark.anyio  # of the tests that are awaited
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
 
 @asynccontextmanager
-async def in_process(home, mode="auto", opener=open_small, index=""):
-    """A client of the tools over a home, in this process."""
+async def in_process(home, mode="auto", opener=open_small, index="", budget=None):
     async with hubs.open_state(home.settings, opener) as state:
-        server = make_server(lambda _: Place(Access(state, Caller()), index=index))
-        async with Client(server, mode=mode) as client:
+        place = Place(Access(state, Caller(), budget=budget), index=index)
+        async with Client(make_server(lambda _: place), mode=mode) as client:
             yield client
 
 
@@ -47,189 +52,149 @@ async def given(client, name, **arguments):
 
 
 async def refused(client, name, **arguments):
-    """The sentence by which a tool refuses."""
     result = await client.call_tool(name, arguments)
     assert result.is_error
     return result.content[0].text
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_search_and_fetch_are_as_connectors_demand(home, mode):
+async def test_search_and_fetch_are_as_connectors_demand(home, mode):
     """One argument each, and just the fields that ChatGPT reads; what is found can be fetched."""
-
-    async def use():
-        async with in_process(home, mode) as client:
-            known = {each.name: each for each in (await client.list_tools()).tools}
-            for name, argument in (("search", "query"), ("fetch", "id")):
-                schema = known[name].input_schema
-                assert list(schema["properties"]) == schema["required"] == [argument]
-                assert schema["properties"][argument]["type"] == "string"
-            assert all(each.annotations.read_only_hint for each in known.values())
-            found = await given(client, "search", query=QUESTION)
-            assert list(found) == ["results"]
-            assert found["results"][0]["id"] == "small/eriksen"
-            for each in found["results"]:
-                assert list(each) == ["id", "title", "url"]
-                whole = await given(client, "fetch", id=each["id"])
-                assert list(whole) == ["id", "title", "text", "url", "metadata"]
-                assert whole["id"] == each["id"]
-                assert whole["text"] == TEXTS[whole["metadata"]["document_id"]]
-
-    anyio.run(use)
+    async with in_process(home, mode) as client:
+        known = {each.name: each for each in (await client.list_tools()).tools}
+        for name, argument in (("search", "query"), ("fetch", "id")):
+            schema = known[name].input_schema
+            assert list(schema["properties"]) == schema["required"] == [argument]
+            assert schema["properties"][argument]["type"] == "string"
+        assert all(each.annotations.read_only_hint for each in known.values())
+        found = await given(client, "search", query=QUESTION)
+        assert list(found) == ["results"]
+        assert found["results"][0]["id"] == "small/eriksen"
+        for each in found["results"]:
+            assert list(each) == ["id", "title", "url"]
+            whole = await given(client, "fetch", id=each["id"])
+            assert list(whole) == ["id", "title", "text", "url", "metadata"]
+            assert whole["id"] == each["id"]
+            assert whole["text"] == TEXTS[whole["metadata"]["document_id"]]
 
 
-def test_ask_and_thread(home):
+async def test_ask_and_thread(home):
     """An answer with ranges that can be fetched, and the way to each passage."""
-
-    async def use():
-        async with in_process(home) as client:
-            answer = await given(client, "ask", question=QUESTION, index="small")
-            assert answer["kind"] == "quoted"
-            for each in answer["citations"]:
-                assert (await given(client, "fetch", id=each["id"]))["text"] == each["quote"]
-            way = await given(client, "thread", question=QUESTION, method="walk")
-            assert [step["layer"] for step in way["paths"][0]] == ["query", "entity", "chunk"]
-            assert way["passages"][0]["text"] == TEXTS["eriksen"]
-            nothing = await given(client, "ask", question="How is sourdough bread baked at home?")
-            assert nothing["kind"] == "refused"
-            assert nothing["answer"].startswith("Nothing in these documents answers this")
-            assert nothing["citations"]
-            some = await given(client, "thread", question=QUESTION, where="group = 'open'")
-            assert {each["title"] for each in some["passages"]} <= {
-                name.capitalize() for n, name in enumerate(TEXTS) if n % 3
-            }
-
-    anyio.run(use)
+    async with in_process(home) as client:
+        answer = await given(client, "ask", question=QUESTION, index="small")
+        assert answer["kind"] == "quoted"
+        for each in answer["citations"]:
+            assert (await given(client, "fetch", id=each["id"]))["text"] == each["quote"]
+        way = await given(client, "thread", question=QUESTION, method="walk")
+        assert [step["layer"] for step in way["paths"][0]] == ["query", "entity", "chunk"]
+        assert way["passages"][0]["text"] == TEXTS["eriksen"]
+        nothing = await given(client, "ask", question="How is sourdough bread baked at home?")
+        assert nothing["kind"] == "refused"
+        assert nothing["answer"].startswith("Nothing in these documents answers this")
+        assert nothing["citations"]
+        some = await given(client, "thread", question=QUESTION, where="group = 'open'")
+        assert {each["title"] for each in some["passages"]} <= {
+            name.capitalize() for n, name in enumerate(TEXTS) if n % 3
+        }
 
 
-def test_what_there_is_and_what_an_extraction_would_cost(home):
-    """Neither spends anything."""
+async def test_what_there_is_and_what_an_extraction_would_cost(home):
 
-    async def use():
-        async with in_process(home) as client:
-            found = await given(client, "list_indexes")
-            assert found == {"indexes": [{"name": "small", "documents": 12, "chunks": 12}]}
-            plan = await given(client, "plan")
-            assert plan["chunks"] == 12
-            assert plan["estimates"][0]["prompt_tokens"] > 0
-
-    anyio.run(use)
+    async with in_process(home) as client:
+        found = await given(client, "list_indexes")
+        assert found == {"indexes": [{"name": "small", "documents": 12, "chunks": 12}]}
+        plan = await given(client, "plan")
+        assert plan["chunks"] == 12
+        assert plan["estimates"][0]["prompt_tokens"] > 0
 
 
-def test_what_cannot_be_done_is_a_sentence(home):
+async def test_what_cannot_be_done_is_a_sentence(home):
     """The model reads it; a tool that is not there is an error of the protocol."""
-
-    async def use():
-        async with in_process(home, index="small") as client:
-            assert await refused(client, "search") == "query: Field required"
-            for tool, name in (("search", "query"), ("ask", "question"), ("thread", "question")):
-                sentence = await refused(client, tool, **{name: " "})
-                assert sentence == f"{name}: the question is empty: ask something"
-            assert "extra" in (await refused(client, "search", query="x", top_k=3)).lower()
-            assert (
-                await refused(client, "fetch", id="small/none")
-                == "there is no document 'none' here"
-            )
-            assert await refused(client, "fetch", id="x/y") == "there is no index 'x' here"
-            assert "as search gives it, not 'x'" in await refused(client, "fetch", id="x")
-            assert "is no range" in await refused(client, "fetch", id="small/fjord:900-901")
-            assert "no method 'magic'" in await refused(
-                client, "ask", question=QUESTION, method="magic"
-            )
-            with pytest.raises(MCPError, match="there is no tool 'remove'"):
-                await client.call_tool("remove", {})
-
-    anyio.run(use)
+    async with in_process(home, index="small") as client:
+        assert await refused(client, "search") == "query: Field required"
+        for tool, name in (("search", "query"), ("ask", "question"), ("thread", "question")):
+            sentence = await refused(client, tool, **{name: " "})
+            assert sentence == f"{name}: the question is empty: ask something"
+        assert "extra" in (await refused(client, "search", query="x", top_k=3)).lower()
+        assert await refused(client, "fetch", id="small/none") == "there is no document 'none' here"
+        assert await refused(client, "fetch", id="x/y") == "there is no index 'x' here"
+        assert "as search gives it, not 'x'" in await refused(client, "fetch", id="x")
+        assert "is no range" in await refused(client, "fetch", id="small/fjord:900-901")
+        assert "no method 'magic'" in await refused(
+            client, "ask", question=QUESTION, method="magic"
+        )
+        with pytest.raises(MCPError, match="there is no tool 'remove'"):
+            await client.call_tool("remove", {})
 
 
-def test_several_indexes_are_searched_together(home, tmp_path):
+async def test_several_indexes_are_searched_together(home, tmp_path):
     """The most relevant comes first, whatever index has it; a question names its index."""
     with open_small(tmp_path / "other.clew") as index:
         text = "The Dawn was a ship. Una Berg built the Dawn in Verle."
         index.add([clew.Document(id="dawn", text=text), clew.Document(id="a/b:1-2", text="Salt.")])
-    more = {**home.settings.indexes, "other": tmp_path / "other.clew"}
-    settings = clew.server.ServerSettings(home=home.folder, indexes=more)
-
-    async def use():
-        async with hubs.open_state(settings, open_small) as state:
-            place = Place(Access(state, Caller()))
-            async with Client(make_server(lambda _: place)) as client:
-                found = (await given(client, "search", query="Who built the Dawn?"))["results"]
-                assert found[0]["id"] == "other/dawn"
-                assert {each["id"].partition("/")[0] for each in found} == {"other", "small"}
-                said = await refused(client, "ask", question=QUESTION)
-                assert said == "say which index is meant: there are small, other"
-                odd = await given(client, "fetch", id="other/a/b:1-2")
-                assert odd["text"] == "Salt."
-
-    anyio.run(use)
+    indexes = {**home.settings.indexes, "other": tmp_path / "other.clew"}
+    more = replace(home, settings=replace(home.settings, indexes=indexes))
+    async with in_process(more) as client:
+        found = (await given(client, "search", query="Who built the Dawn?"))["results"]
+        assert found[0]["id"] == "other/dawn"
+        assert {each["id"].partition("/")[0] for each in found} == {"other", "small"}
+        said = await refused(client, "ask", question=QUESTION)
+        assert said == "say which index is meant: there are small, other"
+        assert (await given(client, "fetch", id="other/a/b:1-2"))["text"] == "Salt."
 
 
-def test_a_long_document_is_fetched_in_parts(home, tmp_path, monkeypatch):
-    """A search names the part that it found; the parts together are the whole text."""
+async def test_a_long_document_is_fetched_in_parts(home, tmp_path, monkeypatch):
     monkeypatch.setattr(tools, "LONG", 2_000)
     text = " ".join(f"Keeper number {n} of the light slept badly." for n in range(90))
     text += " Una Berg built the Dawn in Verle. " + text
     with open_small(tmp_path / "long.clew") as index:
         index.add([clew.Document(id="log", title="Log", text=text)])
-    settings = clew.server.ServerSettings(
-        home=home.folder, indexes={"long": tmp_path / "long.clew"}
-    )
-
-    async def use():
-        async with hubs.open_state(settings, open_small) as state:
-            place = Place(Access(state, Caller()))
-            found = tools.search(place, tools.SearchFor(query="Who built the Dawn?")).results
-            assert len({each.id for each in found}) == len(found)
-            part = tools.fetch(place, Fetch(id=found[0].id))
-            assert 0 < len(part.text) <= 2_000
-            assert any(
-                "built the Dawn" in tools.fetch(place, Fetch(id=each.id)).text for each in found
-            )
-            texts, next_id = [], "long/log"
-            while next_id:
-                part = tools.fetch(place, Fetch(id=next_id))
-                texts.append(part.text)
-                next_id = part.metadata.get("next")
-            assert "".join(texts) == text
-
-    anyio.run(use)
+    settings = replace(home.settings, indexes={"long": tmp_path / "long.clew"})
+    async with hubs.open_state(settings, open_small) as state:
+        place = Place(Access(state, Caller()))
+        found = tools.search(place, tools.SearchFor(query="Who built the Dawn?")).results
+        assert len({each.id for each in found}) == len(found)
+        parts = [tools.fetch(place, Fetch(id=each.id)).text for each in found]
+        assert 0 < len(parts[0]) <= 2_000
+        assert any("built the Dawn" in part for part in parts)
+        texts, next_id = [], "long/log"
+        while next_id:
+            part = tools.fetch(place, Fetch(id=next_id))
+            texts.append(part.text)
+            next_id = part.metadata.get("next")
+        assert "".join(texts) == text
 
 
-def test_what_a_model_is_told_of_tools_is_the_same_everywhere(home, tmp_path):
+async def test_what_a_model_is_told_of_tools_is_the_same_everywhere(home, tmp_path):
     """No word of a document is in it: that could tell the model what to do."""
-    (tmp_path / "h").mkdir()
-    other = clew.server.ServerSettings(home=tmp_path / "h")
-
-    async def listed(settings):
-        async with hubs.open_state(settings, open_small) as state:
-            place = Place(Access(state, Caller()))
-            async with Client(make_server(lambda _: place)) as client:
-                return (await client.list_tools()).tools, client.instructions
-
-    assert anyio.run(listed, home.settings) == anyio.run(listed, other)
+    other = replace(home, settings=clew.server.ServerSettings(home=tmp_path))
+    told = []
+    for each in (home, other):
+        async with in_process(each) as client:
+            told.append(((await client.list_tools()).tools, client.instructions))
+    assert told[0] == told[1]
     assert len({each.name for each in TOOLS}) == len(TOOLS)
 
 
-def test_a_budget_is_for_all_that_is_asked(own_home):
+async def test_a_budget_is_for_all_that_is_asked(own_home):
     """Where one was given to `clew mcp`: what the first answer used, the second one lacks."""
     chat, opener = open_with(on_answers(REPLY))
 
     async def use(tokens):
-        async with hubs.open_state(own_home.settings, opener) as state:
-            place = Place(Access(state, Caller(), budget=clew.Budget(tokens=tokens)))
-            async with Client(make_server(lambda _: place)) as client:
-                return [
-                    (await given(client, "ask", question=question, method="bm25"))["kind"]
-                    for question in (QUESTION, "Who built the Comet in Bakken?")
-                ]
+        budget = clew.Budget(tokens=tokens)
+        async with in_process(own_home, opener=opener, budget=budget) as client:
+            return [
+                (await given(client, "ask", question=question, method="bm25"))["kind"]
+                for question in (QUESTION, "Who built the Comet in Bakken?")
+            ]
 
-    found = next(
-        kinds for n in range(200, 3_000, 50) if "generated" in (kinds := anyio.run(use, n))
-    )
+    for tokens in range(200, 3_000, 50):
+        found = await use(tokens)
+        if "generated" in found:
+            break
     assert found == ["generated", "quoted"]
     assert len(chat.asked) == 1
-    assert anyio.run(use, 100_000) == ["generated", "generated"]
+    assert await use(100_000) == ["generated", "generated"]
 
 
 # -- over HTTP ------------------------------------------------------------------------------------
@@ -237,7 +202,6 @@ def test_a_budget_is_for_all_that_is_asked(own_home):
 
 @asynccontextmanager
 async def over_http(address, headers, mode="auto"):
-    """A client of the tools of a server on a real port."""
     async with (
         httpx2.AsyncClient(headers=headers) as http,
         Client(streamable_http_client(address, http_client=http), mode=mode) as client,
@@ -246,19 +210,14 @@ async def over_http(address, headers, mode="auto"):
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_over_http_with_a_key(home, mode):
-    """Addresses are those of the server, and a path names one index alone."""
+async def test_over_http_with_a_key(home, mode):
     headers = home.key(indexes=("small",))
-
-    async def use(address):
+    with home.serving() as address:
         async with over_http(f"{address}/mcp", headers, mode) as client:
             [first, *_] = (await given(client, "search", query=QUESTION))["results"]
             assert first["url"] == f"{address}/documents?index=small&doc=eriksen&start=0&end=61"
         async with over_http(f"{address}/mcp/small", headers, mode) as client:
             assert (await given(client, "ask", question=QUESTION))["kind"] == "quoted"
-
-    with home.serving() as address:
-        anyio.run(use, address)
 
 
 CALL = {
@@ -284,14 +243,11 @@ ACCEPT = {"accept": "application/json, text/event-stream"}
     ],
 )
 def test_who_may_call_over_http(home, path, headers, status):
-    """Hosts and origins of others are refused, whoever sends them; and who has no key."""
     key = home.key()
     with home.serving() as address, httpx2.Client(base_url=address) as client:
-        sent = {**ACCEPT, **key, "content-type": "application/json", **headers}
+        sent = {**ACCEPT, **key, "content-type": "application/json"}
+        sent = {name.lower(): value for name, value in sent.items()} | headers
         sent = {name: value for name, value in sent.items() if value}
-        sent = {k.lower(): v for k, v in sent.items()}
-        if headers.get("authorization") == "":
-            sent.pop("authorization", None)
         response = client.post(path, content=json.dumps(CALL), headers=sent)
         assert response.status_code == status
         assert client.get("/mcp", headers={**ACCEPT, **key}).status_code == 405
@@ -299,17 +255,12 @@ def test_who_may_call_over_http(home, path, headers, status):
             assert response.headers["www-authenticate"].startswith("Bearer")
 
 
-def test_a_body_that_is_too_large(home):
-    """It is refused before it is read whole."""
+def test_a_body_that_is_too_large_and_an_import(home):
     with home.serving(body_bytes=1_000) as address, httpx2.Client(base_url=address) as client:
         large = json.dumps({**CALL, "x": "a" * 2_000})
         headers = {**ACCEPT, "content-type": "application/json"}
         assert client.post("/mcp", content=large, headers=headers).status_code == 413
         assert client.post("/mcp", json=CALL, headers=ACCEPT).status_code == 200
-
-
-def test_the_package_is_imported_when_it_is_asked_for():
-    """It takes a second, which a server's start need not wait for."""
     script = "import sys, clew.server.app; print([m for m in sys.modules if m.startswith('mcp')])"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
@@ -320,7 +271,7 @@ def test_the_package_is_imported_when_it_is_asked_for():
 # -- by stdio -------------------------------------------------------------------------------------
 
 
-def test_as_a_client_starts_it(home, monkeypatch):
+async def test_as_a_client_starts_it(home):
     """`clew mcp` speaks the protocol alone on its output, and ends with its input."""
     folder = home.settings.indexes["small"]
     script = (
@@ -334,11 +285,7 @@ def test_as_a_client_starts_it(home, monkeypatch):
         args=["-W", "error", "-c", script, "mcp", f"mine={folder}"],
         env={"PYTHONPATH": ":".join(filter(None, sys.path))},
     )
-
-    async def use():
-        async with Client(server) as client:
-            found = await given(client, "search", query=QUESTION)
-            assert found["results"][0]["id"] == "mine/eriksen"
-            assert found["results"][0]["url"] == "clew://mine/eriksen?start=0&end=61"
-
-    anyio.run(use)
+    async with Client(server) as client:
+        found = await given(client, "search", query=QUESTION)
+        assert found["results"][0]["id"] == "mine/eriksen"
+        assert found["results"][0]["url"] == "clew://mine/eriksen?start=0&end=61"

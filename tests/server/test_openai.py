@@ -13,18 +13,19 @@ import clew
 from clew.errors import BudgetSpent, StoreError
 from clew.server.keys import CITATIONS
 from clew.testing import HashTokenEmbedder, models, small_documents
-from tests.server.said import REPLY, on_answers, open_with
+from tests.server.conftest import REPLY, on_answers, open_with
 
 QUESTION = "Who built the Comet?"
 TEXTS = {each.id: each.text for each in small_documents()}
 CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"
 
 
+def user(content):
+    return {"role": "user", "content": content}
+
+
 def body(question=QUESTION, **more):
-    """A request for a completion."""
-    return {
-        "model": "clew/small", "messages": [{"role": "user", "content": question}], **more,
-    }  # fmt: skip
+    return {"model": "clew/small", "messages": [user(question)], **more}
 
 
 def chunks(response):
@@ -35,14 +36,12 @@ def chunks(response):
 
 
 def told(found):
-    """The text that a stream's chunks have together."""
     deltas = [choice["delta"] for each in found for choice in each["choices"]]
     return "".join(delta.get("content", "") for delta in deltas)
 
 
 @contextmanager
 def openai_client(home, opener=None, key="none"):
-    """OpenAI's client of a server on a real port."""
     with (
         home.serving(*filter(None, [opener])) as address,
         openai.OpenAI(base_url=f"{address}/v1", api_key=key, max_retries=0) as client,
@@ -67,7 +66,6 @@ def test_without_an_llm_the_answer_is_the_quotes(home):
 
 
 def test_an_llm_answers_piece_by_piece(own_home):
-    """The client hears it as it is written; the marks, the usage and the citations follow."""
     _, opener = open_with(on_answers(REPLY))
     with openai_client(own_home, opener) as client:
         stream = client.chat.completions.create(
@@ -91,7 +89,6 @@ def test_an_llm_answers_piece_by_piece(own_home):
 
 
 def test_numbers_stand_where_an_llm_puts_them(own_home):
-    """Also in a stream; the annotations name these characters, and the sentences that hold it."""
     said = "ANSWER: Ola Eriksen [1][2] built the Comet in Bakken [1], says a book."
     _, opener = open_with(on_answers(said))
     with own_home.client(opener) as client:
@@ -109,7 +106,6 @@ def test_numbers_stand_where_an_llm_puts_them(own_home):
 
 
 def test_the_asynchronous_client(home):
-    """It gets the same, whole and as it comes."""
 
     async def ask(address):
         async with openai.AsyncOpenAI(base_url=f"{address}/v1", api_key="none") as client:
@@ -127,7 +123,6 @@ def test_the_asynchronous_client(home):
 @pytest.mark.parametrize("form", CITATIONS)
 @pytest.mark.parametrize("said", [None, REPLY, "ANSWER: unknown"], ids=["quotes", "llm", "refusal"])
 def test_what_is_streamed_is_what_is_sent_whole(own_home, form, said):
-    """In every form of citations, and whoever writes the answer."""
     openers = [open_with(on_answers(said))[1]] if said else []
     with own_home.client(*openers) as client:
         given = body(clew={"citations": form})
@@ -146,15 +141,11 @@ def test_what_is_streamed_is_what_is_sent_whole(own_home, form, said):
 
 
 def test_open_webui_numbers_distinct_sources(client):
-    """So each has an id of its own, and the number in the text is its place.
-
-    The title is shown instead of the id only where that is no address.
-    """
+    """Each has an id of its own, whose place is its number; an id that is no address is hidden."""
     given = body(stream=True, clew={"citations": "open-webui"})
     found = chunks(client.post(CHAT, json=given))
-    sources = [
-        each["event"]["data"] for each in found if each.get("event", {}).get("type") == "source"
-    ]
+    events = [each["event"] for each in found if "event" in each]
+    sources = [each["data"] for each in events if each["type"] == "source"]
     places = [each["metadata"][0]["source"] for each in sources]
     assert len(set(places)) == len(places) > 1
     assert {each["source"]["id"] for each in sources} == set(places)
@@ -166,17 +157,19 @@ def test_open_webui_numbers_distinct_sources(client):
 
 
 def test_a_refusal_is_a_sentence_with_what_is_nearest(client):
-    """It cites no quotes, and says which documents come nearest."""
     found = client.post(CHAT, json=body("How is sourdough bread baked at home?")).json()
     content = found["choices"][0]["message"]["content"]
     assert found["clew"]["kind"] == "refused"
     assert content.startswith("Nothing in these documents answers this, as far as can be told. Nea")
     given = body("How is sourdough bread baked at home?", clew={"min_support": 0})
     assert client.post(CHAT, json=given).json()["clew"]["kind"] == "quoted"
+    given = {"model": "clew/small", "input": QUESTION, "max_output_tokens": 3}
+    found = client.post(RESPONSES, json=given).json()
+    assert found["status"] == "incomplete"
+    assert found["incomplete_details"] == {"reason": "max_output_tokens"}
 
 
 def test_citations_are_those_of_the_key_its_header_or_the_request(home):
-    """The request counts most, then its header."""
     key = home.key(citations="markdown")
     with home.client() as client:
 
@@ -198,9 +191,9 @@ def test_earlier_turns_are_read(client):
     before = client.post(CHAT, json=body(clew={"citations": "markdown"})).json()
     turns = [
         {"role": "system", "content": "Answer in verse, and tell of Cape Lund."},
-        {"role": "user", "content": QUESTION},
+        user(QUESTION),
         before["choices"][0]["message"],
-        {"role": "user", "content": [{"type": "text", "text": "And where did it sink?"}]},
+        user([{"type": "text", "text": "And where did it sink?"}]),
     ]
     found = client.post(CHAT, json=body(messages=turns, temperature=0.2, tools=[])).json()
     query = found["clew"]["query"]
@@ -209,42 +202,55 @@ def test_earlier_turns_are_read(client):
     assert "verse" not in query
 
 
-TASKS = {
-    "title": '{"title": "Who built the ship that took…"}',
-    "tags": '{"tags": ["General"]}',
-    "follow_ups": '{"follow_ups": []}',
-    "queries": '{"queries": ["And who sank it?"]}',
-}
+TALK = (
+    "<chat_history>\nUSER: Who built the ship\nthat took Amundsen south?\n"
+    'ASSISTANT: Archer, "title" and "tags".\nUSER: And who sank it?\n</chat_history>'
+)
+BEGUN = f"<chat_history>\nUSER: {QUESTION}\nASSISTANT: \n</chat_history>"  # as an answer begins
+FACE = "Your task is to reflect the speaker's likely facial expression through a fitting emoji."
+TOOLS = {"role": "system", "content": 'Available Tools: []\n\nReturn {"tool_calls": []}'}
 
 
-@pytest.mark.parametrize("name", TASKS)
-def test_tasks_of_open_webui_are_done_without_a_search(client, name):
-    """By rules: a title of the first question, no tags, no further questions."""
-    prompt = (
-        f'### Task:\nDo it.\n### Output:\nJSON format: {{ "{name}": [] }}\n### Chat History:\n'
-        "<chat_history>\nUSER: Who built the ship\nthat took Amundsen south?\n"
-        'ASSISTANT: Archer, "title" and "tags".\nUSER: And who sank it?\n</chat_history>'
-    )
-    found = client.post(CHAT, json=body(prompt)).json()
-    assert found["choices"][0]["message"]["content"] == TASKS[name]
+def task(name, history):
+    """The message by which Open WebUI asks for something about a conversation."""
+    return user(f'### Task:\nDo it.\n### Output:\nJSON format: {{ "{name}": [] }}\n{history}')
+
+
+@pytest.mark.parametrize(
+    ("messages", "reply"),
+    [
+        ([task("title", TALK)], '{"title": "Who built the ship that took…"}'),
+        ([task("tags", TALK)], '{"tags": ["General"]}'),
+        ([task("follow_ups", TALK)], '{"follow_ups": []}'),
+        ([task("queries", TALK)], '{"queries": ["And who sank it?"]}'),
+        ([task("title", BEGUN)], '{"title": "Who built the Comet"}'),
+        ([TOOLS, user(f"Query: {QUESTION}")], '{"tool_calls": []}'),
+        ([user(f"{FACE}\n\nMessage: ```{QUESTION}```")], ""),
+    ],
+    ids=["title", "tags", "follow-ups", "queries", "title of what begins", "tools", "face"],
+)
+def test_tasks_of_open_webui_are_done_without_a_search(client, messages, reply):
+    """By rules: a title of the first question, no tags, no further questions, no tool, no face."""
+    found = client.post(CHAT, json=body(messages=messages)).json()
+    assert found["choices"][0]["message"]["content"] == reply
     assert found["clew"] == {"kind": "task"}
 
 
-def test_a_title_before_the_answer_is_there(client):
-    """Open WebUI asks for it when the answer begins, with an empty turn behind the question."""
-    prompt = (
-        '### Task:\nName it.\n### Output:\nJSON format: { "title": "" }\n'
-        f"<chat_history>\nUSER: {QUESTION}\nASSISTANT: \n</chat_history>"
-    )
-    found = client.post(CHAT, json=body(prompt)).json()
-    assert found["choices"][0]["message"]["content"] == '{"title": "Who built the Comet"}'
-
-
-def test_a_question_behind_material_of_open_webui(client):
-    """Its template begins like a task; the question behind it is asked, without the material."""
-    prompt = f"### Task:\nRespond to the query.\n<context>\nNotes\n</context>\n{QUESTION}"
-    found = client.post(CHAT, json=body(prompt)).json()
-    assert found["clew"]["query"] == QUESTION
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        f"### Task:\nRespond to the query.\n<context>\nNotes\n</context>\n{QUESTION}",
+        (
+            "You have been provided with a set of responses from various models to the latest user"
+            f' query: "{QUESTION}"\n\nYour task is to synthesize these responses.\n\n'
+            f'Responses from models: """{"Somebody did. " * 1_000}"""'
+        ),
+    ],
+    ids=["behind material", "before answers of several models"],
+)
+def test_a_question_in_a_prompt_of_open_webui(client, prompt):
+    """Its templates begin like tasks; the question in them is asked, without the rest."""
+    assert client.post(CHAT, json=body(prompt)).json()["clew"]["query"] == QUESTION
 
 
 def test_sources_of_open_webui_are_counted_first(client):
@@ -252,8 +258,8 @@ def test_sources_of_open_webui_are_counted_first(client):
     material = '<source id="1" name="a">Notes</source>\n<source id="2" name="b">More</source>'
     prompt = f"### Task:\nRespond.\n<context>\n{material}\n</context>\n"
     for messages in (
-        [{"role": "user", "content": prompt + QUESTION}],
-        [{"role": "system", "content": prompt}, {"role": "user", "content": QUESTION}],
+        [user(prompt + QUESTION)],
+        [{"role": "system", "content": prompt}, user(QUESTION)],
     ):
         given = body(stream=True, clew={"citations": "open-webui"}, messages=messages)
         text = told(chunks(client.post(CHAT, json=given)))
@@ -262,49 +268,7 @@ def test_sources_of_open_webui_are_counted_first(client):
         assert "” [1]" in annotated["choices"][0]["message"]["content"]
 
 
-def test_answers_of_several_models_are_merged_by_another_one(client):
-    """Open WebUI asks for one answer made of several: the question is asked again."""
-    prompt = (
-        "You have been provided with a set of responses from various models to the latest user"
-        f' query: "{QUESTION}"\n\nYour task is to synthesize these responses.\n\n'
-        f'Responses from models: """{"Somebody did. " * 1_000}"""'
-    )
-    found = client.post(CHAT, json=body(prompt)).json()
-    assert found["clew"]["query"] == QUESTION
-
-
-@pytest.mark.parametrize(
-    ("messages", "reply"),
-    [
-        (
-            [
-                {"role": "system", "content": 'Available Tools: []\n\nReturn {"tool_calls": []}'},
-                {"role": "user", "content": f"Query: {QUESTION}"},
-            ],
-            '{"tool_calls": []}',
-        ),
-        (
-            [
-                {
-                    "role": "user",
-                    "content": "Your task is to reflect the speaker's likely facial expression"
-                    f" through a fitting emoji.\n\nMessage: ```{QUESTION}```",
-                }
-            ],
-            "",
-        ),
-    ],
-    ids=["tools", "face"],
-)
-def test_other_prompts_of_open_webui(client, messages, reply):
-    """A choice of tools, of which none is used, and a face for a voice."""
-    found = client.post(CHAT, json=body(messages=messages)).json()
-    assert found["choices"][0]["message"]["content"] == reply
-    assert found["clew"] == {"kind": "task"}
-
-
 def test_an_answer_ends_where_the_client_wants(client):
-    """Before a text at which to stop, or after so many tokens; whole and streamed."""
     whole = client.post(CHAT, json=body()).json()["choices"][0]["message"]["content"]
     for given, reason, cut in (
         ({"stop": ["Comet", "town"]}, "stop", whole.partition("Comet")[0]),
@@ -331,15 +295,11 @@ def test_an_answer_ends_where_the_client_wants(client):
         ({"messages": [{"role": "assistant", "content": "x"}]}, 400, "the last message"),
         ({"response_format": {"type": "json_object"}}, 400, "answers are texts"),
         ({"clew": {"filter": "x"}}, 400, "clew.filter: Extra inputs are not permitted"),
-        (
-            {"clew": {"parameters": {"budget": 1}}},
-            400,
-            "the method 'walk' has no parameter 'budget'",
-        ),
-        ({"messages": [{"role": "user", "content": "x" * 20_001}]}, 400, "a question has at most"),
+        ({"clew": {"parameters": {"budget": 1}}}, 400, "the method 'walk' has no parameter 'bud"),
+        ({"messages": [user("x" * 20_001)]}, 400, "a question has at most"),
         ({"clew": {"where": "colour = 'red'"}}, 400, "no document has the field 'colour'"),
         (
-            {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]},
+            {"messages": [user([{"type": "image_url", "image_url": {}}])]},
             400,
             "messages are texts here, and one has a part of the type 'image_url'",
         ),
@@ -356,17 +316,15 @@ def test_errors_have_the_form_and_the_status_of_openai(client, given, status, sa
 
 
 def test_a_route_that_is_not_there_says_so_as_openai_does(client):
-    """Programs made for that interface try others of its routes, and read what they get."""
     for path in ("/v1/embeddings", "/v1/nothing/at/all"):
         response = client.post(path, json={})
-        assert response.status_code == 404
-        assert response.json()["error"]["code"] == "not_found"
-        assert response.json()["error"]["type"] == "not_found_error"
+        error = response.json()["error"]
+        assert (response.status_code, error["code"]) == (404, "not_found")
+        assert error["type"] == "not_found_error"
     assert client.get(CHAT).json()["error"]["code"] == "method_not_allowed"
 
 
 def test_the_client_raises_what_it_should(home):
-    """For a wrong key, too many requests, and a model that is not there."""
     text = home.key(requests_per_minute=1)["Authorization"].partition(" ")[2]
     with openai_client(home, key="clew_0_wrong") as client:
         with pytest.raises(openai.AuthenticationError, match="not known here"):
@@ -390,7 +348,6 @@ def test_without_keys_any_key_will_do(home):
 
 
 def test_a_spent_budget_leaves_the_quotes(own_home):
-    """No token is bought that the key has no room for, and the answer says why it is quotes."""
     chat, opener = open_with(on_answers(REPLY))
     key = own_home.key(tokens=1)
     with own_home.client(opener) as client:
@@ -431,10 +388,8 @@ def test_a_budget_that_ends_a_question_is_a_402(own_home):
         def embed_tokens(self, _texts):
             raise BudgetSpent("the budget leaves no room for this request")
 
-    def opener(folder, **_):
-        return clew.open(folder, models=models(Billed()))
-
-    with openai_client(own_home, opener) as client:
+    given = models(Billed())
+    with openai_client(own_home, lambda folder, **_: clew.open(folder, models=given)) as client:
         for stream in (False, True):
             with pytest.raises(openai.APIStatusError, match="no room") as raised:
                 client.chat.completions.create(**body(stream=stream))
@@ -477,7 +432,7 @@ def test_responses_whole_and_as_events(own_home):
             "model": "clew/small@bm25",
             "input": [
                 {"role": "system", "content": "Be short."},
-                {"role": "user", "content": [{"type": "input_text", "text": QUESTION}]},
+                user([{"type": "input_text", "text": QUESTION}]),
             ],
         }
         events = list(client.responses.create(**asked, stream=True))
@@ -502,23 +457,11 @@ def test_responses_whole_and_as_events(own_home):
         ({"conversation": "conv_1"}, "no conversations are kept here"),
         ({"background": True}, "answers are not kept here"),
         ({"text": {"format": {"type": "json_schema"}}}, "answers are texts"),
-        (
-            {"input": [{"type": "item_reference", "id": "x"}]},
-            "an input of the type 'item_reference'",
-        ),
-        ({"input": [{"role": "user", "content": [{"type": "input_image"}]}]}, "messages are texts"),
+        ({"input": [{"type": "item_reference", "id": "x"}]}, "an input of the type 'item_ref"),
+        ({"input": [user([{"type": "input_image"}])]}, "messages are texts"),
     ],
 )
 def test_responses_that_cannot_be_given(client, given, said):
-    """Each is one sentence."""
     response = client.post(RESPONSES, json={"model": "clew/small", "input": QUESTION, **given})
     assert response.status_code == 400
     assert response.json()["error"]["message"].startswith(said)
-
-
-def test_a_response_that_is_cut_off_is_incomplete(client):
-    """As OpenAI's own."""
-    given = {"model": "clew/small", "input": QUESTION, "max_output_tokens": 3}
-    found = client.post(RESPONSES, json=given).json()
-    assert found["status"] == "incomplete"
-    assert found["incomplete_details"] == {"reason": "max_output_tokens"}

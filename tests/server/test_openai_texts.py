@@ -14,14 +14,12 @@ TEXTS = st.text("ab. ", max_size=40)
 
 
 def parted(text, cuts):
-    """A text in pieces."""
     places = [0, *sorted({cut % (len(text) + 1) for cut in cuts}), len(text)]
     return [text[a:b] for a, b in pairwise(places)]
 
 
 @given(TEXTS, st.lists(st.text("ab. ", max_size=3), max_size=3), st.lists(st.integers(0, 40)))
 def test_a_text_ends_before_the_first_text_at_which_to_stop(text, stop, cuts):
-    """However it comes in pieces; nothing is told that has to be taken back."""
     written = StreamedText(stop)
     told = "".join(map(written.put, parted(text, cuts))) + written.end()
     found = [
@@ -33,7 +31,6 @@ def test_a_text_ends_before_the_first_text_at_which_to_stop(text, stop, cuts):
 
 @given(st.text(max_size=60), st.integers(1, 12), st.lists(st.integers(0, 60)))
 def test_a_text_has_at_most_so_many_tokens(text, most, cuts):
-    """What is told begins the text, and is all of it where no part that came has more."""
     written, pieces = StreamedText((), most), parted(text, cuts)
     told = "".join(map(written.put, pieces)) + written.end()
     assert text.startswith(told)
@@ -51,11 +48,7 @@ def test_a_reply_that_breaks_off_begins_anew():
     assert said.hear("text", None) == "\n\n(The reply broke off; it begins anew.)\n\n"
     assert [said.hear("text", each) for each in (None, "Four ", "five")] == ["", "", "Four "]
     assert said.told.text == "Four "
-
-
-def test_what_was_not_told_yet_is_forgotten_silently():
-    """The last piece is held back, so nobody saw it."""
-    said = _HeldText("annotations", 0)
+    said = _HeldText("annotations", 0)  # the last piece is held back, so nobody saw it
     said.hear("text", "One ")
     assert said.hear("text", None) == ""
 
@@ -66,16 +59,7 @@ def test_texts_of_documents_are_no_markdown():
         r"![x\](http://evil/?q) \<b\> \`a\` \*b\* \# c"
     )
     assert _escape_markdown("a tub [sic] for $5, {{user}}") == r"a tub [sic\] for \$5, \{\{user}}"
-
-
-def test_the_title_of_a_link_may_have_brackets():
-    """The link is around all of it."""
-    reference = Reference(
-        number=1, id="", title="A [draft]", url="http://x/a", quote="It [sic] sank.", start=0, end=9
-    )
+    named = {"title": "A [draft]", "url": "http://x/a", "quote": "It [sic] sank."}
+    reference = Reference(number=1, id="", start=0, end=9, **named)
     assert _write_line(reference) == r"1. [A &#91;draft\]](<http://x/a>): “It [sic\] sank.”"
-
-
-def test_earlier_answers_are_read_without_their_marks():
-    """Numbers in brackets within a word stay."""
     assert strip_marks("It sank [1][2]. It was a[1]0. [3]") == "It sank. It was a0."

@@ -66,10 +66,6 @@ def test_the_policy_lets_nothing_run_that_is_not_a_file_of_the_page():
     assert policy["frame-ancestors"] == policy["base-uri"] == policy["form-action"] == "'none'"
     assert policy["require-trusted-types-for"] == "'script'"
     assert "unsafe" not in POLICY
-
-
-def test_the_shell_has_nothing_inline():
-    """The policy would refuse it, and the page would be without it."""
     shell = source("index.html")
     assert not re.search(r"<style|\sstyle=|\son\w+=", shell)
     assert all(
@@ -90,17 +86,10 @@ def test_no_address_begins_at_the_root(name):
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_scripts_make_no_markup_of_texts_and_call_nobody(name):
     text = source(name)
-    for forbidden in (
-        "innerHTML",
-        "outerHTML",
-        "insertAdjacentHTML",
-        "document.write",
-        "eval(",
-        "new Function",
-        "DOMParser",
-        "srcdoc",
-    ):
-        assert forbidden not in text
+    forbidden = (
+        r"(inn|out)erHTML|insertAdjacentHTML|document\.write|eval\(|new Function|DOMParser|srcdoc"
+    )
+    assert not re.search(forbidden, text)
     addresses = set(re.findall(r"https?://[^\"'` ]+", text))
     assert addresses <= {"http://www.w3.org/2000/svg"}  # a name, which nobody asks for
     imported = re.findall(r'(?:from|import\()\s*"\./([^"]+)"', text)
@@ -142,7 +131,6 @@ def test_a_stream_may_have_the_graph_of_its_evidence(client):
 
 
 def test_scripts_import_in_no_circle():
-    """No script of the page imports one that needs it, at its start or later."""
     needs = {
         name: set(re.findall(r'(?:from|import\()\s*"\./([^"]+)"', source(name))) for name in SCRIPTS
     }

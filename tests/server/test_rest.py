@@ -23,13 +23,17 @@ AT = f"{PREFIX}/indexes/small"
 
 
 def test_chunks_are_ranges_of_the_text_that_is_sent(client):
-    """They count code points, and headings and pages are as the index has them."""
     for each in small_documents():
         found = client.get(f"{AT}/documents/{each.id}").json()
         assert found["text"] == each.text
         for chunk in found["chunks"]:
             row = client.get(f"{AT}/rows/{chunk['id']}").json()
             assert row["text"] == found["text"][chunk["start"] : chunk["end"]]
+    found = client.get(f"{AT}/files/comet")
+    assert found.text == small_documents()[2].text
+    assert found.headers["content-disposition"] == "attachment; filename*=utf-8''comet.txt"
+    assert found.headers["content-type"] == "text/plain; charset=utf-8"
+    assert found.headers["x-content-type-options"] == "nosniff"
 
 
 def test_lists_are_parts_in_an_order(client):
@@ -47,22 +51,7 @@ def test_lists_are_parts_in_an_order(client):
         (line["metadata"]["group"], line["id"]) for line in whole["items"]
     )
     some = client.get(f"{AT}/documents?pattern=*e*&where=group = 'open'&sort=-id").json()
-    assert [line["id"] for line in some["items"]] == [
-        "verle",
-        "osterland",
-        "eriksen",
-        "comet",
-        "bakken",
-    ]
-
-
-def test_a_text_is_downloaded_and_never_shown(client):
-    """As an attachment of plain text, whatever is in it."""
-    found = client.get(f"{AT}/files/comet")
-    assert found.text == small_documents()[2].text
-    assert found.headers["content-disposition"] == "attachment; filename*=utf-8''comet.txt"
-    assert found.headers["content-type"] == "text/plain; charset=utf-8"
-    assert found.headers["x-content-type-options"] == "nosniff"
+    assert " ".join(line["id"] for line in some["items"]) == "verle osterland eriksen comet bakken"
 
 
 @pytest.fixture
@@ -108,14 +97,11 @@ def test_no_id_leads_out_of_the_folder_of_files(own_home):
 
 
 def test_a_document_goes_with_its_file(uploaded):
-    """It is gone at once for all who read, and the next job does not bring it back."""
     with uploaded.client() as client:
         document = f"{AT}/documents/small/deep/page.html"
         assert client.get(document).status_code == 200
-        assert client.delete(document).json() == {
-            "documents": ["small/deep/page.html"],
-            "files": ["deep/page.html"],
-        }
+        gone = {"documents": ["small/deep/page.html"], "files": ["deep/page.html"]}
+        assert client.delete(document).json() == gone
         assert client.get(document).status_code == 404
         assert client.delete(document).status_code == 404
         assert client.get(f"{AT}/documents").json()["total"] == 12
@@ -194,26 +180,20 @@ def test_who_may_make_an_index(home, options, body, status):
         assert listed["total"] == 1 + (status == 201)
 
 
-def test_methods_are_told_as_the_command_line_tells_them(client):
-    """All of them, with each parameter."""
-    told = client.get(f"{PREFIX}/methods").json()["items"]
-    assert told == [json.loads(json.dumps(describe_method(name))) for name in methods.names()]
-
-
 # -- questions ------------------------------------------------------------------------------------
 
 
 def test_a_search_is_that_of_the_index(client, home):
-    """The same hits and scores, by the same method and parameters, as in Python."""
     body = {"query": QUESTION, "method": "pagerank", "parameters": {"chunks": 3}}
     found = client.post(f"{AT}/search", json=body).json()
     with open_small(home.settings.indexes["small"]) as index:
         wanted = index.search(QUESTION, method="pagerank", chunks=3).to_dict()
     assert [found["hits"], found["paths"]] == [wanted["hits"], wanted["paths"]]
+    told = client.get(f"{PREFIX}/methods").json()["items"]
+    assert told == [json.loads(json.dumps(describe_method(name))) for name in methods.names()]
 
 
 def test_an_answer_comes_as_events(client):
-    """Evidence first, then the text in pieces, then the answer, which is that without events."""
     body = {"question": QUESTION}
     whole = client.post(f"{AT}/ask", json=body).json()
     streamed = client.post(f"{AT}/ask", json={**body, "stream": True})
@@ -227,7 +207,6 @@ def test_an_answer_comes_as_events(client):
 
 
 def test_what_fails_before_and_while_it_streams(client):
-    """Before the first event it has a status; after it, an event of its own."""
     body = {"question": QUESTION, "stream": True}
     found = client.post(f"{AT}/ask", json={**body, "where": "nothing = 1"})
     assert found.status_code == 400
@@ -238,7 +217,6 @@ def test_what_fails_before_and_while_it_streams(client):
 
 
 def test_a_question_leans_on_those_before_it(client):
-    """What was said before is a part of the request, and the evidence says what was searched."""
     history = [{"question": "Who built the Comet?", "answer": "Ola Eriksen built it."}]
     body = {"question": "Where did he die?", "history": history}
     found = client.post(f"{AT}/ask", json=body).json()
@@ -277,7 +255,6 @@ def test_the_graph_of_an_index_has_places(client):
 
 
 def test_relations_join_entities(own_home):
-    """What triples say stands on the edge between their ends."""
     with open_small(own_home.settings.indexes["small"]) as index:
         index.add([], triples="cooccurrence", changed=[])
         n_triples = len(index.snapshot().layer("triple"))
@@ -319,7 +296,7 @@ def test_the_graph_of_a_question_is_its_evidence(client, method):
 # -- entities and names ---------------------------------------------------------------------------
 
 
-def test_an_entity_has_its_texts_and_neighbours(client):
+def test_entities_have_texts_and_neighbours(client):
     """Texts are ranges of documents; neighbours are counted by the texts that name both."""
     found = client.get(f"{AT}/entities/COMET").json()
     assert (found["id"], found["name"], found["title_of"]) == ("comet", "Comet", ["comet"])
@@ -330,16 +307,11 @@ def test_an_entity_has_its_texts_and_neighbours(client):
         assert document["text"][text["start"] : text["end"]] == text["text"]
         assert "Comet" in text["text"]
     together = [text for text in texts if "Cape Lund" in text["text"]]
-    assert {each["id"]: each["n_texts"] for each in found["neighbours"]}["cape lund"] == len(
-        together
-    )
+    counts = {each["id"]: each["n_texts"] for each in found["neighbours"]}
+    assert counts["cape lund"] == len(together)
     part = client.get(f"{AT}/entities/comet?offset=1&limit=2").json()["texts"]
     assert part == {"items": texts[1:3], "total": 4}
     assert client.get(f"{AT}/entities/nobody").status_code == 404
-
-
-def test_entities_are_found_by_a_part_of_a_name(client):
-    """Those of most texts come first."""
     found = client.get(f"{AT}/entities?find=LUND").json()
     assert [line["name"] for line in found["items"]] == ["Cape Lund", "Lund"]
     whole = client.get(f"{AT}/entities?limit=1000").json()
@@ -369,7 +341,6 @@ def test_names_are_merged_and_taken_apart(own_home):
 
 
 def test_a_backup_is_an_index(own_home, tmp_path):
-    """What an admin downloads is restored as it was, and nothing of it is left in the home."""
     with own_home.client() as client:
         sent = client.post(f"{PREFIX}/indexes/small/backup")
     assert sent.headers["content-disposition"] == 'attachment; filename="small.tar.gz"'

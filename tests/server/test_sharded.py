@@ -44,7 +44,6 @@ def client(home):
 
 
 def test_it_is_asked_as_one(place, client):
-    """A search, an answer and its events are those of the shards opened in Python."""
     with open_shards(place / "parts", models=MODELS) as shards:
         found = shards.search(QUESTION)
         answer = shards.ask(QUESTION)
@@ -56,13 +55,17 @@ def test_it_is_asked_as_one(place, client):
 
 
 def test_it_is_listed_and_its_documents_are_shown(client):
-    """How much it has, and each document with its text, whichever shard has it."""
     [line] = client.get("/api/v1/indexes").json()["items"]
     assert (line["n_documents"], line["problem"]) == (12, "")
     assert line["n_chunks"] == client.get(AT).json()["n_chunks"] > 0
     for each in testing.small_documents():
         assert client.get(f"{AT}/documents/{each.id}").json()["text"] == each.text
     assert client.get(f"{AT}/documents/nothing").status_code == 404
+    asked = partial(client.post, f"{AT}/search")
+    found = asked(json={"query": QUESTION, "where": "title = 'Lund'"}).json()
+    assert {each["document_id"] for each in found["hits"]} == {"lund"}
+    for where in ("title = 'nothing'", "author = 'x'", "title ="):
+        assert asked(json={"query": QUESTION, "where": where}).status_code == 400
 
 
 def test_other_programs_ask_it(client):
@@ -102,15 +105,6 @@ def test_what_is_done_on_one_shard_is_refused(client):
     assert drop.status_code == 403
 
 
-def test_a_filter_is_that_of_all_shards(client):
-    """It is obeyed; one that nothing fulfils, and one by a field of no document, are errors."""
-    asked = partial(client.post, f"{AT}/search")
-    found = asked(json={"query": QUESTION, "where": "title = 'Lund'"}).json()
-    assert {each["document_id"] for each in found["hits"]} == {"lund"}
-    for where in ("title = 'nothing'", "author = 'x'", "title ="):
-        assert asked(json={"query": QUESTION, "where": where}).status_code == 400
-
-
 def test_keys_mean_what_they_mean(home):
     """A key with a filter cannot ask shards, and who is no admin is told no paths."""
     bound, reader = home.key("bound", where="title = 'Comet'"), home.key("reader")
@@ -131,7 +125,6 @@ def test_keys_mean_what_they_mean(home):
 
 
 def test_what_is_written_to_a_shard_is_served(place, client, home):
-    """The server is ready, tells a generation that grows, and finds the new document."""
     before = client.get("/metrics").text
     assert client.get("/readyz").status_code == 200
     with open_shards(place / "parts", models=MODELS) as shards:

@@ -26,12 +26,10 @@ def check_stream(reply):
 
 @pytest.mark.parametrize("path", STREAMS)
 def test_proxies_pass_on_answers_as_they_come(client, path):
-    """Every stream of an answer tells a proxy to hold nothing of it back."""
     check_stream(client.post(path, json=STREAMS[path]))
 
 
 def test_proxies_pass_on_what_a_job_tells(own_home):
-    """The stream of a job tells a proxy the same."""
     with own_home.client() as client:
         made = client.post("/api/v1/indexes/small/jobs", json={"kind": "compact"}).json()
         check_stream(client.get(f"/api/v1/jobs/{made['id']}/events"))

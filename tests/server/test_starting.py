@@ -1,4 +1,4 @@
-"""What a server refuses before anybody is served."""
+"""What a server needs, and what it refuses before anybody is served."""
 
 import json
 import re
@@ -6,7 +6,10 @@ import signal
 import socket
 import subprocess
 import sys
+import tomllib
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
 
 import pytest
 
@@ -33,7 +36,6 @@ def test_others_need_a_key(home):
 
 
 def test_what_cannot_be_served(home, tmp_path):
-    """A folder without an index, a home that is none, and a port that is taken: one sentence."""
     missing, file = tmp_path / "none.clew", tmp_path / "file"
     file.touch()
     with pytest.raises(NotAnIndex, match="holds no index to serve as 'none': make it with 'clew"):
@@ -71,3 +73,40 @@ def test_replies_are_sent_at_once():
     """Without Nagle's algorithm, which asyncio switches off for what it knows to be TCP."""
     with _bind("127.0.0.1", 0) as listening:
         assert listening.proto == socket.IPPROTO_TCP
+
+
+requirements = pytest.importorskip("packaging.requirements")
+
+MOST_BYTES = 70_000_000
+PROJECT = Path(__file__).parents[2] / "pyproject.toml"
+
+
+def needed(texts):
+    """Return the packages that some requirements need here, with all that these need."""
+    todo, found = [(text, frozenset()) for text in texts], set()
+    while todo:
+        text, extras = todo.pop()
+        asked = requirements.Requirement(text)
+        marker = asked.marker
+        if marker and not any(marker.evaluate({"extra": each}) for each in extras | {""}):
+            continue
+        key = (asked.name.lower().replace("_", "-"), frozenset(asked.extras))
+        if key not in found:
+            found.add(key)
+            try:
+                todo += [(each, key[1]) for each in distribution(asked.name).requires or []]
+            except PackageNotFoundError:
+                pytest.skip(f"{asked.name} is not installed here")
+    return {name for name, _ in found}
+
+
+def test_a_server_adds_little():
+    project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
+    core = needed(project["dependencies"])
+    server = needed([*project["dependencies"], *project["optional-dependencies"]["server"]])
+    files = [each.locate() for name in server - core for each in distribution(name).files or []]
+    size = sum(each.stat().st_size for each in files if each.is_file())
+    assert 5_000_000 < size < MOST_BYTES
+    project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    assert set(extras["eval"]) <= set(extras["server"])

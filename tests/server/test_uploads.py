@@ -32,7 +32,6 @@ GOOD_NAMES = [
 
 @pytest.mark.parametrize("name", BAD_NAMES, ids=ascii)
 def test_names_that_lead_elsewhere_are_refused(name):
-    """Or that no file system or index takes, or that look like another; in one sentence."""
     with pytest.raises(InputError, match=r"^the name '.*' of a file (has|is) ") as error:
         files.check_file_name(name)
     assert str(error.value).isprintable()
@@ -47,7 +46,6 @@ def test_names_that_are_taken_as_they_are(name):
 
 @given(st.text(max_size=30) | st.text("./\\:a \x00~", max_size=12))
 def test_no_name_leaves_the_folder(tmp_path_factory, name):
-    """Whatever is taken is a file below the folder, called as it was."""
     root = tmp_path_factory.getbasetemp()
     try:
         safe = files.check_file_name(name)
@@ -113,7 +111,6 @@ FILE = b'Content-Disposition: form-data; name="files"; filename="a.md"'
     ],
 )  # fmt: skip
 def test_forms_that_are_none(jobs_home, content, status, sentence):
-    """Each is refused with a sentence, and nothing of it stays."""
     with jobs_home.client(jobs=0) as client:
         found = raw(client, content)
         assert found.status_code == status
@@ -146,10 +143,8 @@ def test_bounds_of_an_upload(jobs_home):
         assert raw(client, endless()).status_code == 413
         assert 0 < len(read) <= 1_000
         many = post(client, *((f"{i}.md", b"x") for i in range(3)))
-        assert many.json()["error"] == {
-            "code": "too_large",
-            "message": "a request has at most 2 files",
-        }
+        said = {"code": "too_large", "message": "a request has at most 2 files"}
+        assert many.json()["error"] == said
         text = {"documents": [{"id": "a", "text": "x" * 6_000}]}
         assert client.post(f"{API}/indexes/notes/documents", json=text).status_code == 413
         assert is_clean(jobs_home)
@@ -221,11 +216,8 @@ def test_a_table_is_read_again_by_its_columns(jobs_home):
     with jobs_home.client() as client:
         found = post(client, ("ships.csv", table), ("a.md", b"Ice."), params={"wait": 60}).json()
         assert (found["result"]["added"]["n"], found["result"]["n_skipped"]) == (1, 1)
-        [reason] = [
-            json.loads(data)["reason"]
-            for _, kind, data in events(client, found["id"])
-            if kind == "skipped"
-        ]
+        told = events(client, found["id"])
+        [reason] = [json.loads(data)["reason"] for _, kind, data in told if kind == "skipped"]
         assert reason.endswith("only: name, year, place (see the option text_column)")
 
         def again(**options):
@@ -235,10 +227,8 @@ def test_a_table_is_read_again_by_its_columns(jobs_home):
         done = again(files=["ships.csv"], text_column="place")["result"]
         assert (done["added"]["n"], done["n_skipped"], done["gone"]["n"]) == (2, 0, 0)
         lines = client.get(f"{at}/documents?pattern=notes/ships*").json()["items"]
-        assert [(each["title"], each["metadata"]["year"]) for each in lines] == [
-            ("Fram", "1892"),
-            ("Maud", "1916"),
-        ]
+        ships = [("Fram", "1892"), ("Maud", "1916")]
+        assert [(each["title"], each["metadata"]["year"]) for each in lines] == ships
         assert again()["result"]["gone"]["n"] == 0  # what is not read again stays
         assert client.get(f"{at}/documents").json()["total"] == 3
         missing = again(files=["other.csv"])
@@ -250,16 +240,12 @@ def test_texts_records_and_what_goes_with_a_document(jobs_home):
     """Given texts have ids of their own; what is removed does not come back with its file."""
     with jobs_home.client() as client:
         table = b"id,text\nr1,Anna sailed north.\nr2,Bo stayed at home.\n"
-        found = post(
-            client, ("t.csv", table), ("d/a.md", b"The Fram sailed."), params={"wait": 60}
-        ).json()
+        files_ = ("t.csv", table), ("d/a.md", b"The Fram sailed.")
+        found = post(client, *files_, params={"wait": 60}).json()
         assert found["result"]["n_documents"] == 3, found
         text = {"id": "x/y", "title": "Ice", "text": "Ice drifts.", "metadata": {"n": [1]}}
-        found = client.post(
-            f"{API}/indexes/notes/documents",
-            content=json.dumps({"documents": [text]}),
-            params={"wait": 60},
-        ).json()
+        at = f"{API}/indexes/notes/documents"
+        found = client.post(f"{at}?wait=60", content=json.dumps({"documents": [text]})).json()
         assert found["result"]["added"]["ids"] == ["x/y"], found
         for body, sentence in (
             ([text, text], "two documents have the id 'x/y'"),
@@ -269,9 +255,7 @@ def test_texts_records_and_what_goes_with_a_document(jobs_home):
             ([{**text, "text": "Ice \ud800"}], "Invalid JSON"),
             ([], "documents"),
         ):
-            refused = client.post(
-                f"{API}/indexes/notes/documents", content=json.dumps({"documents": body})
-            )
+            refused = client.post(at, content=json.dumps({"documents": body}))
             is_taken = "uploaded file" in sentence
             assert refused.status_code == (409 if is_taken else 400)
             assert sentence in refused.json()["error"]["message"]
@@ -324,7 +308,6 @@ def test_a_bound_key_downloads_no_file(jobs_home):
 
 
 def test_a_file_replaces_one_of_its_name(jobs_home):
-    """And is refused where a folder stands in its place, or a file where it needs a folder."""
     with jobs_home.client(jobs=0) as client:
         assert post(client, ("a/b.md", b"one")).status_code == 202
         assert post(client, ("a/b.md", b"two")).status_code == 202
@@ -377,7 +360,6 @@ def test_evaluations(jobs_home):
 
 
 def test_a_full_disk_is_told(jobs_home, monkeypatch):
-    """Nothing of the request stays, and the server goes on."""
 
     def full(_path):
         raise OSError(28, "No space left on device")

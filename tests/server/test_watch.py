@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
 import pytest
@@ -16,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from clew.server import logs
 from clew.server.audit import Audit
 from clew.server.measures import Measures
-from tests.server.said import REPLY, on_answers, open_with
+from tests.server.conftest import REPLY, on_answers, open_with
 from tests.server.served import API, long_text, until
 
 SEARCH = f"{API}/indexes/small/search"
@@ -38,7 +39,6 @@ def audited(home):
 
 
 def test_each_request_is_logged_without_its_texts(home, told):
-    """With who, which route, index and status; also one that was refused."""
     anna = home.key("anna")
     with home.client(proxies=("testclient",)) as client:
         client.headers.update(anna)
@@ -77,7 +77,6 @@ def test_each_request_is_logged_without_its_texts(home, told):
 
 
 def test_a_request_keeps_the_id_that_it_came_with(client):
-    """Where that is one: what could break a line of a log is replaced."""
     assert client.get(API, headers={"X-Request-Id": "a-1.b_2"}).headers["x-request-id"] == "a-1.b_2"
     for odd in ("a" * 65, "a b", "", '"', "é".encode()):
         given = client.get(API, headers={"X-Request-Id": odd}).headers["x-request-id"]
@@ -103,7 +102,6 @@ def test_tokens_of_a_request(home, told):
 
 
 def test_text_lines():
-    """For people, one line a request."""
     details = {
         "request": "r1", "caller": "anna", "method": "GET", "route": "/api/v1", "status": 200,
         "ms": 1.5, "bytes": 10, "index": "small",
@@ -127,27 +125,15 @@ def test_a_mistake_of_the_server_is_told_with_its_id(home, monkeypatch, told):
 
 
 def test_the_audit_log_is_added_to_by_many_and_rotated(tmp_path):
-    """Nothing is lost but the oldest files."""
-    logs_of_two = [Audit(tmp_path, most_bytes=2_000, kept=100) for _ in range(2)]
-
-    def add(audit, name):
-        for i in range(100):
-            audit.add({"who": name, "i": i})
-
-    threads = [threading.Thread(target=add, args=(a, f"s{n}")) for n, a in enumerate(logs_of_two)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    found = [
-        json.loads(line)
-        for path in sorted(tmp_path.glob("audit*.log"))
-        for line in path.read_text().splitlines()
-    ]
-    assert sorted((e["who"], e["i"]) for e in found) == [
-        (w, i) for w in ("s0", "s1") for i in range(100)
-    ]
-    assert max(path.stat().st_size for path in tmp_path.glob("audit*.log")) < 2_200
+    audits = [Audit(tmp_path, most_bytes=2_000, kept=100) for _ in range(2)]
+    entries = [[{"who": f"s{n}", "i": i} for i in range(100)] for n in range(2)]
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda audit, each: [*map(audit.add, each)], audits, entries))
+    paths = sorted(tmp_path.glob("audit*.log"))
+    found = [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+    told = sorted((e["who"], e["i"]) for e in found)
+    assert told == [(e["who"], e["i"]) for each in entries for e in each]
+    assert max(path.stat().st_size for path in paths) < 2_200
     few = Audit(tmp_path, most_bytes=1, kept=2)
     for i in range(5):
         few.add({"i": i})
@@ -155,14 +141,12 @@ def test_the_audit_log_is_added_to_by_many_and_rotated(tmp_path):
 
 
 def test_an_audit_log_that_cannot_be_written_is_told(tmp_path, caplog):
-    """The server goes on."""
     (tmp_path / "audit.log").mkdir()
     Audit(tmp_path).add({})
     assert "the audit log cannot be written (Is a directory)" in caplog.text
 
 
 def test_alive_and_ready(own_home, monkeypatch):
-    """Without a key and under any name; not ready where an index or the home cannot be used."""
     own_home.key()
     with own_home.client() as client:
         for path in ("/healthz", "/readyz"):
@@ -222,7 +206,6 @@ def test_histograms_add_up():
 
 
 def test_measures_are_of_the_whole_server(home):
-    """Who sees a part of it does not get them."""
     for options in ({"indexes": ("small",)}, {"where": "group = 'open'"}):
         key = home.key(str(options), **options)
         with home.client() as client:
@@ -266,41 +249,29 @@ def test_asked_to_stop_it_ends_what_is_under_way(jobs_home):
     command = [sys.executable, "-m", "clew", "serve", "--port", "0", "--log-format", "json"]
     home = jobs_home.settings.home
     child = subprocess.Popen([*command, "--home", home], stderr=subprocess.PIPE, text=True)
-    lines, found = [], {}
+    lines = []
     reader = threading.Thread(target=lambda: lines.extend(iter(child.stderr.readline, "")))
     reader.start()
     try:
         [address] = until(lambda: re.findall(r"http://[\d.:]+", "".join(lines)))
-
-        def ask(name, send):
-            found[name] = send()
-
-        notes = {"documents": [{"id": f"n{i}", "text": long_text(i)} for i in range(4)]}
-        job = httpx2.post(f"{address}{API}/indexes/notes/documents", json=notes).json()["id"]
-        query = {"query": "Who is Ada Lund 3?"}
-        threads = [
-            threading.Thread(target=ask, args=each)
-            for each in (
-                ("search", lambda: httpx2.post(f"{index}/search", json=query, timeout=60)),
-                ("events", lambda: httpx2.get(f"{jobs}/{job}/events", timeout=60)),
-            )
-        ]
         index, jobs = f"{address}{API}/indexes/notes", f"{address}{API}/jobs"
+        notes = {"documents": [{"id": f"n{i}", "text": long_text(i)} for i in range(4)]}
+        job = httpx2.post(f"{index}/documents", json=notes).json()["id"]
+        query = {"query": "Who is Ada Lund 3?"}
         until(lambda: httpx2.get(index).json()["n_documents"])
-        for thread in threads:
-            thread.start()
-        until(lambda: "clew_requests_under_way 3" in httpx2.get(f"{address}/metrics").text)
-        child.send_signal(signal.SIGTERM)
-        threads[1].join(60)
-        assert found["events"].status_code == 200
-        assert "event: running" in found["events"].text
-        with pytest.raises(httpx2.TransportError):
-            httpx2.get(f"{address}/healthz")
-        assert "search" not in found
-        assert child.poll() is None
-        jobs_home.gate.unlink()
-        threads[0].join(60)
-        assert found["search"].status_code == 200
+        with ThreadPoolExecutor(2) as pool:
+            search = pool.submit(httpx2.post, f"{index}/search", json=query, timeout=60)
+            events = pool.submit(httpx2.get, f"{jobs}/{job}/events", timeout=60)
+            until(lambda: "clew_requests_under_way 3" in httpx2.get(f"{address}/metrics").text)
+            child.send_signal(signal.SIGTERM)
+            assert events.result(60).status_code == 200
+            assert "event: running" in events.result().text
+            with pytest.raises(httpx2.TransportError):
+                httpx2.get(f"{address}/healthz")
+            assert not search.done()
+            assert child.poll() is None
+            jobs_home.gate.unlink()
+            assert search.result(60).status_code == 200
         assert child.wait(60) == 0
     finally:
         jobs_home.gate.unlink(missing_ok=True)

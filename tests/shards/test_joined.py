@@ -54,7 +54,6 @@ def test_all_chunks_of_all_shards_are_the_whole(chosen, n, late, depth):
 @given(chosen=SUBSETS, n=st.integers(1, 3), late=st.booleans(), depth=st.integers(0, 1))
 @example(chosen=frozenset(ALL), n=2, late=True, depth=1)
 def test_a_shard_is_an_index_of_its_own(chosen, n, late, depth):
-    """It holds what an index of its documents alone holds, and all shards hold each once."""
     with scratch() as folder:
         made(folder / "whole", frozenset(chosen), late, depth)
         ids = alone(frozenset(chosen), late, depth)["document"]["ids"]
@@ -106,7 +105,6 @@ def test_a_part_knows_what_the_whole_has():
 
 
 def test_entities_of_several_shards_are_one():
-    """An entity has one row, which has the chunks of every shard."""
     _, part, _ = counted("Mira Toll, Ola Eriksen and the Comet at Cape Lund in Verle")
     keys = part.layer("entity").ids(range(len(part.layer("entity"))))
     assert len(set(keys)) == len(keys)

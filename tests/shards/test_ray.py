@@ -16,7 +16,6 @@ pytest.importorskip("ray")
 
 
 def test_actors_reply_as_one_process_does():
-    """The same evidence comes from actors; one that is killed is there again."""
     path = os.pathsep.join([*filter(None, sys.path), str(Path(__file__).parents[2])])
     environment = {**os.environ, "PYTHONPATH": path, "RAY_USAGE_STATS_ENABLED": "0"}
     run = subprocess.run(
@@ -26,7 +25,6 @@ def test_actors_reply_as_one_process_does():
 
 
 def main():
-    """Ask shards here and in actors, and say where both tell the same."""
     import ray
     from ray.cluster_utils import Cluster
 

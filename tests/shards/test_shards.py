@@ -2,6 +2,7 @@
 
 import os
 import signal
+from functools import partial
 
 import numpy as np
 import pytest
@@ -31,7 +32,6 @@ def folder():
 
 
 def told(evidence):
-    """Return evidence without what it cost."""
     return {
         name: getattr(evidence, name)
         for name in ("hits", "paths", "seeds", "tables", "graph", "support", "notes")
@@ -46,9 +46,8 @@ def test_all_of_the_shards_are_the_whole(folder, name, n):
         open_shards(folder / f"parts-{n}", models=MODELS, size=ALL_OF_IT) as shards,
     ):
         for question in QUESTIONS:
-            assert told(shards.search(question, method=name)) == told(
-                whole.search(question, method=name)
-            )
+            found, same = (each.search(question, method=name) for each in (shards, whole))
+            assert told(found) == told(same)
 
 
 @pytest.mark.parametrize("name", OWN)
@@ -66,45 +65,37 @@ def test_any_method_runs_on_a_part(folder, name):
             assert all(texts[h.document_id][h.start : h.end] == h.text for h in found.hits)
 
 
-def test_an_answer_cites_the_shards(folder):
-    """An answer quotes what stands in the documents, wherever these are."""
-    with open_shards(folder / "parts-3", models=MODELS) as shards:
-        answer = shards.ask("Where was the Comet built?", min_support=0)
+@pytest.fixture
+def both(folder):
+    """The index of all documents, and its three shards, of which everything is gathered."""
+    with (
+        clew.open(folder / "whole", models=MODELS) as whole,
+        open_shards(folder / "parts-3", models=MODELS, size=ALL_OF_IT) as shards,
+    ):
+        yield whole, shards
+
+
+def test_an_answer_cites_the_shards(both):
+    answer = both[1].ask("Where was the Comet built?", min_support=0)
     texts = {each.id: each.text for each in testing.small_documents()}
     assert answer.citations
     for cited in answer.citations:
         assert texts[cited.document_id][cited.start : cited.end] == cited.quote
 
 
-def test_a_turn_before_is_read(folder):
-    """A question that leans on the one before it gathers what both of them need."""
-    with (
-        clew.open(folder / "whole", models=MODELS) as whole,
-        open_shards(folder / "parts-3", models=MODELS, size=ALL_OF_IT) as shards,
-    ):
-        history = [clew.Exchange("Who built the Comet?", "Ola Eriksen built it.")]
-        found, same = (
-            each.search("Where did he die?", history=history) for each in (shards, whole)
-        )
+def test_a_turn_before_is_read_and_a_filter_obeyed(both):
+    """As in one index: what leans on the turn before gathers what both of them need."""
+    history = [clew.Exchange("Who built the Comet?", "Ola Eriksen built it.")]
+    same, found = (each.search("Where did he die?", history=history) for each in both)
     assert found.query == same.query != "Where did he die?"
+    assert found.hits == same.hits
+    where = 'title in ("Comet", "Lund", "Eriksen")'
+    same, found = (each.search(QUESTIONS[0], where=where) for each in both)
+    assert {hit.document_id for hit in found.hits} <= {"comet", "lund", "eriksen"}
     assert found.hits == same.hits
 
 
-def test_a_filter_is_that_of_every_shard(folder):
-    """Only documents that fulfil it are seen, as if the shards held no others."""
-    where = 'title in ("Comet", "Lund", "Eriksen")'
-    with (
-        clew.open(folder / "whole", models=MODELS) as whole,
-        open_shards(folder / "parts-3", models=MODELS, size=ALL_OF_IT) as shards,
-    ):
-        found = shards.search(QUESTIONS[0], where=where)
-        assert {hit.document_id for hit in found.hits} <= {"comet", "lund", "eriksen"}
-        assert found.hits == whole.search(QUESTIONS[0], where=where).hits
-        assert found.where == str(clew.Filter(where)) if hasattr(clew.Filter, "parse") else True
-
-
 def test_what_is_written_meanwhile_is_seen(folder):
-    """A question sees the newest generation of each shard, also after a write to one."""
     with scratch() as place:
         places = split(folder / "whole", place / "parts", 2)
         new = clew.Document(id="tovar", title="Tovar", text="Tovar Quill painted the Comet blue.")
@@ -127,19 +118,15 @@ def test_processes_reply_as_this_one_does():
             open_shards(place / "parts", processes=True) as there,
         ):
             for name in ("walk", "agrag"):
-                assert told(there.search(QUESTIONS[0], method=name)) == told(
-                    here.search(QUESTIONS[0], method=name)
-                )
+                found, same = (each.search(QUESTIONS[0], method=name) for each in (there, here))
+                assert told(found) == told(same)
             shard = there._shards[1]  # noqa: SLF001 -- to end it
             os.kill(shard._process.pid, signal.SIGKILL)  # noqa: SLF001
-            with pytest.raises(
-                errors.StoreError, match="shard-0001.* ended: open the shards again"
-            ):
+            with pytest.raises(errors.StoreError, match="shard-0001.* ended: open the shards"):
                 there.search(QUESTIONS[0])
 
 
 def test_a_shard_that_fails_is_named(folder, monkeypatch):
-    """Nothing is found without it: one sentence says which shard, and why."""
     with open_shards(folder / "parts-3", models=MODELS) as shards:
         shards.search(QUESTIONS[0])
         broken = shards._shards[1]  # noqa: SLF001 -- to break it
@@ -153,7 +140,6 @@ def test_a_shard_that_fails_is_named(folder, monkeypatch):
 
 
 def test_shards_of_another_recipe_are_refused(folder):
-    """The message names both folders, and what differs."""
     with scratch() as place:
         other = clew.Chunking(size=64, overlap=0)
         settings = index.Settings(chunking=other, unit_bits=8, token_bits=8)
@@ -187,13 +173,11 @@ def test_a_document_in_two_shards_is_an_error(folder):
     ],
 )
 def test_what_cannot_be_is_said_at_once(folder, call, said):
-    """Wrong folders and numbers are errors in one sentence."""
     with pytest.raises(errors.InputError, match=said):
         call(folder)
 
 
 def test_parameters_are_those_of_the_method(folder):
-    """A method is given its parameters as for one index."""
     with open_shards(folder / "parts-3", models=MODELS) as shards:
         assert len(shards.search(QUESTIONS[0], method="walk", chunks=2).hits) == 2
         method = build_method("walk", {"chunks": 2})
@@ -232,20 +216,12 @@ def test_the_chunks_that_a_method_looks_for_come(folder):
         keys = {hash_: row for row, hash_ in enumerate(hash_keys(ids))}
         wanted = np.sort(hash_keys([*ids, *ids[:2], "nobody"]))
         directions = rng.standard_normal((len(wanted), layer.vectors.shape[1])).astype(np.float32)
-        asked = SharedQuestion(
-            generation=snapshot.generation,
-            where="",
-            vector=directions[0],
-            terms=[],
-            df=np.zeros(0, dtype=np.int64),
-            n_chunks=1,
-            mean_length=1.0,
-        )
+        question = {"where": "", "terms": [], "df": np.zeros(0, dtype=np.int64)}
+        question |= {"n_chunks": 1, "mean_length": 1.0, "vector": directions[0]}
+        asked = SharedQuestion(generation=snapshot.generation, **question)
+        towards = partial(Towards, asked=asked, entities=wanted, directions=directions, most=2)
         for titles in (False, True):
-            request = Towards(
-                asked=asked, entities=wanted, directions=directions, most=2, titles=titles
-            )
-            reply = reply_to_request(whole, request)
+            reply = reply_to_request(whole, towards(titles=titles))
             chunk_of = snapshot.layer("unit").columns["chunk"]
             vectors = np.stack([layer.vectors[i] for i in range(len(layer))])
             assert set(reply.owners.tolist()) < set(range(len(wanted)))
@@ -262,7 +238,6 @@ def test_the_chunks_that_a_method_looks_for_come(folder):
 
 
 def test_a_method_that_goes_far_gathers_more(folder):
-    """What it looks for from a few chunks comes besides; of others nothing does."""
     method, other = build_method("clue", {}), build_method("bm25", {})
     with open_shards(folder / "parts-3", models=MODELS, size=FEW) as shards:
         more = [

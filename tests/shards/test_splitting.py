@@ -83,7 +83,6 @@ def test_each_shard_has_its_part_of_what_was_paid_for(whole, place):
 
 
 def test_the_shards_are_their_owners(whole, place):
-    """They hold the texts of the documents."""
     for each in (place / "parts", *split(whole, place / "parts", 2)):
         assert stat.S_IMODE(each.stat().st_mode) == 0o700
 
@@ -113,7 +112,8 @@ def killed(work, home, left):
 @pytest.mark.parametrize("step", [11, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_split_that_was_killed_begins_anew(whole, place, step):
     """Whenever that was; and behind its end it is done, and leaves the shards as they are."""
-    expected = contents_of(whole, place)
+    split(whole, place / "expected", 2)
+    expected = contents(place / "expected")
     home, ends = place / "parts", []
     for left in range(0, 2_000, step):
         shutil.rmtree(home, ignore_errors=True)
@@ -125,11 +125,6 @@ def test_a_split_that_was_killed_begins_anew(whole, place, step):
             break
     assert len(ends) > 5
     assert {*ends[:-1]} == {-signal.SIGKILL}
-
-
-def contents_of(whole, place):
-    split(whole, place / "expected", 2)
-    return contents(place / "expected")
 
 
 def begun(whole, home):
@@ -161,7 +156,6 @@ def test_nothing_is_deleted_that_no_split_made(whole, place, what):
 
 
 def test_what_is_done_is_done_until_the_index_changes(whole, place):
-    """The same call again says the same, and writes nothing."""
     places = split(whole, place / "parts", 2)
     with opened(places[0]) as index:
         before = index.generation

@@ -34,7 +34,6 @@ def index(tmp_path_factory):
 
 
 def test_an_index_is_counted(index):
-    """Rows per layer, entries per link, size, recipe and the documents' ids."""
     shown = index.show()
     snapshot = index.snapshot()
     assert shown["layers"] == {name: len(layer) for name, layer in snapshot.layers.items()}
@@ -50,7 +49,6 @@ def test_an_index_is_counted(index):
 
 
 def test_what_is_removed_is_counted_as_waste(tmp_path):
-    """A deletion shows as a share of dead rows until the index is compacted."""
     texts = [Document(id=f"d{i}", text=f"Ada {i} met Bo.") for i in range(10)]
     with clew.open(tmp_path / "i", models=models()) as index:
         index.add(texts)
@@ -61,32 +59,23 @@ def test_what_is_removed_is_counted_as_waste(tmp_path):
         assert index.show()["wasted"] == 0
 
 
-def test_many_documents_are_all_named(tmp_path):
-    """No id is left out of the values; only the text form is short."""
-    with clew.open(tmp_path / "i", models=models()) as index:
-        index.add(Document(id=f"d{i:02}", text=f"Ada {i}.") for i in range(30))
-        shown = index.show()
+def test_many_documents_are_all_named(tmp_path, index):
+    with clew.open(tmp_path / "i", models=models()) as opened:
+        opened.add(Document(id=f"d{i:02}", text=f"Ada {i}.") for i in range(30))
+        shown = opened.show()
         assert shown["documents"] == [f"d{i:02}" for i in range(30)]
         assert shown["layers"]["document"] == 30
+    unit = f"ships/comet:0-{len(FIRST)}"
+    for name in (None, "ships/comet", f"lund:0-{len(DOCUMENTS[1].text)}", unit, "Bakken"):
+        shown = index.show(name)
+        assert json.loads(json.dumps(shown, allow_nan=False)) == shown
 
 
-def test_a_document(index):
-    """By its id: what it is called, where it came from, and its chunks."""
-    assert index.show("ships/comet") == {
-        "kind": "document",
-        "id": "ships/comet",
-        "title": "Comet (ship)",
-        "source": "ships/comet.txt",
-        "n_characters": len(DOCUMENTS[0].text),
-        "metadata": {"year": 1911},
-        "n_pages": 0,
-        "headings": [],
-        "chunks": [f"ships/comet:0-{len(DOCUMENTS[0].text)}"],
-    }
-
-
-def test_a_chunk(index):
-    """By its id: its place and text, its units, and the names in it."""
+def test_a_document_a_chunk_and_a_unit(index):
+    given = {name: getattr(DOCUMENTS[0], name) for name in ("id", "title", "source", "metadata")}
+    counts = {"n_characters": len(DOCUMENTS[0].text), "n_pages": 0, "headings": []}
+    chunks = [f"ships/comet:0-{len(DOCUMENTS[0].text)}"]
+    assert index.show("ships/comet") == {"kind": "document", "chunks": chunks, **given, **counts}
     chunk_id = f"ships/comet:0-{len(DOCUMENTS[0].text)}"
     shown = index.show(chunk_id)
     assert (shown["kind"], shown["id"], shown["document"]) == ("chunk", chunk_id, "ships/comet")
@@ -96,10 +85,6 @@ def test_a_chunk(index):
     assert shown["descriptions"] == shown["triples"] == []
     assert {"Ola Eriksen", "Bakken", "Cape Lund", "1911"} <= set(shown["entities"])
     assert shown["n_tokens"] > 10
-
-
-def test_a_unit(index):
-    """By its id: its sentence, the chunks that hold it, and the names in it."""
     start = len(FIRST) + 1
     shown = index.show(f"ships/comet:{start}-{start + len(SECOND)}")
     assert (shown["kind"], shown["text"], shown["title"]) == ("unit", SECOND, "Comet (ship)")
@@ -110,7 +95,6 @@ def test_a_unit(index):
 
 @pytest.mark.parametrize("name", ["Ola Eriksen", "ola eriksen", "OLA  ERIKSEN’s"])
 def test_an_entity(index, name):
-    """By any spelling of its name: its sentences, and what it stands beside."""
     shown = index.show(name)
     assert (shown["kind"], shown["id"], shown["name"]) == ("entity", "ola eriksen", "Ola Eriksen")
     assert shown["linkable"] is True
@@ -121,33 +105,19 @@ def test_an_entity(index, name):
     assert "Ola Eriksen" not in shown["together_with"]
 
 
-def test_an_entity_that_is_a_title_too(index):
-    """A name that is a document's title says of which."""
+def test_an_entity_that_is_something_else_too(index):
     shown = index.show("Cape Lund")
     assert shown["title_of"] == ["lund"]
     assert [unit["text"] for unit in shown["units"]] == [SECOND]
-
-
-def test_an_entity_that_is_a_title_only(index):
-    """A title that no sentence repeats has no units, and is shown all the same."""
     shown = index.show("comet")
     assert (shown["name"], shown["title_of"]) == ("Comet", ["ships/comet"])
     assert (shown["n_units"], shown["units"], shown["together_with"]) == (0, [], [])
-
-
-def test_a_date_is_shown_and_is_not_linkable(index):
-    """Questions are never linked to it, and `show` says so."""
     shown = index.show("1911")
     assert (shown["kind"], shown["linkable"]) == ("entity", False)
-
-
-def test_an_id_goes_before_a_name(index):
-    """Where a name is a document's id and part of an entity, the document is shown."""
     assert index.show("lund")["kind"] == "document"
 
 
 def test_what_an_extraction_gave(tmp_path):
-    """A chunk and its units say what made them, with triples, descriptions and more entities."""
     with clew.open(tmp_path / "i", models=models(llm=ReadsChat())) as index:
         index.add(DOCUMENTS, units=1.0, triples="llm")
         [chunk_id] = index.show("ships/comet")["chunks"]
@@ -172,8 +142,7 @@ def names(tmp_path):
         yield opened
 
 
-def test_proposals_are_of_names_as_written(names):
-    """The shorter name would go into the longer one; what is hardly alike is left out."""
+def test_names_are_shown_as_written(names):
     found = names.aliases()
     assert found["merged"] == found["names"] == {}
     pairs = {(pair["name"], pair["into"]): pair["reason"] for pair in found["proposed"]}
@@ -181,10 +150,6 @@ def test_proposals_are_of_names_as_written(names):
     assert pairs["Henriksson", "Ola Henriksson"] == "shorter form"
     assert all(len(name) <= len(into) for name, into in pairs)
     assert all(0.3 <= pair["score"] <= 1 for pair in found["proposed"])
-
-
-def test_merged_names_are_shown_as_written(names):
-    """Also where one stands for a name that stands for another one."""
     names.merge("Henriksson", "Ola Henriksson")
     names.merge("Ola Henriksson", "Ola Henriksen")
     found = names.aliases()
@@ -196,20 +161,11 @@ def test_merged_names_are_shown_as_written(names):
 
 @pytest.mark.parametrize("name", ["nobody", "", "???", "ships/comet:0-5", "lund:a-b"])
 def test_an_unknown_name_is_refused(index, name):
-    """The message repeats what was asked for, and says what to do."""
     with pytest.raises(InputError) as error:
         index.show(name)
     kinds = "document, chunk, unit, subchunk, triple, entity or term"
     hint = "see 'clew show' for what the index holds"
     assert str(error.value) == f"the index has no {kinds} {name!r}: {hint}"
-
-
-def test_everything_shown_is_plain(index):
-    """JSON can hold it: numbers of Python, lists, texts."""
-    unit = f"ships/comet:0-{len(FIRST)}"
-    for name in (None, "ships/comet", f"lund:0-{len(DOCUMENTS[1].text)}", unit, "Bakken"):
-        shown = index.show(name)
-        assert json.loads(json.dumps(shown, allow_nan=False)) == shown
 
 
 def test_every_stop_of_a_thread_can_be_shown(tmp_path):

@@ -120,7 +120,6 @@ def test_an_error_comes_behind_the_batches_before_it(texts, data, seed):
 
 
 def test_what_is_at_hand_is_bounded(monkeypatch):
-    """No more batches wait than keep the workers busy."""
     monkeypatch.setattr(index, "BATCH_CHARACTERS", 10)
     workers = Shuffled(1)
     read = []
@@ -144,7 +143,6 @@ def test_what_is_at_hand_is_bounded(monkeypatch):
 
 
 def test_a_stop_ends_with_the_batch_at_hand(monkeypatch):
-    """The rest is not committed, and the same call goes on to the same index."""
     monkeypatch.setattr(index, "BATCH_CHARACTERS", 10)
     documents = [document(f"d{i}", f"It was {NAMES[i % 6]} who came.") for i in range(20)]
     stop, done = Stop(), []

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,6 @@ def bytes_of(folder):
 
 
 def test_processes_make_the_index_of_one(monkeypatch):
-    """Rows, names, and triples by rules."""
     monkeypatch.setattr("clew.index.BATCH_CHARACTERS", 300)
     with scratch() as place:
         for n in (1, 2):
@@ -54,42 +54,25 @@ def test_processes_make_the_index_of_one(monkeypatch):
 
 
 def test_a_worker_that_is_killed_is_replaced(two):
-    """What it had at hand is done by another one, and nothing is lost."""
     pending = [two.submit("names", [f"Ada {i}"]) for i in range(6)]
     os.kill(two.submit("process").result(), signal.SIGKILL)
     pending += [two.submit("names", [f"Bo {i}"]) for i in range(6)]
     found = [each.result() for each in pending]
     assert [each.shape for each in found] == [(1, 384)] * 12
-
-
-def test_work_that_ends_every_worker_is_given_up(two):
-    """In one sentence that says what may help; other work is done."""
     with pytest.raises(errors.ModelError, match="ended 3 times at the same work.*--workers 1"):
         two.submit("names", Deadly()).result()
 
 
 def test_errors_come_as_they_are(two):
-    """As if the work had been done here."""
     recipe = index.build_model_recipe(load_models(Specs()))
     with pytest.raises(errors.RecipeMismatch, match="the embedder 'other', not"):
         two.submit("rows", [], {**recipe, "embedder": "other"}).result()
-    with ProcessCase() as case, pytest.raises(errors.InputError, match="there is no embedder"):
-        case.submit("names", ["x"]).result()
-
-
-class ProcessCase:
-    """Workers whose embedder there is none of."""
-
-    def __enter__(self):
-        self.opened = ProcessWorkers(2, Specs(embedder="none:such"))
-        return self.opened
-
-    def __exit__(self, *_):
-        self.opened.close()
+    with closing(ProcessWorkers(2, Specs(embedder="none:such"))) as without:  # noqa: SIM117
+        with pytest.raises(errors.InputError, match="there is no embedder"):
+            without.submit("names", ["x"]).result()
 
 
 def test_workers_that_cannot_be():
-    """Each is told in a sentence, before anything is read."""
     for spec in ("many", "-1", "ray:", "ray:a/b", -1, True):
         with pytest.raises(errors.InputError, match="workers are a number of processes, or ray"):
             workers.open_workers(spec, Specs())
@@ -105,7 +88,6 @@ def test_workers_that_cannot_be():
 
 
 def test_cores_are_divided(two, monkeypatch):
-    """OMP_NUM_THREADS bounds what a process takes of the cores, as for its libraries."""
     from clew.runtime.cores import cores
 
     monkeypatch.setenv("OMP_NUM_THREADS", "1")

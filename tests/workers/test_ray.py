@@ -103,7 +103,6 @@ def ended(process):
 
 
 def test_a_cluster_makes_the_index_of_one_process(cluster, place):
-    """Rows, names and triples by rules of the default models, on nodes that share no memory."""
     default = {"embedder": None}
     said = [
         place.run(name, workers, n=0, batch=300, specs=default, triples="cooccurrence")
@@ -115,7 +114,6 @@ def test_a_cluster_makes_the_index_of_one_process(cluster, place):
 
 
 def test_all_workers_are_of_use_and_tell_as_one_process(cluster, place, whole):
-    """Three processes embed, and neither progress nor report differ from those of one."""
     process = place.begin("three", cluster.spec)
     said = ended(process)
     assert len(place.pids - {process.pid}) >= 3
@@ -124,7 +122,6 @@ def test_all_workers_are_of_use_and_tell_as_one_process(cluster, place, whole):
 
 
 def test_a_cluster_is_reached_from_outside(cluster, place, whole):
-    """Through its Ray client server, by a process that is no node of it."""
     pytest.importorskip("grpc")
     said = place.run("outside", f"ray://{cluster.door}")
     assert said == (0, whole[1], "")
@@ -132,7 +129,6 @@ def test_a_cluster_is_reached_from_outside(cluster, place, whole):
 
 
 def test_killed_workers_are_replaced(cluster, place, whole):
-    """What they had at hand is done by others."""
     process = place.begin("killed", cluster.spec)
     for pid in place.pids - {process.pid}:
         os.kill(pid, signal.SIGKILL)
@@ -141,7 +137,6 @@ def test_killed_workers_are_replaced(cluster, place, whole):
 
 
 def test_a_node_that_is_gone_loses_nothing(cluster, place, whole):
-    """Its raylet is killed while its tasks run, and their results wait there."""
     process = place.begin("node", cluster.spec)
     os.kill(cluster.raylet, signal.SIGKILL)
     assert ended(process) == whole[1][1:]
@@ -150,13 +145,11 @@ def test_a_node_that_is_gone_loses_nothing(cluster, place, whole):
 
 
 def n_documents(folder):
-    """Return how many documents were committed."""
     with EmbeddedStore.open(folder) as store:
         return len(store.hashes())
 
 
 def test_a_killed_driver_goes_on(cluster, place, whole):
-    """With what it committed."""
     process = place.begin("cut", cluster.spec)
     process.kill()
     process.communicate()
@@ -244,7 +237,6 @@ def test_no_reply_is_paid_for_twice(cluster, place, paid):
 
 
 def kept_texts(file, asked):
-    """Return which texts have their vectors in a file."""
     with sqlite.connect(file, wait=5) as database:
         keys = {key for (key,) in sqlite.rows(database, "SELECT key FROM vectors")}
     return {text for text in asked if _key("e", "document", text) in keys}
@@ -267,7 +259,6 @@ def test_no_vector_is_paid_for_twice(cluster, place, paid):
 
 @pytest.mark.parametrize("fault", [{"refused": [30, 33, 36]}, {"twice": 40}])
 def test_an_error_ends_as_with_one_process(cluster, place, fault):
-    """All batches before it are committed and told, and it is told in the same words."""
     said = [place.run(f"{workers:.3} {fault}", workers, **fault) for workers in ("1", cluster.spec)]
     assert said[0] == said[1]
     assert said[0][0] == 1
@@ -286,7 +277,6 @@ RayWorkers(sys.argv[1], Specs()).submit("rows", [], {"analyzer": "other"}).resul
 
 
 def test_a_node_with_other_models_refuses(cluster, place):
-    """As this process would."""
     done = subprocess.run(
         [sys.executable, "-c", OTHER, cluster.spec],
         check=False, capture_output=True, text=True, env=environment(place.folder),
@@ -300,7 +290,6 @@ def test_a_node_with_other_models_refuses(cluster, place):
     [("ray:127.0.0.1:9", ""), ("ray", "127.0.0.1:9"), ("ray://127.0.0.1:9", "")],
 )
 def test_a_cluster_that_is_not_there(place, tmp_path, workers, address):
-    """In one sentence, at once."""
     (tmp_path / "a.txt").write_text("Ada Quist came.")
     began = time.monotonic()
     done = subprocess.run(

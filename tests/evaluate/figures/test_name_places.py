@@ -1,43 +1,42 @@
 """Names in a picture: near their points, and never on one another."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.evaluate.figures.name_places import Box, leader, place_names
+from clew.evaluate.figures.name_places import leader, place_names
 
 PAPER = (0.0, 0.0, 500.0, 300.0)
 MARKER = 5.0
 within = st.tuples(st.floats(10, 490), st.floats(10, 290))
 
 
-def placed(points: list[tuple[float, float]], width: float = 60.0) -> list[Box | None]:
+def placed(points, width=60.0):
     return place_names(points, [width] * len(points), 10.0, PAPER, MARKER, [])
 
 
-def meet(one: Box, other: Box) -> bool:
+def meet(one, other):
     across = one[0] < other[2] and other[0] < one[2]
     return across and one[1] < other[3] and other[1] < one[3]
 
 
-def test_a_lone_name_stands_to_the_right_of_its_point() -> None:
-    """At the height of the point, with no line between them."""
+def test_a_name_stands_beside_its_point():
     [box] = placed([(100, 100)])
     assert box == (109, 95, 169, 105)
     assert leader((100, 100), box) is None
-
-
-def test_a_name_turns_to_the_other_side_at_the_edge() -> None:
-    """Nothing is cut off."""
     [box] = placed([(495, 100)])
     assert box is not None
     assert box[2] <= 495 - MARKER
+    assert leader((0, 5), (40, 0, 90, 10)) == (40, 5)
+    assert leader((0, -30), (40, 0, 90, 10)) == (40, 0)
+    assert leader((0, 5), (10, 0, 90, 10)) is None
+    boxes = place_names([(100, 100), (200, 200)], [900, 60], 10, PAPER, MARKER, [])
+    assert boxes[0] is None
+    assert boxes[1] is not None
 
 
-def test_a_name_leaves_a_line_free_where_that_is_near() -> None:
+def test_a_name_leaves_a_line_free_where_that_is_near():
     """A place that crosses nothing wins over one that is nearer, unless it is far."""
     line = (100.0, 99.0, 500.0, 101.0)
     [box] = place_names([(100, 100)], [60], 10, PAPER, MARKER, [line])
@@ -52,25 +51,8 @@ def test_a_name_leaves_a_line_free_where_that_is_near() -> None:
     assert leader((100, 100), box) is None
 
 
-def test_a_name_that_had_to_go_away_is_led_to_its_point() -> None:
-    """The line begins at the edge of the box that is nearest to the point."""
-    assert leader((0, 5), (40, 0, 90, 10)) == (40, 5)
-    assert leader((0, -30), (40, 0, 90, 10)) == (40, 0)
-    assert leader((0, 5), (10, 0, 90, 10)) is None
-
-
-def test_without_room_there_is_no_name() -> None:
-    """A name that is wider than the paper has no place, and does not keep others from theirs."""
-    boxes = place_names([(100, 100), (200, 200)], [900, 60], 10, PAPER, MARKER, [])
-    assert boxes[0] is None
-    assert boxes[1] is not None
-
-
 @given(st.lists(within, min_size=1, max_size=15), st.floats(5, 150))
-def test_names_hide_neither_each_other_nor_points(
-    points: list[tuple[float, float]], width: float
-) -> None:
-    """Wherever the points are, also all in one place; the same points give the same places."""
+def test_names_hide_neither_each_other_nor_points(points, width):
     boxes = placed(points, width)
     assert boxes == placed(points, width)
     shown = [box for box in boxes if box is not None]
@@ -78,7 +60,4 @@ def test_names_hide_neither_each_other_nor_points(
     assert not any(meet(one, other) for one, other in combinations(shown, 2))
     assert not any(meet(box, marker) for box in shown for marker in markers)
     for left, bottom, right, top in shown:
-        assert left >= 0
-        assert bottom >= 0
-        assert right <= 500
-        assert top <= 300
+        assert min(left, bottom, 500 - right, 300 - top) >= 0

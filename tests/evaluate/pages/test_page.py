@@ -1,13 +1,8 @@
 """A report as a page: what it says, that it is safe, and that it needs nothing beside it."""
 
-from __future__ import annotations
-
 import re
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -19,7 +14,7 @@ from selectolax.lexbor import LexborHTMLParser
 import clew.evaluate.figures
 from clew.display.visible import visible
 from clew.errors import InputError
-from clew.evaluate import Report, Setting, grid
+from clew.evaluate import Setting, grid
 from clew.evaluate.figures.picture import Picture
 from clew.evaluate.figures.report_figures import pictures
 from clew.evaluate.pages.markup import to_html as html_of
@@ -50,7 +45,7 @@ HOSTILE = [
 CSS = re.compile(r"url\((?!#)|@import|expression\(")
 
 
-def tables(html: str) -> list[list[list[str]]]:
+def tables(html):
     """Return the cells of each table of a page."""
     return [
         [[cell.text() for cell in row.css("th, td")] for row in table.css("tr")]
@@ -58,17 +53,17 @@ def tables(html: str) -> list[list[list[str]]]:
     ]
 
 
-def cells_of(html: str) -> set[str]:
+def cells_of(html):
     return {cell for table in tables(html) for row in table for cell in row}
 
 
-def both(shown: Report) -> Iterator[str]:
+def both(shown):
     """Yield the page in HTML, as it is written and as its Markdown renders."""
     yield to_html(shown)
     yield MARKDOWN.render(to_markdown(shown))
 
 
-def test_every_number_of_the_headline_stands_in_the_tables() -> None:
+def test_every_number_of_the_headline_stands_in_the_tables():
     """Means, intervals, numbers of questions, differences, tests and costs, as in the JSON."""
     shown = simple("dense", "bm25", "clue")
     data = shown.to_json()
@@ -86,7 +81,7 @@ def test_every_number_of_the_headline_stands_in_the_tables() -> None:
             assert f"{found['search']['p95_s']:.3f}" in cells
 
 
-def test_a_difference_is_told_apart_in_words() -> None:
+def test_a_difference_is_told_apart_in_words():
     """Not by colour: the cell says whether p is below .05, and which way."""
     scores = [{"recall@5": float(n % 10 == 0)} for n in range(40)]
     better = [{"recall@5": 1.0}] * 40
@@ -99,7 +94,7 @@ def test_a_difference_is_told_apart_in_words() -> None:
     assert test[1][-1] == "yes, lower"
 
 
-def test_what_another_must_know_stands_at_the_beginning() -> None:
+def test_what_another_must_know_stands_at_the_beginning():
     """Counts, budgets, seed, models and versions; then what the means leave out."""
     made = simple("dense", models={"embedder": "minilm"}, versions={"clew": "0.1.0"})
     left = {"n_without_gold": 3, "left_out": {"not answerable": 5}}
@@ -117,35 +112,24 @@ def test_what_another_must_know_stands_at_the_beginning() -> None:
         assert facts["digest of the questions"] == "0123456789abcdef"
 
 
-def test_headings_are_in_the_order_of_reading() -> None:
+def test_headings_are_in_the_order_of_reading():
     """What is measured, what was found, what it cost; a section without content is not there."""
     parsed = LexborHTMLParser(to_html(simple("dense", "clue")))
     heads = [head.text() for head in parsed.css("h2")]
-    assert heads == [
-        "What was measured",
-        "Ranking",
-        "Contexts and answers",
-        "Against the first setting",
-        "By type of question",
-        "By number of hops",
-        "Cost of a question",
-        "Cost of indexing",
-        "How to read it",
-    ]
+    assert "; ".join(heads) == (
+        "What was measured; Ranking; Contexts and answers; Against the first setting;"
+        " By type of question; By number of hops; Cost of a question; Cost of indexing;"
+        " How to read it"
+    )
     assert [link.text() for link in parsed.css("nav a")] == heads
     targets = {node.attributes["id"] for node in parsed.css("section")}
     assert {link.attributes["href"] for link in parsed.css("nav a")} == {f"#{t}" for t in targets}
     assert re.findall(r"^## (.*)$", to_markdown(simple("dense", "clue")), re.MULTILINE) == heads
-
-
-def test_a_page_begins_with_its_title() -> None:
-    """Sections stand one level below it."""
     text = to_markdown(simple("dense"))
     assert text.startswith("# Methods on capitals\n\n## What was measured\n")
 
 
-def test_the_cost_of_indexing_is_shown_or_said_to_be_unknown() -> None:
-    """One column where all settings share an index, else one for each index."""
+def test_the_cost_of_indexing_is_shown_or_said_to_be_unknown():
     made = simple("dense", "clue")
     assert "What indexing cost is not known." in to_html(made)
     html = to_html(replace(made, index_cost={"tokens": 1234, "seconds": 5.5}))
@@ -155,7 +139,7 @@ def test_the_cost_of_indexing_is_shown_or_said_to_be_unknown() -> None:
     assert [["index", "dense", "clue"], ["tokens", "0", "99"], ["usd", "-", "0.5"]] in tables(html)
 
 
-def test_a_peer_has_no_cost() -> None:
+def test_a_peer_has_no_cost():
     """Its cells are "-", metrics it lacks too, figures leave it out, and a note says so."""
     peer = rows("LightRAG", [{"recall@5": 0.5}] * 4, usage=None, context_tokens=None)
     made = simple("dense", "clue").with_peers({"LightRAG": peer})
@@ -172,8 +156,7 @@ def test_a_peer_has_no_cost() -> None:
     assert "LightRAG" not in drawn["recall-5-seconds"]
 
 
-def test_verdicts_that_could_not_be_read_are_shown() -> None:
-    """By metric, and with the number of questions that the mean is over."""
+def test_verdicts_that_could_not_be_read_are_shown():
     scores = [{"recall@5": 1.0, "judge": 1.0}, {"recall@5": 1.0}, {"recall@5": 0.5}]
     made = rows("clue", scores, judge_usage=Usage(seconds={"llm": 2.0}, llm_calls=1))
     made[1:] = [replace(row, unparsable=("judge",)) for row in made[1:]]
@@ -184,8 +167,7 @@ def test_verdicts_that_could_not_be_read_are_shown() -> None:
         assert spent[1][1] == "2.000"
 
 
-def test_settings_that_all_failed_have_no_cost() -> None:
-    """The page is written, and names the first error."""
+def test_settings_that_all_failed_have_no_cost():
     zeros = [{"recall@5": 0.0}] * 3
     failed = [
         rows(label, zeros, usage=None, context_tokens=None, error="EndpointError: <b>no</b>")
@@ -196,10 +178,13 @@ def test_settings_that_all_failed_have_no_cost() -> None:
         text = LexborHTMLParser(html).text()
         assert "one failed in 3 of 3 searches, scored 0; first: EndpointError: <b>no</b>" in text
         assert "no cost is known" not in text
+    made = report([Setting("dense")], [rows("dense", [{}, {}])])
+    assert "Ranking" not in to_markdown(made)
+    assert "Cost of a question" in to_html(made, pictures(made))
 
 
-@pytest.mark.parametrize("n", [1, 40])
-def test_one_setting_and_forty_have_a_page(n: int) -> None:
+@pytest.mark.parametrize("n", [1, 24])
+def test_one_setting_and_many_have_a_page(n):
     """With every name in every table, and in the figures unless they say how many lack room."""
     made = simple(*(f"method_{number}" for number in range(n)))
     drawn = pictures(made)
@@ -211,15 +196,7 @@ def test_one_setting_and_forty_have_a_page(n: int) -> None:
         assert named + (int(left_out[1]) if left_out else 0) == n
 
 
-def test_nothing_to_measure_still_makes_a_page() -> None:
-    """Without supporting ids and answers there is only cost."""
-    made = report([Setting("dense")], [rows("dense", [{}, {}])])
-    assert "Ranking" not in to_markdown(made)
-    assert "Cost of a question" in to_html(made, pictures(made))
-
-
-def test_a_page_needs_no_other_file(tmp_path: Path) -> None:
-    """No script, and every reference is to the page itself."""
+def test_a_page_needs_no_other_file(tmp_path):
     made = report_with_everything()
     write(made, tmp_path / "page.html")
     html = (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -242,7 +219,7 @@ def test_a_page_needs_no_other_file(tmp_path: Path) -> None:
     assert len(parsed.css("figure svg title")) == len(parsed.css("figure svg")) > 3
 
 
-def report_with_everything() -> Report:
+def report_with_everything():
     """Return a report with a ranking, answers, a grid, spending and hostile names."""
     labels = [*(Setting(name) for name in ("dense", *HOSTILE)), *grid("clue", {"depth": [1, 2]})]
     measured = [
@@ -258,8 +235,7 @@ def report_with_everything() -> Report:
     return report(labels, measured, models={"answer": HOSTILE[0]}, dataset=about(5, name="<b>|`"))
 
 
-def test_hostile_names_are_only_text() -> None:
-    """They read the same in a cell, an item and the title, and make no element of their own."""
+def test_hostile_names_are_only_text():
     made = report_with_everything()
     known = {element.tag for element in LexborHTMLParser(to_html(simple("dense"))).css("*")}
     shown = [*HOSTILE[:3], *HOSTILE[6:13]]
@@ -275,8 +251,7 @@ def test_hostile_names_are_only_text() -> None:
 
 
 @given(st.text(min_size=1, max_size=40).filter(str.strip))
-def test_any_text_reads_the_same_in_both(text: str) -> None:
-    """In a heading, a sentence, a cell and an item; what is not seen is escaped."""
+def test_any_text_reads_the_same_in_both(text):
     table = [[text, "y"], ["a", text]]
     section = Section(title="x", sentences=(text,), tables=(table,), items=(text,))
     expected = visible(text)
@@ -288,8 +263,7 @@ def test_any_text_reads_the_same_in_both(text: str) -> None:
         assert not parsed.css("em, strong, code, s, img, ol, hr, blockquote, script")
 
 
-def test_equal_reports_give_equal_bytes(tmp_path: Path) -> None:
-    """Of the page and of all figures."""
+def test_equal_reports_give_equal_bytes(tmp_path):
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
         for suffix in ("md", "html"):
@@ -301,8 +275,7 @@ def test_equal_reports_give_equal_bytes(tmp_path: Path) -> None:
     assert one == other
 
 
-def test_markdown_has_its_figures_beside_it(tmp_path: Path) -> None:
-    """Each is linked once, is there, and is an SVG with a title; names may have spaces."""
+def test_markdown_has_its_figures_beside_it(tmp_path):
     write(report_with_everything(), tmp_path / "my page.md")
     text = (tmp_path / "my page.md").read_text(encoding="utf-8")
     links = re.findall(r"!\[.*?\]\((.*?)\)", text)
@@ -311,16 +284,11 @@ def test_markdown_has_its_figures_beside_it(tmp_path: Path) -> None:
     assert len(links) == len(beside) > 3
     for name in beside:
         root = ET.parse(tmp_path / name).getroot()  # noqa: S314 -- written by the test
-        assert root[0].tag.endswith("title")
-        assert root[0].text
-        assert root[1].tag.endswith("desc")
-        assert root[1].text
+        assert [each.tag.rpartition("}")[2] for each in root[:2]] == ["title", "desc"]
+        assert all(each.text for each in root[:2])
 
 
-def test_without_matplotlib_there_are_no_figures(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The page has its tables, and says which extra brings the rest."""
+def test_without_matplotlib_there_are_no_figures(tmp_path, monkeypatch):
     for module in ("canvas", "sensitivity", "bars", "tradeoff", "report_figures"):
         monkeypatch.delitem(sys.modules, f"clew.evaluate.figures.{module}", raising=False)
         monkeypatch.delattr(clew.evaluate.figures, module, raising=False)
@@ -343,10 +311,7 @@ def test_without_matplotlib_there_are_no_figures(
         ("no/page.md", "there is no folder 'no'"),
     ],
 )
-def test_what_cannot_be_written_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, message: str
-) -> None:
-    """Before anything is drawn; `check` says so before anything is measured."""
+def test_what_cannot_be_written_is_refused(tmp_path, monkeypatch, file, message):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=message):
         check_page(file)
@@ -355,18 +320,8 @@ def test_what_cannot_be_written_is_refused(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    """A folder in the file's place is no traceback."""
-    (tmp_path / "page.html").mkdir()
-    with pytest.raises(InputError, match=r"page\.html: Is a directory"):
-        write(simple("dense"), tmp_path / "page.html")
-
-
 @pytest.mark.parametrize("file", ["/proc/page.md", "folder.html"])
-def test_a_place_that_takes_no_file_is_known_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
-) -> None:
-    """A folder that cannot be written, and a folder in the file's place; trying leaves nothing."""
+def test_a_place_that_takes_no_file_is_known_before(tmp_path, monkeypatch, file):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder.html").mkdir()
     with pytest.raises(InputError, match=re.escape(f"{file}: ")):
@@ -375,8 +330,7 @@ def test_a_place_that_takes_no_file_is_known_before(
     assert [path.name for path in tmp_path.iterdir()] == ["folder.html"]
 
 
-def test_a_grid_is_bars_and_a_curve_beside_every_method() -> None:
-    """Its settings have a panel of bars; each setting without parameters is a dashed line."""
+def test_a_grid_is_bars_and_a_curve_beside_every_method():
     labels = [*map(Setting, ("bm25", "hybrid", "dense")), *grid("clue", {"depth": [1, 2, 3]})]
     labels += grid("ket", {"core": ["random", "pagerank"]})
     made = report(labels, [rows(each.label, [{"recall@5": 0.5}] * 3) for each in labels])
@@ -386,10 +340,6 @@ def test_a_grid_is_bars_and_a_curve_beside_every_method() -> None:
     assert {"bm25", "hybrid", "dense", "clue by depth"} <= shown["grid-1"]
     assert not any("ket" in text for text in shown["grid-1"])
     assert "hybrid 0.500, dense 0.500, clue depth=1 0.500" in drawn["recall-5-bars"]
-
-
-def test_runs_of_a_grid_alone_have_bars() -> None:
-    """Without a method as it is, the panel of the methods is not there."""
     labels = grid("clue", {"depth": [1, 2]})
     made = report(labels, [rows(each.label, [{"recall@5": 0.5}] * 3) for each in labels])
     bars = next(picture.svg for picture in pictures(made) if picture.name == "recall-5-bars")
@@ -397,21 +347,19 @@ def test_runs_of_a_grid_alone_have_bars() -> None:
     assert {">clue<", ">clue depth=1<", ">clue depth=2<"} <= set(re.findall(r">[^<]+<", bars))
 
 
-def test_a_picture_has_ids_of_its_own_in_a_page() -> None:
+def test_a_picture_has_ids_of_its_own_in_a_page():
     """Two pictures with the same names inside do not take each other's parts."""
     svg = '<?xml?>\n<svg id="a"><g id="p"/><use href="#p" style="clip-path: url(#p)"/></svg>'
     shown = [Picture(name=name, section="cost", title=name, svg=svg) for name in ("m", "n")]
     html = html_of("t", [Section(title="x", pictures=tuple(shown))])
-    for name in ("m", "n"):
-        assert (
-            f'<g id="{name}-p"/><use href="#{name}-p" style="clip-path: url(#{name}-p)"/>' in html
-        )
+    for p in ("m-p", "n-p"):
+        assert f'<g id="{p}"/><use href="#{p}" style="clip-path: url(#{p})"/>' in html
     assert "<?xml" not in html
 
 
-def test_answers_are_compared_too() -> None:
+def test_answers_are_compared_too():
     """A second test and two more figures, of F1; its other rules stand beside it."""
-    scores: list[dict[str, Any]] = [
+    scores = [
         {"recall@5": 1.0, "F1 plain": q, "F1 hotpot": q / 2, "F1 ket": q} for q in (0.25, 0.75)
     ]
     spent = Usage(seconds={"llm": 1.0}, cost_usd=0.25, prompt_tokens=40)
