@@ -98,6 +98,10 @@ def test_an_index_is_kept(full, folder):
         after = again.ask(QUESTION)
     assert after.text == before.text
     assert after.evidence.hits == before.evidence.hits
+    full.close()
+    with clew.open(folder, models=models(HashEmbedder(8))) as other:
+        assert other.show("comet")["kind"] == "document"
+        assert other.remove("comet") == ["comet"]
 
 
 def test_the_context_manager_lets_go(folder):
@@ -351,13 +355,6 @@ def test_another_embedder_is_refused_every_time(full, folder):
                 call()
     with clew.open(folder) as other, pytest.raises(RecipeMismatch, match=built):
         other.search(QUESTION)
-
-
-def test_looking_needs_no_models(full, folder):
-    full.close()
-    with clew.open(folder, models=models(HashEmbedder(8))) as other:
-        assert other.show("comet")["kind"] == "document"
-        assert other.remove("comet") == ["comet"]
 
 
 def test_another_tagger_may_search_and_may_not_add(full, folder):

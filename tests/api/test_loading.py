@@ -33,15 +33,6 @@ URL = "http://localhost:8000/v1"
 KEY = "sk-very-secret"
 
 
-def test_the_default_needs_no_key_and_no_download():
-    chosen = load_models(Specs())
-    assert isinstance(chosen.embedder, MiniLM)
-    assert isinstance(chosen.tagger, RuleTagger)
-    assert isinstance(chosen.reranker, MaxSim)
-    assert chosen.reranker.embedder is chosen.embedder
-    assert chosen.llm is None
-
-
 @pytest.mark.parametrize(
     ("spec", "kind"),
     [
@@ -69,6 +60,12 @@ def test_names_and_addresses_reach_the_model(tmp_path):
     assert isinstance(load_embedder("openai:small", cache=cache), CachedEmbedder)
     assert isinstance(load_embedder("minilm", cache=cache), MiniLM)
     assert not cache.exists()
+    chosen = load_models(Specs())
+    assert isinstance(chosen.embedder, MiniLM)
+    assert isinstance(chosen.tagger, RuleTagger)
+    assert isinstance(chosen.reranker, MaxSim)
+    assert chosen.reranker.embedder is chosen.embedder
+    assert chosen.llm is None
 
 
 def test_every_kind_of_llm(tmp_path):

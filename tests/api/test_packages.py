@@ -137,10 +137,6 @@ def test_a_method_may_be_given_as_such(tmp_path):
         ):
             context = index.ask(QUESTIONS[0], min_support=0, **given).context
             assert context.budget_tokens == size
-
-
-def test_a_graph_is_asked_by_auto(tmp_path):
-    """Where no method is named; an index of texts alone is by `walk`."""
     (tmp_path / "ships.tsv").write_text("Fram\tbuilt by\tColin Archer\n", encoding="utf-8")
     with clew.open(tmp_path / "my.clew", models=models()) as index:
         index.add(small_documents())

@@ -105,7 +105,7 @@ def test_a_generation_closes_behind_its_last_reader(index, method):
         gc.enable()
 
 
-def test_threads_open_one_generation_and_one_set_of_models(index):
+def test_threads_open_one_generation_and_wait_for_each_other(index):
     with clew.open(index.folder, models=models()) as other:
         begun = threading.Barrier(8)
 
@@ -116,9 +116,6 @@ def test_threads_open_one_generation_and_one_set_of_models(index):
         with ThreadPoolExecutor(8) as pool:
             opened = list(pool.map(ask, range(8)))
     assert len({id(each) for pair in opened for each in pair}) == 2
-
-
-def test_two_writers_of_one_index_wait_for_each_other(index):
 
     def add(i):
         return index.add(Document(id=f"new-{i}", text=f"Village {i} keeps goats."))

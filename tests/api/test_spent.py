@@ -42,6 +42,13 @@ def test_a_new_index_cost_what_its_writes_cost(folder):
     assert [each.usage for each in costs] == [first, second]
     assert before.total_seconds == pytest.approx(first.total_seconds + second.total_seconds)
     assert set(before.seconds) == {*first.seconds, *second.seconds}
+    with open_index(folder, models=models()) as index:
+        index.add([document("a")])
+        cost = index.show()["cost"]
+        spent = index.spent()
+    assert (cost["tokens"], cost["llm_calls"], cost["cost_usd"]) == (0, 0, 0)
+    assert cost["seconds"] == round(spent.total_seconds, 3)
+    assert cost["seconds_by_stage"].keys() == spent.seconds.keys()
 
 
 def test_tokens_and_dollars_are_kept(folder):
@@ -135,16 +142,6 @@ def test_a_ledger_of_before_takes_the_cost(folder):
         index.add([document("b", "Nansen crossed Greenland.")])
         assert chat.asked
         assert index.spent() is None
-
-
-def test_show_has_the_cost(folder):
-    with open_index(folder, models=models()) as index:
-        index.add([document("a")])
-        cost = index.show()["cost"]
-        spent = index.spent()
-    assert (cost["tokens"], cost["llm_calls"], cost["cost_usd"]) == (0, 0, 0)
-    assert cost["seconds"] == round(spent.total_seconds, 3)
-    assert cost["seconds_by_stage"].keys() == spent.seconds.keys()
 
 
 def test_another_llm_answers(folder):

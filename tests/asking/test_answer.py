@@ -69,10 +69,6 @@ def test_a_citation_names_the_path_that_ends_in_its_passage():
     found = answer(QUESTION, evidence(FRAM, OSLO, paths=(other, built)), models(), quotes=5)
     places = {citation.document_id: citation.path for citation in found.citations}
     assert places == {"fram": 1, "oslo": None}
-
-
-def test_the_thread_of_the_first_quote_is_printed():
-    """It comes before a better one that ends elsewhere, which stands for quotes without any."""
     oslo, fram = (path(unit(of, of.text)) for of in (OSLO, FRAM))
     paths = (replace(oslo, score=9.0), fram)
     first = answer(QUESTION, evidence(FRAM, OSLO, paths=paths), models())

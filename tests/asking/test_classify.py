@@ -106,9 +106,6 @@ def test_the_weight_of_names_is_how_often_they_are_right():
         given = classify_text(ABOUT_DOGS, NOTHING, snapshot, models())
         assert given.name_weight == pytest.approx((2 / 3 - 1 / 3) / (1 - 1 / 3))
         assert classify_text(ABOUT_DOGS, NOTHING, snapshot, models()) == given
-
-
-def test_names_that_say_nothing_have_no_weight():
     opaque = {
         f"{i:02d}": (f"{i * 37 % 100:02d}", text) for i, (_, text) in enumerate(TEXTS.values())
     }

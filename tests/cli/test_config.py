@@ -79,10 +79,6 @@ def test_every_option_is_shown_on_demand(place, clew):
     told = clew("config").stdout
     assert str(path) in told
     assert "search --chunks" in told
-
-
-def test_an_evaluation_has_an_index_of_its_own(place, clew):
-    """What all commands share as the index is not meant: it is made for a data set."""
     place('into = "all.clew"\n')
     known = values(clew)
     assert known["list.index"][0] == known["index.index"][0] == "../all.clew"

@@ -55,16 +55,6 @@ def test_files_that_are_gone(clew, both):
     assert clew("index", "p1/docs").exit_code == 1
 
 
-def test_a_folder_that_may_have_moved(clew, both):
-    shutil.move("p1", "p3")
-    refused = clew("index", "p3/docs")
-    assert refused.exit_code == 1
-    assert len(refused.stderr.splitlines()) == 1
-    assert "say --as docs if it was moved there" in refused.stderr
-    assert "1 unchanged" in clew("index", "p3/docs", "--as", "docs").stdout
-    assert "1 unchanged" in clew("index", "p3/docs").stdout
-
-
 def test_files_that_no_reader_takes(clew, here):
     """They are summed up by suffix and no failure; one that is named itself is."""
     for name in ("a.png", "b.png", "c.gif", "LOGO"):
@@ -102,7 +92,7 @@ def test_what_is_left_out_is_summed_up(clew, here):
     assert refused.stderr.endswith("in a .gitignore file; see --no-gitignore\n")
 
 
-def test_a_renamed_file_is_told(clew, both):
+def test_files_and_folders_that_moved(clew, both):
     Path("p2/docs/more.md").write_text("# More\n\nThis is more.")
     clew("index", "p2/docs")
     shutil.move("p2/docs/more.md", "p2/docs/most.md")
@@ -110,6 +100,13 @@ def test_a_renamed_file_is_told(clew, both):
     assert "0 added, 0 changed, 0 restored, 1 renamed, 1 unchanged, 0 skipped" in told
     assert "no longer there" not in told
     assert clew("list", "p2/docs/most.md").exit_code == 0
+    shutil.move("p1", "p3")
+    refused = clew("index", "p3/docs")
+    assert refused.exit_code == 1
+    assert len(refused.stderr.splitlines()) == 1
+    assert "say --as docs if it was moved there" in refused.stderr
+    assert "1 unchanged" in clew("index", "p3/docs", "--as", "docs").stdout
+    assert "1 unchanged" in clew("index", "p3/docs").stdout
 
 
 def test_a_plan_and_the_next_command_leave_out_the_same(clew, here):

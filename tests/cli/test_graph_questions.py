@@ -106,10 +106,6 @@ def test_a_worked_score():
     plain = score_graph(question, found(EvidenceGraph(facts=facts)))
     assert (plain["hits@1"], plain["hits@5"], plain["recall"]) == (0.0, 1.0, 0.5)
     assert set(score_graph(question, found(None)).values()) == {0.0}
-
-
-def test_groups_and_all():
-    """Each group has a row, and all questions have the last; a question without one is in all."""
     questions = [
         GraphQuestion(id=str(n), text="?", answers=("x",), group=group)
         for n, group in enumerate(["2 hops", "1 hops", ""])

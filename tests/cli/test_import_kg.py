@@ -21,6 +21,14 @@ def test_it_says_what_it_did_and_how_to_go_on(clew, ships):
     assert result.stdout.endswith('clew ask --method paths "What is known about Colin Archer?"\n')
     assert not result.stderr
     assert "2 unchanged" in clew("import-kg", ships).stdout
+    clew("import-kg", ships)
+    for name in ("ships.tsv#fram", "ships.tsv#fram:0-27", "Fram", "fram|built by|colin archer"):
+        result = clew("show", name)
+        assert result.exit_code == 0
+        assert "Fram" in result.stdout
+    assert "Removed 1 document" in clew("remove", "ships.tsv#fram").stdout
+    assert clew("compact").exit_code == 0
+    assert "1 added, 0 changed, 0 removed, 1 unchanged" in clew("import-kg", ships).stdout
 
 
 def test_the_folder_and_the_chunk_size_are_the_users(clew, ships):
@@ -61,14 +69,3 @@ def test_triples_of_texts_are_counted(clew, own_index, tmp_path):
     result = clew("import-kg", path, "--into", own_index)
     assert "1 triple went to texts of the index" in result.stdout
     assert "1 triple named texts that the index lacks" in result.stdout
-
-
-def test_rows_of_a_graph_can_be_shown_and_removed(clew, ships):
-    clew("import-kg", ships)
-    for name in ("ships.tsv#fram", "ships.tsv#fram:0-27", "Fram", "fram|built by|colin archer"):
-        result = clew("show", name)
-        assert result.exit_code == 0
-        assert "Fram" in result.stdout
-    assert "Removed 1 document" in clew("remove", "ships.tsv#fram").stdout
-    assert clew("compact").exit_code == 0
-    assert "1 added, 0 changed, 0 removed, 1 unchanged" in clew("import-kg", ships).stdout

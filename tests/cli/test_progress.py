@@ -77,7 +77,7 @@ def test_lines_where_there_is_no_terminal(monkeypatch):
     assert sys.stderr.getvalue().splitlines() == lines
 
 
-def test_what_is_told():
+def test_times_and_what_is_told():
     begin(progress := Progress())
     assert describe_progress(progress, 180) == "25%, 1.0 of 4.0 MB, 3:00 left, notes/a.md"
     progress.meter = SimpleNamespace(
@@ -90,6 +90,16 @@ def test_what_is_told():
     progress.stage, progress.chunks = "extracting", (3, 12)
     assert describe_progress(progress, 180) == "3 of 12 chunks, 3:00 left, 1,234 tokens, $0.0123"
     assert describe_progress(Progress(documents=3)) == "3 documents"
+    progress = Progress(stage="indexing", total=1_000)
+    left = estimate_time_left(progress)
+    for second in range(30):
+        progress.open("a.md", 10)
+        found = left(float(second))
+    assert 60 < found < 80
+    progress.stage, progress.chunks = "extracting", (0, 100)
+    assert left(30.0) is None
+    progress.chunks = (1, 100)
+    assert left(31.0) is None
 
 
 @pytest.mark.parametrize(
@@ -106,17 +116,3 @@ def test_times(seconds, words):
 def test_an_estimate_is_no_exact_time(seconds, words):
     """The longer it takes, the less exactly it is known."""
     assert format_clock(round_seconds(seconds)) == words
-
-
-def test_each_stage_has_its_own_time():
-    """What was embedded says nothing of how long an LLM takes."""
-    progress = Progress(stage="indexing", total=1_000)
-    left = estimate_time_left(progress)
-    for second in range(30):
-        progress.open("a.md", 10)
-        found = left(float(second))
-    assert 60 < found < 80
-    progress.stage, progress.chunks = "extracting", (0, 100)
-    assert left(30.0) is None
-    progress.chunks = (1, 100)
-    assert left(31.0) is None

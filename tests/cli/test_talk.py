@@ -72,9 +72,6 @@ def test_log(clew, files, tmp_path):
     assert sum("reading docs/a.md" in line for line in lines) == 2
     assert any("walk found 1 chunks in" in line for line in lines)
     assert not any("rope" in line or "Ada" in line for line in lines)
-
-
-def test_a_log_that_cannot_be_written(clew, files):
     result = clew("index", "docs", "--log", "no/such/clew.log")
     assert result.exit_code == 1
     assert result.stderr == "clew: no/such/clew.log cannot be written: No such file or directory\n"

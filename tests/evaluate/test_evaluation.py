@@ -335,20 +335,6 @@ def test_a_judge_that_fails_says_nothing(dataset, search, reply):
     assert (summary.n_failed_verdicts, summary.first_error) == (1, "EndpointError: away")
 
 
-def test_a_budget_that_ended_ends_the_evaluation(dataset, search):
-    """What comes after it would be measured otherwise; what came before was told."""
-    rows = []
-
-    def find(question, setting):
-        if "Tower" in question:
-            raise BudgetSpent("no room")
-        return search(question, setting)
-
-    with pytest.raises(BudgetSpent, match="no room"):
-        evaluate(dataset, find, [FIXED], on_row=rows.append)
-    assert [row.question_id for row in rows] == ["q1", "q2"]
-
-
 def test_recorded_rows_are_taken_over(dataset, search):
     whole = evaluate(dataset, search, [WORDS, FIXED])
     known = {(row.label, row.question_id): row for row in whole.rows[:5]}
@@ -361,6 +347,16 @@ def test_recorded_rows_are_taken_over(dataset, search):
     assert again.rows == whole.rows
     assert tuple(told) == whole.rows[5:]
     assert steps == list(range(1, 13))
+    rows = []
+
+    def find(question, setting):
+        if "Tower" in question:
+            raise BudgetSpent("no room")
+        return search(question, setting)
+
+    with pytest.raises(BudgetSpent, match="no room"):
+        evaluate(dataset, find, [FIXED], on_row=rows.append)
+    assert [row.question_id for row in rows] == ["q1", "q2"]
 
 
 def test_evidence_is_looked_for_in_the_context(dataset, search):

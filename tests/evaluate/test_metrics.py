@@ -53,7 +53,7 @@ def by_definition(ranked, gold, ks):
     }
 
 
-def test_a_ranking_by_hand():
+def test_rankings_by_hand():
     """Gold at ranks 2 and 4 of five, and a third that is missing."""
     found = metrics.ranking(["a", "b", "c", "d", "e"], {"b", "d", "z"}, (1, 2, 5))
     names = "recall@1 recall@2 recall@5 all@1 all@2 all@5 nDCG@10 MRR@10"
@@ -71,9 +71,6 @@ def test_a_ranking_by_hand():
     found = metrics.ranking(chunks, {"b"}, [2])
     assert (found["recall@2"], found["MRR@10"]) == (1, 0.5)
     assert set(metrics.ranking([], {"a"}, (5,)).values()) == {0.0}
-
-
-def test_ranks_beyond_the_tenth_count_for_nothing():
     ids = [str(rank) for rank in range(1, 21)]
     assert metrics.ranking(ids, {"10"}, (20,))["MRR@10"] == 0.1
     beyond = metrics.ranking(ids, {"11"}, (20,))
@@ -163,11 +160,6 @@ def test_ket_rule_for_yes_and_no(prediction, answer, expected):
     assert metrics.f1(prediction, [answer], "ket") == pytest.approx(expected)
 
 
-def test_unknown_yes_no_rule_is_refused():
-    with pytest.raises(InputError, match=r"'squad'.*plain, hotpot, ket"):
-        metrics.f1("a b", ["b"], "squad")
-
-
 @pytest.mark.parametrize(
     ("text", "normal"),
     [
@@ -211,6 +203,8 @@ def test_answers_are_compared_as_normalised_texts():
     assert metrics.is_yes_no(["Yes."])
     assert metrics.is_yes_no(["no"])
     assert not metrics.is_yes_no(["Norway", "yes and no"])
+    with pytest.raises(InputError, match=r"'squad'.*plain, hotpot, ket"):
+        metrics.f1("a b", ["b"], "squad")
 
 
 RIGHT = ["ice", "ice", "ice", "Sled dogs", "ship"]

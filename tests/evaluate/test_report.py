@@ -26,7 +26,7 @@ def test_equal_runs_give_equal_bytes(dataset, search):
         assert len({len(line) for line in block.splitlines()}) == 1, block
 
 
-def test_json_has_rows_on_demand(dataset, search):
+def test_json_has_rows_on_demand_and_says_what_was_left_out(dataset, search):
     """A row holds what its scores can be recomputed from."""
     report = evaluate(dataset, search, [WORDS])
     assert "rows" not in report.to_json()
@@ -37,9 +37,6 @@ def test_json_has_rows_on_demand(dataset, search):
     assert row["search"] == spent
     assert row["context_tokens"] > 0
     assert row["answering"] is None
-
-
-def test_json_says_what_was_left_out(dataset, search):
     data = evaluate(dataset, search, [WORDS], Scoring(ks=(10, 2))).to_json()
     assert data["dataset"] == {
         "name": "capitals",

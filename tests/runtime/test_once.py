@@ -23,9 +23,6 @@ def test_threads_that_ask_together_compute_once():
         found = list(pool.map(ask, range(8)))
     assert len(calls) == 1
     assert all(each is found[0] for each in found)
-
-
-def test_others_do_not_wait():
     once, computing, done = Once(4), threading.Event(), threading.Event()
 
     def slow():

@@ -101,11 +101,24 @@ def test_an_empty_question_is_refused_as_it_is_described(client, blank):
     assert schema["pattern"] == NOT_BLANK
 
 
-def test_the_client_and_tools_refuse_an_empty_question(home):
+def test_the_client_refuses_an_empty_question_and_a_taken_name(home):
     with home.serving() as address, clew.Client(address) as client:
         for ask in (client.index("small").search, client.index("small").ask):
             with pytest.raises(errors.InputError, match=f"^{EMPTY}$"):
                 ask(" ")
+    with home.serving() as address, clew.Client(address) as client:
+        with pytest.raises(errors.AlreadyExists, match="there is an index 'small' already"):
+            client.make("small")
+        served = client.index("small")
+        with pytest.raises(errors.AlreadyExists, match="are one entity already"):
+            served.merge("Comet", "comet")
+        with pytest.raises(clew.client.Refusal, match="there is no entity 'Nobody'"):
+            served.merge("Nobody", "Comet")
+        with pytest.raises(clew.client.Refusal, match="stands for no other entity"):
+            served.unmerge("Comet")
+        with pytest.raises(clew.client.Refusal, match="not the server's to delete"):
+            client.drop("small")
+    assert issubclass(errors.AlreadyExists, errors.InputError)
 
 
 # -- bodies ---------------------------------------------------------------------------------------
@@ -175,23 +188,6 @@ def test_the_head_of_a_stream_waits_for_nothing(home):
         job = client.post(f"{AT}/jobs", json={"kind": "compact"}).json()
         found = client.head(f"{PREFIX}/jobs/{job['id']}/events")
         assert found.headers["content-type"].startswith("text/event-stream")
-
-
-def test_a_name_that_is_taken_is_a_conflict(home):
-    """An error of its own to the client, which is one of what was given all the same."""
-    with home.serving() as address, clew.Client(address) as client:
-        with pytest.raises(errors.AlreadyExists, match="there is an index 'small' already"):
-            client.make("small")
-        served = client.index("small")
-        with pytest.raises(errors.AlreadyExists, match="are one entity already"):
-            served.merge("Comet", "comet")
-        with pytest.raises(clew.client.Refusal, match="there is no entity 'Nobody'"):
-            served.merge("Nobody", "Comet")
-        with pytest.raises(clew.client.Refusal, match="stands for no other entity"):
-            served.unmerge("Comet")
-        with pytest.raises(clew.client.Refusal, match="not the server's to delete"):
-            client.drop("small")
-    assert issubclass(errors.AlreadyExists, errors.InputError)
 
 
 def test_the_description_says_where_the_server_is(home):

@@ -266,8 +266,13 @@ def test_what_only_reads_is_tried_again(no_pause):
         assert len(server.requests) == 3 + 4 + 2 + 4 + 1
 
 
-def test_other_programs_are_told_apart(no_pause):
-    """A page, another JSON and a stream that breaks off are a sentence each."""
+def test_other_programs_and_nobody_are_told_apart(no_pause):
+    with clew.Client("http://127.0.0.1:9", key="") as client:
+        with pytest.raises(errors.EndpointError, match=r"127\.0\.0\.1:9 cannot be reached"):
+            client.index("i").ask("?")  # which was never sent, so it may be sent again
+        assert len(no_pause) == 3
+        with pytest.raises(errors.EndpointError, match="cannot be reached"):
+            list(client.index("i").stream("?"))
     with scripted() as server, clew.Client(server.url, key="secret", attempts=1) as client:
         index = client.index("i")
         for sent, said in (
@@ -296,15 +301,6 @@ def test_other_programs_are_told_apart(no_pause):
         server.script(Sent(error, headers=events))
         with pytest.raises(errors.BudgetSpent, match="all of it"):
             index.ask("?", on_text=lambda _: None)
-
-
-def test_nobody_there(no_pause):
-    with clew.Client("http://127.0.0.1:9", key="") as client:
-        with pytest.raises(errors.EndpointError, match=r"127\.0\.0\.1:9 cannot be reached"):
-            client.index("i").ask("?")  # which was never sent, so it may be sent again
-        assert len(no_pause) == 3
-        with pytest.raises(errors.EndpointError, match="cannot be reached"):
-            list(client.index("i").stream("?"))
 
 
 @pytest.mark.parametrize(

@@ -158,7 +158,7 @@ def test_an_embedder_that_is_gone_is_an_error_without_its_address(own_home, nobo
     assert nobody in caplog.text
 
 
-def test_a_recipe_names_no_address_to_readers(own_home):
+def test_recipes_and_reports_name_no_address_to_readers(own_home):
     """It says which models an index was built with, and to an admin where."""
     folder = own_home.folder.parent / "far.clew"
     spec = "openai:m@http://10.0.0.9:8000/v1"
@@ -177,9 +177,5 @@ def test_a_recipe_names_no_address_to_readers(own_home):
             for scope, key in keys.items()
         }
     assert told == {"read": "openai:m", "admin": spec}
-
-
-def test_errors_of_an_evaluation_name_no_address():
-    """Whoever may read sees the report."""
     said = "EndpointError: http://10.0.0.9:8000/v1/chat/completions cannot be reached (refused)."
     assert hide_addresses(said) == "EndpointError: a model cannot be reached (refused)."

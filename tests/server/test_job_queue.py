@@ -118,17 +118,7 @@ def test_a_lock_is_free_when_its_process_is_dead(tmp_path):
         assert (held, again) == (True, False)
 
 
-def test_what_a_job_spent_holds_what_is_set_aside(queue):
-    job = add(queue, "a")
-    queue.add_spent(job.id, Bill(100, 0.1))
-    assert queue.get(job.id).spent == Bill(100, 0.1)
-    queue.add_spent(job.id, Bill(-60, -0.06))
-    assert queue.get(job.id).spent.tokens == 40
-    queue.add_spent(job.id, Bill(5, 0.0, priced=False))
-    assert queue.get(job.id).make_view().spent == JobSpent(tokens=45, usd=None)
-
-
-def test_old_jobs_are_forgotten(queue, monkeypatch):
+def test_old_jobs_are_forgotten_and_what_one_spent_is_kept(queue, monkeypatch):
     monkeypatch.setattr(queues, "_KEPT", 2)
     jobs = [add(queue, f"f{i}") for i in range(5)]
     for each in jobs[:4]:
@@ -136,3 +126,10 @@ def test_old_jobs_are_forgotten(queue, monkeypatch):
     assert queue.forget_old() == [jobs[1].id, jobs[0].id]
     assert [each.id for each in queue.list_jobs(None)[0]] == [each.id for each in jobs[:1:-1]]
     assert queue.list_events(jobs[0].id) == []
+    job = add(queue, "a")
+    queue.add_spent(job.id, Bill(100, 0.1))
+    assert queue.get(job.id).spent == Bill(100, 0.1)
+    queue.add_spent(job.id, Bill(-60, -0.06))
+    assert queue.get(job.id).spent.tokens == 40
+    queue.add_spent(job.id, Bill(5, 0.0, priced=False))
+    assert queue.get(job.id).make_view().spent == JobSpent(tokens=45, usd=None)

@@ -70,12 +70,19 @@ def test_with_a_key_nobody_comes_in_without(home):
         assert client.get("/api/v1", headers=header).json()["caller"] == "anna"
 
 
-def test_a_key_for_other_indexes_sees_none(home):
+def test_what_a_key_sees_of_others_and_of_itself(home):
     header = home.key(indexes=("other",))
     with home.client() as client:
         assert client.get("/api/v1/indexes", headers=header).json() == {"items": [], "total": 0}
         asked = client.post("/api/v1/indexes/small/search", json={"query": "x"}, headers=header)
         assert asked.status_code == 404
+    headers = home.key("anna", where="group = 'open'", tokens=100, usd_per_day=1.5)
+    with home.client() as client:
+        about = client.get(PREFIX, headers=headers).json()
+    assert (about["caller"], about["scope"]) == ("anna", "read")
+    assert (about["key"]["tokens"], about["key"]["usd_per_day"]) == (100, 1.5)
+    assert about["spent"] == {"tokens_today": 0, "usd_today": 0, "tokens": 0, "usd": 0}
+    assert "where" not in about["key"]
 
 
 def test_a_rate_is_kept(home):
@@ -114,16 +121,6 @@ def test_who_does_not_keep_all_indexes_keeps_no_keys(home, options):
         assert client.post(KEYS, json={"name": "x"}, headers=headers).status_code == 403
         assert client.delete(f"{KEYS}/berit", headers=headers).status_code == 403
         assert client.get(f"{PREFIX}/spend", headers=headers).json() == {"items": [], "total": 0}
-
-
-def test_a_key_is_told_of_itself_without_its_filter(home):
-    headers = home.key("anna", where="group = 'open'", tokens=100, usd_per_day=1.5)
-    with home.client() as client:
-        about = client.get(PREFIX, headers=headers).json()
-    assert (about["caller"], about["scope"]) == ("anna", "read")
-    assert (about["key"]["tokens"], about["key"]["usd_per_day"]) == (100, 1.5)
-    assert about["spent"] == {"tokens_today": 0, "usd_today": 0, "tokens": 0, "usd": 0}
-    assert "where" not in about["key"]
 
 
 def test_a_session_stands_for_its_key(home):

@@ -32,7 +32,7 @@ def operations():
     }
 
 
-def test_the_description_is_valid(client):
+def test_the_description_is_valid_and_of_every_route(client, home):
     """It is what is served without a key, and OpenAPI's own schema and rules hold."""
     import openapi_spec_validator
 
@@ -41,9 +41,6 @@ def test_the_description_is_valid(client):
     assert served == describe_routes(str(client.base_url))
     names = [told["operationId"] for told in operations().values()]
     assert len(names) == len(set(names))
-
-
-def test_every_route_is_described_and_no_other(home):
     routes = [each for each in application(home.settings).routes if isinstance(each, Route)]
     served = {
         (method, _PART.sub(r"{\1}", route.path))

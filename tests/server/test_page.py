@@ -96,9 +96,15 @@ def test_scripts_make_no_markup_of_texts_and_call_nobody(name):
     assert set(imported) <= set(read_static_files())
 
 
-def test_the_views_of_the_page_are_those_of_the_server():
+def test_scripts_know_the_views_and_import_in_no_circle():
     table = re.search(r"const VIEWS = \{(.*?)\n\};", source("app.js"), re.DOTALL)
     assert re.findall(r"^  (\w+): \[", table[1], re.MULTILINE) == list(VIEWS)
+    needs = {
+        name: set(re.findall(r'(?:from|import\()\s*"\./([^"]+)"', source(name))) for name in SCRIPTS
+    }
+    while free := {name for name, others in needs.items() if not others & set(needs)}:
+        needs = {name: others for name, others in needs.items() if name not in free}
+    assert not needs
 
 
 def test_what_the_first_view_loads_is_small():
@@ -128,12 +134,3 @@ def test_a_stream_may_have_the_graph_of_its_evidence(client):
     refused = client.post("/api/v1/indexes/small/ask", json=question)
     assert refused.status_code == 400
     assert "stream" in refused.json()["error"]["message"]
-
-
-def test_scripts_import_in_no_circle():
-    needs = {
-        name: set(re.findall(r'(?:from|import\()\s*"\./([^"]+)"', source(name))) for name in SCRIPTS
-    }
-    while free := {name for name, others in needs.items() if not others & set(needs)}:
-        needs = {name: others for name, others in needs.items() if name not in free}
-    assert not needs

@@ -204,9 +204,6 @@ def test_an_answer_comes_as_events(client):
     assert "".join(each["text"] for each in told[1:-1]) == told[-1]["text"] == whole["text"]
     assert told[0]["hits"] == told[-1]["evidence"]["hits"] == whole["evidence"]["hits"]
     assert told[-1]["citations"] == whole["citations"]
-
-
-def test_what_fails_before_and_while_it_streams(client):
     body = {"question": QUESTION, "stream": True}
     found = client.post(f"{AT}/ask", json={**body, "where": "nothing = 1"})
     assert found.status_code == 400

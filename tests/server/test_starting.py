@@ -46,6 +46,8 @@ def test_what_cannot_be_served(home, tmp_path):
         port = taken.getsockname()[1]
         with pytest.raises(InputError, match=rf"127.0.0.1:{port} cannot be listened on"):
             serve(replace(home.settings, port=port), pytest.fail)
+    with _bind("127.0.0.1", 0) as listening:
+        assert listening.proto == socket.IPPROTO_TCP
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
@@ -67,12 +69,6 @@ def test_what_is_said_of_a_start_and_a_stop(home, form):
     assert re.match(r"Clew serves notes at http://127.0.0.1:\d+\n?$", told[0])
     assert "Clew stops: what is under way has 30 seconds to end" in told[-2]
     assert "Clew has stopped" in told[-1]
-
-
-def test_replies_are_sent_at_once():
-    """Without Nagle's algorithm, which asyncio switches off for what it knows to be TCP."""
-    with _bind("127.0.0.1", 0) as listening:
-        assert listening.proto == socket.IPPROTO_TCP
 
 
 requirements = pytest.importorskip("packaging.requirements")

@@ -129,17 +129,7 @@ def test_headings_are_in_the_order_of_reading():
     assert text.startswith("# Methods on capitals\n\n## What was measured\n")
 
 
-def test_the_cost_of_indexing_is_shown_or_said_to_be_unknown():
-    made = simple("dense", "clue")
-    assert "What indexing cost is not known." in to_html(made)
-    html = to_html(replace(made, index_cost={"tokens": 1234, "seconds": 5.5}))
-    assert [["index", "all settings"], ["tokens", "1234"], ["seconds", "5.5"]] in tables(html)
-    apart = {"dense": {"tokens": 0}, "clue": {"tokens": 99, "usd": 0.5}}
-    html = to_html(replace(made, index_costs=apart))
-    assert [["index", "dense", "clue"], ["tokens", "0", "99"], ["usd", "-", "0.5"]] in tables(html)
-
-
-def test_a_peer_has_no_cost():
+def test_a_peer_and_what_all_failed_have_no_cost():
     """Its cells are "-", metrics it lacks too, figures leave it out, and a note says so."""
     peer = rows("LightRAG", [{"recall@5": 0.5}] * 4, usage=None, context_tokens=None)
     made = simple("dense", "clue").with_peers({"LightRAG": peer})
@@ -154,20 +144,6 @@ def test_a_peer_has_no_cost():
     assert "LightRAG" in drawn["recall-5-bars"]
     assert "LightRAG" not in drawn["recall-5-context"]
     assert "LightRAG" not in drawn["recall-5-seconds"]
-
-
-def test_verdicts_that_could_not_be_read_are_shown():
-    scores = [{"recall@5": 1.0, "judge": 1.0}, {"recall@5": 1.0}, {"recall@5": 0.5}]
-    made = rows("clue", scores, judge_usage=Usage(seconds={"llm": 2.0}, llm_calls=1))
-    made[1:] = [replace(row, unparsable=("judge",)) for row in made[1:]]
-    for html in both(report([Setting("clue")], [made])):
-        assert "clue: replies of the judge that could not be read, judge: 2" in html
-        assert "Means are over 1 question." in html
-        [spent] = [table for table in tables(html) if table[0][0] == "judge, a question"]
-        assert spent[1][1] == "2.000"
-
-
-def test_settings_that_all_failed_have_no_cost():
     zeros = [{"recall@5": 0.0}] * 3
     failed = [
         rows(label, zeros, usage=None, context_tokens=None, error="EndpointError: <b>no</b>")
@@ -181,6 +157,24 @@ def test_settings_that_all_failed_have_no_cost():
     made = report([Setting("dense")], [rows("dense", [{}, {}])])
     assert "Ranking" not in to_markdown(made)
     assert "Cost of a question" in to_html(made, pictures(made))
+
+
+def test_what_the_page_says_of_verdicts_and_costs():
+    scores = [{"recall@5": 1.0, "judge": 1.0}, {"recall@5": 1.0}, {"recall@5": 0.5}]
+    made = rows("clue", scores, judge_usage=Usage(seconds={"llm": 2.0}, llm_calls=1))
+    made[1:] = [replace(row, unparsable=("judge",)) for row in made[1:]]
+    for html in both(report([Setting("clue")], [made])):
+        assert "clue: replies of the judge that could not be read, judge: 2" in html
+        assert "Means are over 1 question." in html
+        [spent] = [table for table in tables(html) if table[0][0] == "judge, a question"]
+        assert spent[1][1] == "2.000"
+    made = simple("dense", "clue")
+    assert "What indexing cost is not known." in to_html(made)
+    html = to_html(replace(made, index_cost={"tokens": 1234, "seconds": 5.5}))
+    assert [["index", "all settings"], ["tokens", "1234"], ["seconds", "5.5"]] in tables(html)
+    apart = {"dense": {"tokens": 0}, "clue": {"tokens": 99, "usd": 0.5}}
+    html = to_html(replace(made, index_costs=apart))
+    assert [["index", "dense", "clue"], ["tokens", "0", "99"], ["usd", "-", "0.5"]] in tables(html)
 
 
 @pytest.mark.parametrize("n", [1, 24])
