@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from tests.models.server import EVENTS, Answer, serving, streamed
-from tests.readers.test_pages import pdf
+from tests.readers.writers import pdf
 
 CHROMIUM = (
     os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")

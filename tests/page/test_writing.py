@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.page.conftest import EXAMPLES, ask, job_ends, shown_json, sign_in, until
-from tests.readers.test_pages import pdf
+from tests.readers.writers import pdf
 
 NODES = 5_000
 # How long each part of drawing anew takes, of which as many as fit 7 ms are done in one frame.
