@@ -1,0 +1,262 @@
+"""Fit which sentences are quoted, and say how often the answer is in the quotes.
+
+    python benchmarks/quotes.py --indexes FOLDER --train DATASET... [--test DATASET...] [--fit]
+
+A DATASET is a folder that `clew eval` takes; FOLDER has an index of its name for each. What is
+fitted on is, with its weight:
+
+    chain    the questions of the training sets that no single document answers, 1
+    part     the questions that these are put together from, where a data set has them, .5
+    records  `records.json`: questions about one of several alike records, all of our own words, .1
+
+A sentence holds the answer if it has one of the answers as whole words, and is of a document that
+supports it, where any sentence is both. With --fit the weights are fitted and printed as the module
+has them, and the shares of what is fitted on are of four folds, by question or set of records;
+else the module's own are measured. Shares are of the questions whose context has the answer: how
+often the first quote holds it, and any of three. Questions of yes or no count nowhere. Scores
+repeat to the digit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+import clew
+from clew.asking import quotes
+from clew.asking.sentence_signs import SentenceSigns
+from clew.asking.sentence_weights import FITTED, SentenceModel
+from clew.asking.sentences import find_sentences, read_sentences
+from clew.evaluate.metrics import normalize_answer
+from clew.text.questions import is_yes_no
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+FOLDS = 4
+WEIGHTS = {"chain": 1.0, "part": 0.5, "records": 0.1}
+PENALTY = 1.0  # of a standardised weight, squared
+RARER = 1.0  # of the odds of one sentence, by e: what is fitted on has more of such than is asked
+CHAINED = ("asked", "kind", "place", "own", "link", "words", "gap", "rare", "named", "chain")
+RECORDS = Path(__file__).with_name("records.json")
+
+
+@dataclass(frozen=True)
+class Case:
+    """The signs of a question's sentences, and which of them hold the answer."""
+
+    kind: str
+    group: str  # of what is in one fold
+    signs: SentenceSigns
+    columns: Mapping[str, Floats]
+    way: Mapping[str, float]
+    sides: Sequence[Sequence[int]]
+    holds: NDArray[np.bool_]
+
+    def choose(self, model: SentenceModel) -> list[int]:
+        """Return the rows of the quotes, the first one first."""
+        likely = model.estimate(self.signs, is_comparison=bool(self.sides))
+        chosen = quotes.choose_sentences(self.signs, likely, self.sides, 3)
+        return sorted(chosen, key=lambda i: -likely[i])
+
+
+# -- what is asked --------------------------------------------------------------------------------
+
+
+def read_case(index: clew.Index, row: Mapping[str, Any], kind: str, group: str) -> Case | None:
+    """Return what is seen of a question, None where its context is empty or has no answer."""
+    question = row["question"]
+    context = clew.build_context(index.search(question))
+    passages = context.passages
+    sentences = [s for place, each in enumerate(passages) for s in find_sentences(each, place)]
+    answers = [f" {normalize_answer(answer)} " for answer in row["answers"]]
+    texts = [f" {normalize_answer(s.text)} " for s in sentences]
+    has = np.array([any(answer in text for answer in answers) for text in texts])
+    if not has.any() or is_yes_no(question):
+        return None
+    gold = np.isin([passages[s.place].document_id for s in sentences], row["supporting_ids"])
+    reading = read_sentences(question, sentences, passages, index.models, index.snapshot())
+    signs = SentenceSigns(question, sentences, reading)
+    sides = quotes.find_sides(signs)
+    columns = signs.columns(is_comparison=bool(sides))
+    holds = has & gold if (has & gold).any() else has
+    return Case(kind, group, signs, columns, signs.way_signs(), sides, holds)
+
+
+def read_dataset(folder: Path, indexes: Path) -> Iterator[Case]:
+    """Yield the questions of a data set, and those that they are put together from."""
+    lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    with clew.open(indexes / folder.name) as index:
+        for row in map(json.loads, lines):
+            if row["answers"] and (case := read_case(index, row, "chain", row["id"])):
+                yield case
+            for part in find_parts(row.get("decomposition", ())):
+                if case := read_case(index, part, "part", row["id"]):
+                    yield case
+
+
+def find_parts(steps: Sequence[Mapping[str, str]]) -> Iterator[dict[str, Any]]:
+    """Yield the steps of a question as questions of their own, each with the answers before it."""
+    answers: list[str] = []
+    for step in steps:
+        text = step["question"]
+        for number, answer in enumerate(answers, 1):
+            text = text.replace(f"#{number}", answer)
+        if ">>" in text:
+            subject, _, relation = text.partition(">>")
+            text = f"What is the {relation.strip()} of {subject.strip()}?"
+        answers.append(step["answer"])
+        supporting = [step["supporting_id"]]
+        yield {"question": text, "answers": [step["answer"]], "supporting_ids": supporting}
+
+
+def read_records() -> Iterator[Case]:
+    """Yield the questions about alike records: each a document, then all of a set in one."""
+    sets = json.loads(RECORDS.read_text(encoding="utf-8"))
+    models = None
+    for together in (False, True):
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            clew.open(f"{folder}/i.clew", models=models) as index,
+        ):
+            models = index.models
+            index.add([doc for n, each in enumerate(sets) for doc in documents(n, each, together)])
+            for n, each in enumerate(sets):
+                for i, row in enumerate(each["rows"]):
+                    values = dict(zip("abc", row, strict=False))
+                    [answer] = [t[1:].format(**values) for t in each["text"] if t[0] == "*"]
+                    asked = each["ask"][i : i + 1] if each.get("order") else each["ask"]
+                    name = f"{n}" if together else f"{n}-{i}"
+                    given = {"answers": [answer], "supporting_ids": [name]}
+                    for text in asked:
+                        question = given | {"question": text.format(**values)}
+                        if case := read_case(index, question, "records", f"set {n}"):
+                            yield case
+
+
+def documents(n: int, each: Mapping[str, Any], together: bool) -> list[clew.Document]:  # noqa: FBT001
+    """Return a set of records as documents."""
+    rows = [dict(zip("abc", row, strict=False)) for row in each["rows"]]
+    texts = [" ".join(text.lstrip("*").format(**row) for text in each["text"]) for row in rows]
+    if together:
+        return [clew.Document(id=f"{n}", title="Handbook", text="\n\n".join(texts))]
+    return [clew.Document(id=f"{n}-{i}", text=text) for i, text in enumerate(texts)]
+
+
+# -- fitting --------------------------------------------------------------------------------------
+
+
+def fit_model(cases: Sequence[Case]) -> SentenceModel:
+    """Return the model of most penalised likelihood of the sentences that hold the answers."""
+    single = [case for case in cases if case.kind != "chain" and not case.sides]
+    chains = [case for case in cases if case.kind != "part" and not case.sides]
+    names = [name for name in cases[0].columns if not name.endswith(" full")]
+    full = [f"{name} full" for name in CHAINED]
+    one = fit_softmax(single, names, WEIGHTS)
+    chain = fit_softmax(chains, [*names, *full], WEIGHTS | {"records": WEIGHTS["records"] / 2})
+    return SentenceModel(one=one, chain=chain, way=fit_way(cases))
+
+
+def fit_softmax(
+    cases: Sequence[Case], names: Sequence[str], weights: Mapping[str, float]
+) -> dict[str, float]:
+    """Return the weights of signs, by which what holds the answer stands out of its context."""
+    signs = [np.stack([case.columns[name] for name in names], axis=1) for case in cases]
+    scale = np.concatenate(signs).std(axis=0) + 1e-6
+
+    def loss(w: Floats) -> tuple[float, Floats]:
+        value, gradient = PENALTY * w @ w, 2 * PENALTY * w
+        for case, raw in zip(cases, signs, strict=True):
+            standard = raw / scale
+            scores = standard @ w
+            shares = np.exp(scores - scores.max())
+            held = np.where(case.holds, shares, 0.0)
+            weight = weights[case.kind]
+            value -= weight * float(np.log(held.sum() / shares.sum()))
+            gradient = gradient - weight * standard.T @ (held / held.sum() - shares / shares.sum())
+        return value, gradient
+
+    fitted = minimize(loss, np.zeros(len(names)), jac=True, method="L-BFGS-B").x / scale
+    return {name: round(float(w), 3) for name, w in zip(names, fitted, strict=True)}
+
+
+def fit_way(cases: Sequence[Case]) -> dict[str, float]:
+    """Return the weights of what tells that one sentence answers a question."""
+    names = list(cases[0].way)
+    signs = np.array([[case.way[name] for name in names] for case in cases])
+    truth = np.array([case.kind != "chain" for case in cases], dtype=np.float64)
+    weights = np.array([WEIGHTS[case.kind] for case in cases])
+
+    def loss(w: Floats) -> tuple[float, Floats]:
+        z = signs @ w
+        error = weights * (1 / (1 + np.exp(-z)) - truth)
+        value = (weights * (np.logaddexp(0, z) - truth * z)).sum() + 0.1 * w @ w
+        return float(value), signs.T @ error + 0.2 * w
+
+    fitted = dict(zip(names, minimize(loss, np.zeros(len(names)), jac=True).x, strict=True))
+    fitted["constant"] -= RARER
+    return {name: round(float(w), 3) for name, w in fitted.items()}
+
+
+# -- measuring ------------------------------------------------------------------------------------
+
+
+def measure_folds(cases: Sequence[Case]) -> list[list[int]]:
+    """Return the quotes of each case by a model that was fitted on the other folds."""
+    groups = sorted({case.group for case in cases})
+    drawn = np.random.default_rng(0).permutation(len(groups)) % FOLDS
+    fold = dict(zip(groups, drawn.tolist(), strict=True))
+    models = [fit_model([c for c in cases if fold[c.group] != f]) for f in range(FOLDS)]
+    return [case.choose(models[fold[case.group]]) for case in cases]
+
+
+def print_shares(name: str, cases: Sequence[Case], chosen: Sequence[Sequence[int]]) -> None:
+    """Print how often the first quote holds the answer, and how often any does."""
+    by_kind = defaultdict(list)
+    for case, rows in zip(cases, chosen, strict=True):
+        by_kind[case.kind].append((bool(case.holds[rows[0]]), bool(case.holds[rows].any())))
+    for kind, held in by_kind.items():
+        first, some = np.mean(held, axis=0)
+        print(f"| {name} | {kind} | {len(held)} | {first:.3f} | {some:.3f} |", flush=True)
+
+
+def main() -> None:
+    """Fit or measure, and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--indexes", type=Path, required=True)
+    parser.add_argument("--train", type=Path, nargs="+", required=True)
+    parser.add_argument("--test", type=Path, nargs="*", default=[])
+    parser.add_argument("--fit", action="store_true")
+    options = parser.parse_args()
+    sets = {path.name: list(read_dataset(path, options.indexes)) for path in options.train}
+    sets["records.json"] = list(read_records())
+    cases = [case for each in sets.values() for case in each]
+    names = [name for name, each in sets.items() for _ in each]
+    chosen = measure_folds(cases) if options.fit else [case.choose(FITTED) for case in cases]
+    print("| questions | kind | n | first | any |\n|---|---|---:|---:|---:|")
+    for name in sets:
+        mine = [i for i, each in enumerate(names) if each == name]
+        print_shares(name, [cases[i] for i in mine], [chosen[i] for i in mine])
+    model = fit_model(cases) if options.fit else FITTED
+    for path in options.test:
+        found = [case for case in read_dataset(path, options.indexes) if case.kind == "chain"]
+        print_shares(path.name, found, [case.choose(model) for case in found])
+    if options.fit:
+        for name in ("one", "chain", "way"):
+            print(f"{name}={getattr(model, name)!r},")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,281 @@
+"""What can be seen of how likely each sentence of a context holds the answer.
+
+`clew.asking.sentence_weights` has what each sign is worth.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.algo.fusion import min_max
+from clew.text.analyze import term_spans, terms
+from clew.text.keys import name_key
+from clew.text.names import title_span
+from clew.text.phrases import overlap
+from clew.text.questions import (
+    comparison_kind,
+    find_numbers,
+    names_a_place,
+    question_kind,
+    score_nearness,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.asking.sentences import ReadSentences, Sentence
+    from clew.text.phrases import Span
+    from clew.types import Mention
+
+    Floats = NDArray[np.float64]
+
+_TITLE = 0.9  # how well a title's word is met by every sentence below it
+_LINK = 0.4  # what a name of two passages is worth beside all that they say about a question
+_PARTNERS = 40  # sentences, the best ones, of which each two are looked at together
+_NEW_WORDS = 10  # so many and more count the same
+# A number, a code, a name with an underscore or in capitals: what alike records differ in.
+_CODE = re.compile(r"[A-Za-z]*\d[\w./-]*|\w+_\w+|[A-Z][A-Z0-9-]+")
+
+
+class SentenceSigns:
+    """The signs of n sentences beside a question of m tokens."""
+
+    def __init__(
+        self, question: str, sentences: Sequence[Sentence], reading: ReadSentences
+    ) -> None:
+        self.question = question
+        self.sentences = sentences
+        self._reading = reading
+        self.places = np.array([s.place for s in sentences])
+        self.titles = [title_key(s.title) for s in sentences]
+        self.keys = [
+            {name_key(s.text[m.start : m.end]) for m in mentions if m.label != "DATE"}
+            for s, mentions in zip(sentences, reading.mentions, strict=True)
+        ]
+        self._words = _Words(question, sentences, reading.in_question)
+        titled = _match_titles(question, sentences, reading.spans) * _TITLE
+        self._met = np.maximum(reading.matches, titled)
+
+    def way_signs(self) -> dict[str, float]:
+        """Return what tells a question that one sentence answers from one of a chain.
+
+        How much of its words, and of its tokens, the best sentence has; how much more the best two
+        of two passages have; its length and names; whether a sentence has a code of it.
+        """
+        best = np.argsort(-self._alone, kind="stable")[:_PARTNERS]
+        apart = self.places[best] != self.places[best[0]]
+        pairs = np.maximum(self._met[best[apart]], self._met[best[0]]) @ self._reading.weights
+        most = float(self._alone.max())
+        return {
+            "constant": 1.0,
+            "words": float(self._words.titled_shares.max()),
+            "tokens": most,
+            "two": max(0.0, float(pairs.max(initial=most)) - most),
+            "length": len(self._reading.weights) / 20,
+            "names": len(self.question_names) / 3,
+            "code": float(self._words.same_code.any()),
+        }
+
+    def columns(self, *, is_comparison: bool = False) -> dict[str, Floats]:
+        """Return the (n,) values of each sign, by its name.
+
+        Those that end in "full" count only as far as one sentence has the question's words.
+        """
+        words, own = self._words, self._reading.own @ self._reading.weights
+        asked, kinds = self._match_asked(is_comparison), self._find_kinds(is_comparison)
+        links = self._links
+        signs = {
+            "chain": self._match_chains(links),
+            "gap": self._alone - self._alone.max(),
+            "asked": asked,
+            "kind": kinds,
+            "asked kind": asked * kinds,
+            "place": 1 / np.sqrt(1 + self.places),
+            "first": np.array([s.is_first for s in self.sentences], dtype=np.float64),
+            "own": own - own.max(),
+            "best here": own - np.array([own[self.places == p].max() for p in self.places]),
+            "link": links.max(axis=1),
+            "words": words.shares,
+            "titled words": words.titled_shares,
+            "last words": words.last_shares,
+            "fewer words": words.titled_shares - words.titled_shares.max(),
+            "rare": words.rare,
+            "titled rare": words.titled_rare,
+            "same code": words.same_code,
+            "other code": words.other_code,
+            "named": words.named,
+            "other name": self._find_others(),
+            "nothing new": (words.n_new == 0).astype(np.float64),
+            "new": np.minimum(words.n_new, _NEW_WORDS) / _NEW_WORDS,
+            "length": np.array([np.log1p(len(s.parts[-1].split())) for s in self.sentences]),
+            "back": np.array([float(s.own > s.start) for s in self.sentences]),
+            "asks": np.array([float(s.parts[-1].rstrip().endswith("?")) for s in self.sentences]),
+            **self._find_values(),
+        }
+        full = words.titled_shares.max() ** 3
+        return signs | {f"{name} full": full * values for name, values in signs.items()}
+
+    @cached_property
+    def question_names(self) -> list[Mention]:
+        """The names in the question that are no dates."""
+        return [m for m in self._reading.in_question if m.label != "DATE"]
+
+    @cached_property
+    def question_keys(self) -> set[str]:
+        """The keys of the names in the question."""
+        return {name_key(self.question[m.start : m.end]) for m in self.question_names}
+
+    @cached_property
+    def _alone(self) -> Floats:
+        return np.asarray(self._met @ self._reading.weights)
+
+    def _match_asked(self, is_comparison: bool) -> Floats:  # noqa: FBT001
+        """Return how well each meets the words in no name, those beside the asking one most.
+
+        0 to 1, of the worst and the best of the sentences.
+        """
+        names = [(m.start, m.end) for m in self._reading.in_question]
+        words = [(a, b) for _, a, b in term_spans(self.question)]
+        free = [word for word in words if not any(overlap(word, name) for name in names)]
+        met = [any(overlap(span, word) for word in free) for span in self._reading.spans]
+        weights = np.array(met, dtype=np.float64)
+        if not is_comparison:  # what tells things apart may stand anywhere: "died later, A or B?"
+            weights *= score_nearness(self.question, self._reading.spans)
+        return min_max(self._reading.own @ weights)
+
+    def _find_kinds(self, is_comparison: bool) -> Floats:  # noqa: FBT001
+        """Return whether each sentence itself has something of the kind asked for that is new."""
+        kind, known = question_kind(self.question), set(terms(self.question))
+        if is_comparison:
+            kind = comparison_kind(self.question) or kind
+        found = []
+        for sentence, mentions in zip(self.sentences, self._reading.mentions, strict=True):
+            before = sentence.own - sentence.start
+            own = [m for m in mentions if m.start >= before]
+            dates = [sentence.text[m.start : m.end] for m in own if m.label == "DATE"]
+            names = [sentence.text[m.start : m.end] for m in own if m.label != "DATE"]
+            if kind == "number":
+                new = _is_new(find_numbers(sentence.parts[-1]), known)
+            elif kind == "date":
+                new = _is_new(dates, known)
+            else:
+                new = _is_new(names, known | set(terms(sentence.title)))
+                new = new and (kind != "place" or names_a_place(sentence.parts[-1]))
+            found.append(new)
+        return np.array(found, dtype=np.float64)
+
+    def _find_values(self) -> dict[str, Floats]:
+        """Return whether each has a number, a date or a name, where the question asks for that."""
+        kind = question_kind(self.question)
+        labels = [{m.label for m in mentions} for mentions in self._reading.mentions]
+        has = {
+            "number": [bool(find_numbers(s.parts[-1])) for s in self.sentences],
+            "date": ["DATE" in each for each in labels],
+            "name": [bool(each - {"DATE"}) for each in labels],
+        }
+        asked = kind if kind in has else "name"
+        return {f"a {k}": np.array(v, dtype=np.float64) * (k == asked) for k, v in has.items()}
+
+    def _find_others(self) -> Floats:
+        """Return whether each names something, and nothing that the question names."""
+        known = self.question_keys
+        return np.array([bool(keys) and not keys & known for keys in self.keys], dtype=np.float64)
+
+    def _match_chains(self, links: Floats) -> Floats:
+        """Return what each says about the question with the best one of another passage."""
+        spread = max(float(np.ptp(self._alone)), 1e-9)
+        best = self._alone / spread
+        for i, place in enumerate(self.places):
+            together = np.maximum(self._met, self._met[i]) @ self._reading.weights
+            chains = together / spread + _LINK * links[i]
+            best = np.where(self.places == place, best, np.maximum(best, chains))
+        return np.asarray(best)
+
+    @property
+    def _links(self) -> Floats:
+        """(n, n) the rarest name that two sentences say, or their titles, and not the question.
+
+        1 for a name of two passages, 2 / 3 for one of three, and so on.
+        """
+        said: dict[str, list[int]] = {}
+        for i, (keys, title) in enumerate(zip(self.keys, self.titles, strict=True)):
+            for key in (keys | {title}) - self.question_keys - {""}:
+                said.setdefault(key, []).append(i)
+        links = np.zeros((len(self.sentences), len(self.sentences)))
+        for rows in said.values():
+            n_passages = len(set(self.places[rows].tolist()))
+            if n_passages > 1:
+                links[np.ix_(rows, rows)] = np.maximum(links[np.ix_(rows, rows)], 2 / n_passages)
+        return links
+
+
+class _Words:
+    """Which words, names and codes of a question each of n sentences has."""
+
+    def __init__(
+        self, question: str, sentences: Sequence[Sentence], names: Sequence[Mention]
+    ) -> None:
+        asked = list(dict.fromkeys(terms(question)))
+        texts = [set(terms(s.text)) for s in sentences]
+        titled = [has | set(terms(s.title)) for has, s in zip(texts, sentences, strict=True)]
+        last = [set(terms(s.parts[-1])) for s in sentences]
+        counts = {word: sum(word in has for has in titled) for word in asked}
+        known = {word: float(np.log1p(len(texts) / n)) for word, n in counts.items() if n}
+        self.shares, self.titled_shares, self.last_shares = (
+            _share(known, each) for each in (texts, titled, last)
+        )
+        rarest = max(
+            known, key=lambda word: (known[word], question.casefold().find(word)), default=""
+        )
+        self.rare = np.array([float(rarest in has) for has in texts])
+        self.titled_rare = np.array([float(rarest in has) for has in titled])
+        named = [set(terms(question[m.start : m.end])) for m in names]
+        named = [each for each in named if each]
+        whole = [[name <= has for name in named] or [False] for has in titled]
+        self.named = np.array([float(np.mean(each)) for each in whole])
+        self.n_new = np.array([len(has - set(asked)) for has in last], dtype=np.float64)
+        codes = set(_CODE.findall(question))
+        shapes = {_shape(code) for code in codes}
+        said = [set(_CODE.findall(s.text)) for s in sentences]
+        self.same_code = np.array([float(bool(codes & each)) for each in said])
+        alike = np.array([any(_shape(code) in shapes for code in each) for each in said])
+        self.other_code = np.where(alike, 1 - self.same_code, 0.0)
+
+
+def title_key(title: str) -> str:
+    """Return the key of the name that a title is, without what is in parentheses behind it."""
+    start, end = title_span(title)
+    return name_key(title[start:end])
+
+
+def _share(known: Mapping[str, float], texts: Sequence[set[str]]) -> Floats:
+    """Return the share of the question's known words, by weight, that each text has."""
+    total = sum(known.values()) or 1.0
+    return np.array([sum(known[word] for word in known if word in has) / total for has in texts])
+
+
+def _shape(code: str) -> str:
+    """Return what two codes of one kind share: "E101" and "E102" are "A9"."""
+    return re.sub("[A-Z]+", "A", re.sub("[a-z]+", "a", re.sub(r"\d+", "9", code)))
+
+
+def _is_new(said: Sequence[str], known: set[str]) -> bool:
+    """Say whether something said has a word that is not known."""
+    return any(not known.issuperset(terms(text)) for text in said)
+
+
+def _match_titles(question: str, sentences: Sequence[Sentence], spans: Sequence[Span]) -> Floats:
+    """Return (n, m) whether each token of the question is of a word of each sentence's title."""
+    words = list(term_spans(question))
+    rows = {}
+    for title in {s.title for s in sentences}:
+        known = set(terms(title))
+        met = [(a, b) for term, a, b in words if term in known]
+        rows[title] = [any(overlap(span, word) for word in met) for span in spans]
+    return np.array([rows[s.title] for s in sentences], dtype=np.float64)

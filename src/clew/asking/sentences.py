@@ -1,0 +1,143 @@
+"""The sentences of passages, and how models read them beside a question."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew import steps
+from clew.algo.links import neighbours
+from clew.algo.maxsim import best_matches
+from clew.models import gives_tokens
+from clew.models.maxsim import unit_rows
+from clew.text.analyze import term_spans, terms
+from clew.text.questions import refers_back
+from clew.text.sentences import sentence_spans
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.models import Models
+    from clew.snapshot import Snapshot
+    from clew.text.phrases import Span
+    from clew.types import Mention, Passage
+
+_MOST_SENTENCES = 3  # of a quote
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence that may be quoted, behind the one that its first word refers to, if near."""
+
+    place: int  # of its passage, from 0
+    start: int  # in the passage's text
+    own: int  # where itself starts
+    end: int
+    text: str
+    title: str
+    is_first: bool
+    parts: tuple[str, ...]  # its sentences, itself the last
+
+
+def find_sentences(passage: Passage, place: int) -> list[Sentence]:
+    """Return the sentences of the passage at a place of the context, from 0."""
+    text = passage.text
+    found: list[Sentence] = []
+    back: list[Span] = []  # the last sentence that names what it is about, and those after it
+    for start, end in sentence_spans(text):
+        refers = refers_back(text[start:end])
+        back = [*back, (start, end)] if refers else [(start, end)]
+        spans = back if refers and len(back) <= _MOST_SENTENCES else [(start, end)]
+        begin = spans[0][0]
+        parts = tuple(text[a:b] for a, b in spans)
+        found.append(
+            Sentence(place, begin, start, end, text[begin:end], passage.title, not found, parts)
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSentences:
+    """The models' readings of n sentences and a question of m tokens."""
+
+    own: NDArray[np.float64]  # (n, m) 0 to 1, how well each sentence meets each token
+    matches: NDArray[np.float64]  # (n, m), with those before it that are quoted with it
+    weights: NDArray[np.float64]  # (m,), their sum is 1
+    spans: Sequence[Span]  # of the tokens, in the question
+    in_question: Sequence[Mention]
+    mentions: Sequence[Sequence[Mention]]  # of each sentence
+
+
+def read_sentences(
+    question: str,
+    sentences: Sequence[Sentence],
+    passages: Sequence[Passage],
+    models: Models,
+    snapshot: Snapshot | None,
+) -> ReadSentences:
+    """Read the sentences: by the embedder's tokens where it gives such, else by words."""
+    asked = _embed_question(question, models)
+    coverage = None if snapshot is None else steps.Coverage(snapshot, asked)
+    parts = list(dict.fromkeys(part for s in sentences for part in s.parts))
+    if asked.tokens is None:
+        words = list(term_spans(question))
+        spans = [(a, b) for _, a, b in words]
+        of_part = {p: _find_words(p, [term for term, _, _ in words]) for p in parts}
+        weights = coverage.weights if coverage else np.ones(len(words))
+    else:
+        spans = [(int(a), int(b)) for a, b in asked.tokens.spans]
+        stored = _stored_matches(snapshot, coverage, passages)
+        of_part = stored | _embedded_matches(asked, [p for p in parts if p not in stored], models)
+        weights = coverage.weights if coverage and coverage.is_late else np.ones(len(spans))
+    own = np.array([of_part[s.parts[-1]] for s in sentences])
+    matches = np.array([np.max([of_part[p] for p in s.parts], axis=0) for s in sentences])
+    in_question, *mentions = models.tagger.tag([question, *(s.text for s in sentences)])
+    return ReadSentences(
+        own=np.maximum(own, 0).astype(np.float64),
+        matches=np.maximum(matches, 0).astype(np.float64),
+        weights=weights / max(float(weights.sum()), 1e-9),
+        spans=spans,
+        in_question=in_question,
+        mentions=mentions,
+    )
+
+
+def _embed_question(question: str, models: Models) -> steps.Query:
+    """Return the question with its tokens, where the embedder gives such."""
+    if gives_tokens(models.embedder):
+        return steps.read_query(models, question)
+    return steps.Query(question, np.zeros(0, dtype=np.float32), None)
+
+
+def _find_words(text: str, words: Sequence[str]) -> NDArray[np.floating]:
+    """Return (m,) whether a text has each of the words."""
+    found = set(terms(text))
+    return np.array([word in found for word in words], dtype=np.float32)
+
+
+def _stored_matches(
+    snapshot: Snapshot | None, coverage: steps.Coverage | None, passages: Sequence[Passage]
+) -> dict[str, NDArray[np.floating]]:
+    """Return the matches of the sentences whose token vectors the index stores, by their texts."""
+    if snapshot is None or coverage is None or not coverage.is_late:
+        return {}
+    chunks = [
+        row for row in snapshot.layer("chunk").rows([p.chunk_id for p in passages]) if row >= 0
+    ]
+    link = snapshot.linked("chunk", "unit")
+    rows = [unit for chunk in chunks for unit in neighbours(link, chunk).tolist()]
+    return dict(zip(snapshot.layer("unit").texts(rows), coverage.of("unit", rows), strict=True))
+
+
+def _embedded_matches(
+    asked: steps.Query, texts: Sequence[str], models: Models
+) -> dict[str, NDArray[np.floating]]:
+    """Return the matches of other sentences, which the embedder reads now."""
+    if not texts or asked.tokens is None or not gives_tokens(models.embedder):
+        return {}
+    read = [unit_rows(each.vectors) for each in models.embedder.embed_tokens(texts)]
+    return dict(zip(texts, best_matches(unit_rows(asked.tokens.vectors), read), strict=True))
