@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 _TITLE = 0.9  # how well a title's word is met by every sentence below it
 _LINK = 0.4  # what a name of two passages is worth beside all that they say about a question
 _PARTNERS = 40  # sentences, the best ones, of which each two are looked at together
-_NEW_WORDS = 10  # so many and more count the same
 # A number, a code, a name with an underscore or in capitals: what alike records differ in.
 _CODE = re.compile(r"[A-Za-z]*\d[\w./-]*|\w+_\w+|[A-Z][A-Z0-9-]+")
 
@@ -77,7 +76,7 @@ class SentenceSigns:
             "words": float(self._words.titled_shares.max()),
             "tokens": most,
             "two": max(0.0, float(pairs.max(initial=most)) - most),
-            "length": len(self._reading.weights) / 20,
+            "length": len(self.question.split()) / 20,
             "names": len(self.question_names) / 3,
             "code": float(self._words.same_code.any()),
         }
@@ -98,22 +97,16 @@ class SentenceSigns:
             "asked kind": asked * kinds,
             "place": 1 / np.sqrt(1 + self.places),
             "first": np.array([s.is_first for s in self.sentences], dtype=np.float64),
-            "own": own - own.max(),
             "best here": own - np.array([own[self.places == p].max() for p in self.places]),
             "link": links.max(axis=1),
             "words": words.shares,
             "titled words": words.titled_shares,
-            "last words": words.last_shares,
-            "fewer words": words.titled_shares - words.titled_shares.max(),
             "rare": words.rare,
-            "titled rare": words.titled_rare,
             "same code": words.same_code,
             "other code": words.other_code,
             "named": words.named,
             "other name": self._find_others(),
-            "nothing new": (words.n_new == 0).astype(np.float64),
-            "new": np.minimum(words.n_new, _NEW_WORDS) / _NEW_WORDS,
-            "length": np.array([np.log1p(len(s.parts[-1].split())) for s in self.sentences]),
+            "nothing new": words.nothing_new,
             "back": np.array([float(s.own > s.start) for s in self.sentences]),
             "asks": np.array([float(s.parts[-1].rstrip().endswith("?")) for s in self.sentences]),
             **self._find_values(),
@@ -171,21 +164,18 @@ class SentenceSigns:
         return np.array(found, dtype=np.float64)
 
     def _find_values(self) -> dict[str, Floats]:
-        """Return whether each has a number, a date or a name, where the question asks for that."""
+        """Return whether each has a number or a date, where the question asks for that."""
         kind = question_kind(self.question)
-        labels = [{m.label for m in mentions} for mentions in self._reading.mentions]
-        has = {
-            "number": [bool(find_numbers(s.parts[-1])) for s in self.sentences],
-            "date": ["DATE" in each for each in labels],
-            "name": [bool(each - {"DATE"}) for each in labels],
-        }
-        asked = kind if kind in has else "name"
-        return {f"a {k}": np.array(v, dtype=np.float64) * (k == asked) for k, v in has.items()}
+        numbers = [bool(find_numbers(s.parts[-1])) for s in self.sentences]
+        dates = [any(m.label == "DATE" for m in each) for each in self._reading.mentions]
+        has = {"number": numbers, "date": dates}
+        return {f"a {k}": np.array(v, dtype=np.float64) * (k == kind) for k, v in has.items()}
 
     def _find_others(self) -> Floats:
-        """Return whether each names something, and nothing that the question names."""
+        """Return whether each names something, and nothing of what the question names."""
         known = self.question_keys
-        return np.array([bool(keys) and not keys & known for keys in self.keys], dtype=np.float64)
+        others = [bool(known and keys and not keys & known) for keys in self.keys]
+        return np.array(others, dtype=np.float64)
 
     def _match_chains(self, links: Floats) -> Floats:
         """Return what each says about the question with the best one of another passage."""
@@ -227,19 +217,16 @@ class _Words:
         last = [set(terms(s.parts[-1])) for s in sentences]
         counts = {word: sum(word in has for has in titled) for word in asked}
         known = {word: float(np.log1p(len(texts) / n)) for word, n in counts.items() if n}
-        self.shares, self.titled_shares, self.last_shares = (
-            _share(known, each) for each in (texts, titled, last)
-        )
+        self.shares, self.titled_shares = _share(known, texts), _share(known, titled)
         rarest = max(
             known, key=lambda word: (known[word], question.casefold().find(word)), default=""
         )
         self.rare = np.array([float(rarest in has) for has in texts])
-        self.titled_rare = np.array([float(rarest in has) for has in titled])
         named = [set(terms(question[m.start : m.end])) for m in names]
         named = [each for each in named if each]
         whole = [[name <= has for name in named] or [False] for has in titled]
         self.named = np.array([float(np.mean(each)) for each in whole])
-        self.n_new = np.array([len(has - set(asked)) for has in last], dtype=np.float64)
+        self.nothing_new = np.array([float(has <= set(asked)) for has in last])
         codes = set(_CODE.findall(question))
         shapes = {_shape(code) for code in codes}
         said = [set(_CODE.findall(s.text)) for s in sentences]
