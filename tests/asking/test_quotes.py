@@ -150,7 +150,7 @@ def test_the_thread_leads_from_quote_to_quote():
         "Cy Venn was raised in Moss in Berg.",
         "Ada Lund was raised in Moss in Dale.",
     )
-    assert "Ada Lund was raised in Moss in Dale." in said[:2]
+    assert "Ada Lund was raised in Moss in Dale." in said
 
 
 def test_what_refers_back_is_quoted_with_what_it_refers_to():
@@ -200,6 +200,24 @@ def test_a_comparison_is_quoted_one_sentence_for_each_side():
         "Bo Tarn was born in Holt.",
     )
     assert sorted(said) == ["Ada Lund was born in Moss.", "Bo Tarn was born in Holt."]
+
+
+ALIKE = {
+    "Error {} means that {}.": [("E101", "a filter is clogged"), ("E102", "the pump is blocked")],
+    "Room {} seats {} people.": [("B101", "20"), ("B102", "35"), ("C101", "12")],
+    "{} holds a degree in {}.": [("Ann Berg", "physics"), ("Bo Dahl", "botany")],
+    "`{}` returns {}.": [("read_rows", "a list"), ("count_rows", "a number")],
+}
+
+
+@pytest.mark.parametrize(("record", "values"), ALIKE.items())
+def test_of_alike_records_the_one_asked_for_is_quoted_first(record, values):
+    """What it says is new, though its name is not; the others name what nobody asked for."""
+    texts = [record.format(*each) for each in values]
+    for (name, _), text in zip(values, texts, strict=True):
+        verb = record.split()[-2].rstrip("s")
+        for passages in (texts, texts[::-1], [" ".join(texts)]):
+            assert quoted(f"What does {name} {verb}?", *passages)[0] == text
 
 
 def test_what_the_index_stores_is_not_embedded_again():

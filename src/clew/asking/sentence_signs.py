@@ -76,7 +76,7 @@ class SentenceSigns:
             "words": float(self._words.titled_shares.max()),
             "tokens": most,
             "two": max(0.0, float(pairs.max(initial=most)) - most),
-            "length": len(self.question.split()) / 20,
+            "length": max(len(self._reading.weights), len(self.question) / 6) / 20,
             "names": len(self.question_names) / 3,
             "code": float(self._words.same_code.any()),
         }
