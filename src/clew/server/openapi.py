@@ -140,9 +140,9 @@ def _list_refusals(endpoint: RestEndpoint) -> Iterator[int]:
     yield from (400, 503)
     if endpoint.scope:
         yield from (401, 403, 429)
-    if endpoint.named:
+    if "{" in endpoint.path:
         yield from (404, 409)
-    if "index" in endpoint.named:
+    if "{index}" in endpoint.path:
         yield 412
     if endpoint.body is not None or endpoint.bytes_of:
         yield from (413, 415)
@@ -167,7 +167,7 @@ def _list_parameters(endpoint: RestEndpoint) -> Iterator[Schema]:
             "name": name,
             "in": "path",
             "required": True,
-            "description": endpoint.named.get(name, name),
+            "description": {"index": "the name of an index", **endpoint.named}[name],
             "schema": {"type": "string"},
         }
     query = TypeAdapter(endpoint.query).json_schema()
@@ -184,7 +184,7 @@ def _list_parameters(endpoint: RestEndpoint) -> Iterator[Schema]:
             "schema": kept,
         }
     headers = dict(endpoint.headers)
-    if "index" in endpoint.named:
+    if "{index}" in endpoint.path:
         headers[GENERATION_HEADER] = "the generation that is to be read, or a later one"
     for name, about in headers.items():
         number = {"type": "integer", "minimum": 0, "maximum": MOST_NUMBER}

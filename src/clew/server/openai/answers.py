@@ -231,11 +231,9 @@ async def answer_events(
 
 def _choose_ask(call: Call, index: str, options: ClewOptions) -> Callable[..., Answer]:
     """Return the function that asks an index, or all of them, within the request's budget."""
-    tokens, usd = options.budget_tokens, options.budget_usd
     if index:
-        return call.open_any(index, tokens=tokens, usd=usd).ask
-    budget = call.server.spending.make_budget(call.caller.key, tokens=tokens, usd=usd)
-    return partial(across.ask, replace(call, budget=budget))
+        return call.open_any(index, bounds=options).ask
+    return partial(across.ask, replace(call, budget=call.make_budget(options)))
 
 
 class _HeldText:

@@ -9,14 +9,17 @@ from pydantic import Field
 
 from clew import __version__, methods
 from clew.server.bodies import Part
-from clew.server.endpoints import Call, RestEndpoint
+from clew.server.endpoints import Call, EndpointGroup
 from clew.views.describe import describe_method
 from clew.wire.about import AboutServer, MethodView, ParameterView, SpentLine
 from clew.wire.indexes import Listed
 
+SERVER = EndpointGroup("server")
 
+
+@SERVER.endpoint("GET", "", reply=AboutServer)
 async def about(call: Call) -> AboutServer:
-    """Return the server's version, and what the caller may do."""
+    """What this server is, and what you may do."""
     key = call.caller.key
     return AboutServer(
         version=__version__,
@@ -33,8 +36,9 @@ def _hide_filter(key: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in key.items() if name != "where"}
 
 
+@SERVER.endpoint("GET", "/methods", reply=Listed[MethodView], query=Part)
 async def list_methods(call: Call) -> Listed[MethodView]:
-    """Return the methods by which an index can be asked."""
+    """List the methods of retrieval with their parameters."""
     return call.list_part(await call.run(lambda: [_view_method(name) for name in methods.names()]))
 
 
@@ -53,8 +57,12 @@ class SpendQuery(Part):
     )
 
 
+@SERVER.endpoint("GET", "/spend", reply=Listed[SpentLine], query=SpendQuery)
 async def spent(call: Call) -> Listed[SpentLine]:
-    """Return what was billed, by key and day: to an admin of all, to others of their own key."""
+    """What models billed, by key and day.
+
+    An admin sees that of all keys, others that of their own.
+    """
     asked = call.read_query(SpendQuery).key or None
     if not call.caller.is_keeper:
         asked = call.caller.key.id if call.caller.key is not None else None
@@ -62,21 +70,3 @@ async def spent(call: Call) -> Listed[SpentLine]:
     lines = await call.run(call.server.spending.list_by_day, asked)
     found = [SpentLine(name=names.get(line["key"], ""), **line) for line in lines]
     return call.list_part(found, SpendQuery)
-
-
-ENDPOINTS = (
-    RestEndpoint(
-        method="GET", path="", call=about, scope="read", group="server",
-        summary="What this server is, and what you may do", reply=AboutServer,
-    ),
-    RestEndpoint(
-        method="GET", path="/methods", call=list_methods, scope="read", group="server",
-        summary="List the methods of retrieval with their parameters",
-        reply=Listed[MethodView], query=Part,
-    ),
-    RestEndpoint(
-        method="GET", path="/spend", call=spent, scope="read", group="server",
-        summary="What models billed, by key and day",
-        reply=Listed[SpentLine], query=SpendQuery,
-    ),
-)  # fmt: skip

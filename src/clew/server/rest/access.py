@@ -13,7 +13,7 @@ from clew.errors import InputError
 from clew.server.addresses import find_base
 from clew.server.bodies import INTEGRAL, LONGEST_FILTER, MOST_TOKENS, MOST_USD, Body, Part, one_of
 from clew.server.callers import Caller
-from clew.server.endpoints import Call, RestEndpoint
+from clew.server.endpoints import Call, EndpointGroup
 from clew.server.keys import CITATIONS, SCOPES, SESSION_S, Key, KeyOptions
 from clew.server.rest.about import about
 from clew.server.rest.indexes import IndexName
@@ -21,6 +21,8 @@ from clew.wire.about import AboutServer
 from clew.wire.indexes import Listed
 from clew.wire.names import COOKIE
 from clew.wire.refusals import forbidden, no_key, no_such_resource
+
+KEYS = EndpointGroup("keys")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,22 +81,34 @@ class SessionBody(Body):
     key: str = Field(min_length=1, max_length=200)
 
 
+@KEYS.endpoint("GET", "/keys", scope="admin", reply=Listed[KeyView], query=Part)
 async def list_keys(call: Call) -> Listed[KeyView]:
-    """Return all keys, the oldest first."""
+    """List the keys."""
     _check_keeper(call)
     return call.list_part([_view_key(key) for key in call.server.keys.list_keys()])
 
 
+@KEYS.endpoint("POST", "/keys", scope="admin", body=KeyBody, reply=NewKey, status=201)
 async def add(call: Call) -> NewKey:
-    """Make a key. From the first one on, the server lets nobody in without."""
+    """Make a key.
+
+    From the first one on, the server lets nobody in without.
+    """
     _check_keeper(call)
     body = await call.read_body(KeyBody)
     key, text = call.server.keys.add(body.name, body.options())
     return NewKey(key=_view_key(key), text=text)
 
 
+@KEYS.endpoint(
+    "DELETE",
+    "/keys/{id}",
+    scope="admin",
+    reply=KeyView,
+    named={"id": "the id of a key, or its name"},
+)
 async def revoke(call: Call) -> KeyView:
-    """End a key and its sessions."""
+    """Revoke a key."""
     _check_keeper(call)
     try:
         key = call.server.keys.revoke(call.read_path("id"))
@@ -112,8 +126,12 @@ def _view_key(key: Key) -> KeyView:
     return KeyView(**key.to_dict())
 
 
+@KEYS.endpoint("POST", "/session", scope="", body=SessionBody, reply=AboutServer, status=201)
 async def begin_session(call: Call) -> Response:
-    """Give a browser a cookie that stands for a key, which the page itself cannot read."""
+    """Begin a session of a page.
+
+    Its cookie stands for a key, and the page itself cannot read it.
+    """
     body = await call.read_body(SessionBody)
     key = call.server.keys.find(body.key.strip())
     if key is None:
@@ -132,35 +150,12 @@ async def begin_session(call: Call) -> Response:
     return reply
 
 
+@KEYS.endpoint("DELETE", "/session", scope="", status=204)
 async def end_session(call: Call) -> Response:
-    """End the session of the cookie that was sent."""
+    """End the session of a page."""
     cookie = call.request.cookies.get(COOKIE)
     if cookie:
         call.server.keys.end_session(cookie)
     reply = Response(status_code=204)
     reply.delete_cookie(COOKIE, httponly=True, samesite="strict")
     return reply
-
-
-ENDPOINTS = (
-    RestEndpoint(
-        method="GET", path="/keys", call=list_keys, scope="admin", group="keys",
-        summary="List the keys", reply=Listed[KeyView], query=Part,
-    ),
-    RestEndpoint(
-        method="POST", path="/keys", call=add, scope="admin", group="keys",
-        summary="Make a key", body=KeyBody, reply=NewKey, status=201,
-    ),
-    RestEndpoint(
-        method="DELETE", path="/keys/{id}", call=revoke, scope="admin", group="keys",
-        summary="Revoke a key", reply=KeyView, named={"id": "the id of a key, or its name"},
-    ),
-    RestEndpoint(
-        method="POST", path="/session", call=begin_session, scope="", group="keys",
-        summary="Begin a session of a page", body=SessionBody, reply=AboutServer, status=201,
-    ),
-    RestEndpoint(
-        method="DELETE", path="/session", call=end_session, scope="", group="keys",
-        summary="End the session of a page", status=204,
-    ),
-)  # fmt: skip
