@@ -10,6 +10,7 @@ from scipy.sparse import coo_array, csr_array
 
 from clew.algo.layout import column_layout, force_layout
 from clew.derived import Derived
+from clew.display.shown import make_view
 from clew.server.snapshot_views import count_texts, rank_entities
 from clew.types import ENTITY_TYPES, Step
 from clew.wire.graphs import DrawnEntity, DrawnIndex, DrawnLink, DrawnThread, ThreadEdge, ThreadNode
@@ -141,22 +142,14 @@ def draw_evidence(evidence: Evidence) -> DrawnThread:
     starts = [number for key, number in numbers.items() if steps[key].layer == _QUERY]
     places = column_layout(len(keys), pairs, starts).tolist()
     ranks = {hit.chunk_id: rank for rank, hit in enumerate(evidence.hits, 1)}
-    return DrawnThread(
-        query=evidence.query,
-        method=evidence.method,
-        where=evidence.where,
-        support=evidence.support,
+    return make_view(
+        DrawnThread,
+        evidence,
         nodes=tuple(
-            ThreadNode(
+            make_view(
+                ThreadNode,
+                one,
                 key=key,
-                layer=one.layer,
-                id=one.id,
-                text=one.text,
-                reason=one.reason,
-                score=one.score,
-                document_id=one.document_id,
-                start=one.start,
-                end=one.end,
                 rank=ranks.get(one.id) if one.layer == "chunk" else None,
                 x=x,
                 y=y,
@@ -164,7 +157,6 @@ def draw_evidence(evidence: Evidence) -> DrawnThread:
             for (key, one), (x, y) in zip(steps.items(), places, strict=True)
         ),
         edges=tuple(edges.values()),
-        notes=evidence.notes,
     )
 
 

@@ -19,8 +19,7 @@ from clew.server import request_records
 from clew.server.bodies import AskedBody, Part, QueryParameters
 from clew.server.callers import Caller
 from clew.server.scoped import ScopedIndex
-from clew.server.scoped_questions import Scoped
-from clew.server.scoped_shards import ScopedShards, make_shards_refusal
+from clew.server.scoped_questions import Scoped, ScopedShards, make_shards_refusal
 from clew.shards import Shards
 from clew.wire.indexes import Listed
 from clew.wire.names import GENERATION_HEADER
@@ -81,12 +80,13 @@ class Access:
         if not self.caller.sees(name):
             raise no_such_resource(f"there is no index {name!r:.80} here")
         opened = self.server.indexes.get(name)
-        request_records.record_index(name)
+        request_records.find_record().index = name
         self.caller.check(scope)
         budget = self.make_budget(bounds) if self.budget is None else self.budget
         writer = partial(self.server.indexes.open_writer, name)
-        kind = ScopedShards if isinstance(opened, Shards) else ScopedIndex
-        return kind(name, opened, self.caller, budget, writer)
+        if isinstance(opened, Shards):
+            return ScopedShards(name, opened, self.caller, budget, writer)
+        return ScopedIndex(name, opened, self.caller, budget, writer)
 
     def make_budget(self, bounds: AskedBody | None) -> Budget:
         """Return the budget of one request, within that of the key."""
@@ -189,7 +189,7 @@ def begin_call(request: Request, scope: Scope = "read") -> Call:
     server: ServerState = request.app.state.server
     caller = server.door.authenticate(request) if scope else Caller()
     if scope:
-        request_records.record_caller(caller)
+        request_records.find_record().caller = caller
         caller.check(scope)
     return Call(server, caller, request=request)
 

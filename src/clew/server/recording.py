@@ -77,25 +77,20 @@ class Recorder:
         finally:
             server.measures.under_way.dec()
             seconds = time.perf_counter() - began
-            _record_end(
-                server,
-                scope,
-                _make_details(known, scope, method, route, status or failed),
-                seconds,
-                size,
-            )
+            details = _make_details(known, scope, method, route, status or failed)
+            _record_end(server, scope, details, seconds, size)
 
 
 def _make_details(
     known: request_records.RequestRecord, scope: Scope, method: str, route: str, status: int
 ) -> dict[str, Any]:
-    key = None if known.caller is None else known.caller.key
+    caller = known.caller
     index = known.index or str(scope.get("path_params", {}).get("index", ""))
     return {
         "request": known.id,
-        "caller": "" if known.caller is None else known.caller.name,
-        "key": "" if key is None else key.id,
-        "user": "" if known.caller is None else known.caller.user,
+        "caller": caller.name if caller else "",
+        "key": caller.key.id if caller and caller.key else "",
+        "user": caller.user if caller else "",
         "method": method,
         "route": route,
         "index": index if is_name(index) else "",
@@ -108,10 +103,12 @@ def _record_end(
     server: ServerState, scope: Scope, details: dict[str, Any], seconds: float, size: int
 ) -> None:
     known: request_records.RequestRecord = scope["clew.request"]
-    server.measures.count_request(details["route"], details["method"], details["status"], seconds)
-    for each in known.questions:
-        server.measures.count_question(each.index, each.kind, each.method, each.seconds)
-    if details["route"] in health.PATHS:
+    method, route, measures = details["method"], details["route"], server.measures
+    measures.requests.labels(method, route, str(details["status"])).inc()
+    measures.request_seconds.labels(method, route).observe(seconds)
+    for *labels, asked_seconds in known.questions:
+        measures.question_seconds.labels(*labels).observe(asked_seconds)
+    if route in health.PATHS:
         return
     peer = scope["client"][0] if scope.get("client") else ""
     server.audit.add({**details, "peer": peer})

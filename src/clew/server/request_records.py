@@ -22,16 +22,6 @@ if TYPE_CHECKING:
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionRecord:
-    """A question, for the metrics."""
-
-    index: str
-    kind: str  # search, ask or classify
-    method: str
-    seconds: float
-
-
 @dataclass(slots=True)
 class RequestRecord:
     """What is known of one request so far, for its logs and metrics."""
@@ -40,7 +30,8 @@ class RequestRecord:
     caller: Caller | None = None
     index: str = ""
     tokens: int = 0  # that models billed for it
-    questions: list[QuestionRecord] = field(default_factory=list)
+    # Index, kind (search, ask or classify), method and seconds of each.
+    questions: list[tuple[str, str, str, float]] = field(default_factory=list)
     least: str = ""  # the generation that it asks for at least, as it was sent
     read: Index | None = None  # what it read
 
@@ -62,28 +53,6 @@ def parse_generation(text: str) -> int:
     return int(text)
 
 
-def find_record() -> RequestRecord | None:
-    """Return the record of the current request, or None outside a request."""
-    return _current.get()
-
-
-def record_caller(caller: Caller) -> None:
-    """Record who sent the current request."""
-    noted = find_record()
-    if noted is not None:
-        noted.caller = caller
-
-
-def record_index(name: str) -> None:
-    """Record the index of the current request; the last one of several."""
-    noted = find_record()
-    if noted is not None:
-        noted.index = name
-
-
-def record_question(index: str, kind: str, method: str, seconds: float) -> None:
-    """Record a question of the current request."""
-    noted = find_record()
-    if noted is not None:
-        question = QuestionRecord(index=index, kind=kind, method=method, seconds=seconds)
-        noted.questions.append(question)
+def find_record() -> RequestRecord:
+    """Return the record of the current request; outside of one, a record that nobody reads."""
+    return _current.get() or RequestRecord(id="")

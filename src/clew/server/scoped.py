@@ -48,10 +48,9 @@ class ScopedIndex(Scoped):
     def index(self) -> Index:
         """The index, at the generation that the request names or a later one."""
         request = request_records.find_record()
-        if request is not None:
-            if request.least:
-                _catch_up(self.opened, request.least)
-            request.read = None if self.is_bound else self.opened  # it tells of others' documents
+        if request.least:
+            _catch_up(self.opened, request.least)
+        request.read = None if self.is_bound else self.opened  # it tells of others' documents
         return self.opened
 
     @property

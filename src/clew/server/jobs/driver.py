@@ -25,8 +25,8 @@ from anyio.to_thread import run_sync
 from clew.errors import ClewError
 from clew.runtime.private import make_folder, open_file
 from clew.server.jobs.files import LOCK, find_job_folder, find_job_log
-from clew.server.jobs.lock import hold_lock
 from clew.server.jobs.queue import Job, JobQueue
+from clew.server.process_locks import hold_lock
 from clew.wire.jobs import RUNNING
 from clew.wire.refusals import no_space, no_such_resource
 

@@ -19,17 +19,16 @@ from typing import TYPE_CHECKING, Any
 from clew.api import open_index
 from clew.errors import BudgetSpent, ClewError, IndexLocked, InputError, ModelError
 from clew.loading import Specs
+from clew.models.budget import Bill, Held
 from clew.progress import Progress
 from clew.server import tracing
 from clew.server.database import ServerDatabase
-from clew.server.jobs.budgets import JobBudget
 from clew.server.jobs.files import LOCK, find_job_folder
-from clew.server.jobs.lock import hold_lock
 from clew.server.jobs.queue import Job, JobQueue
 from clew.server.jobs.work import JobTask, do_job
-from clew.server.keys import Keys
-from clew.server.process_locks import ProcessLock
-from clew.server.spending import KeySpending
+from clew.server.keys import Key, Keys
+from clew.server.process_locks import ProcessLock, hold_lock
+from clew.server.spending import KeyBudget, KeySpending
 from clew.stopping import Stop
 from clew.wire.jobs import CANCELLED, DONE, FAILED, INTERRUPTED
 from clew.wire.refusals import describe_briefly, make_refusal
@@ -48,6 +47,39 @@ _log = logging.getLogger(__name__)
 
 class _EndRequested(BaseException):
     """SIGTERM came where the work cannot stop by itself."""
+
+
+class JobBudget(KeyBudget):
+    """A budget whose bounds hold over every attempt of a job.
+
+    What is set aside stands in the job's row before a request is sent, and what it did not cost
+    is taken off behind it. So what a killed process had set aside counts as spent.
+    """
+
+    def __init__(
+        self,
+        spending: KeySpending,
+        key: Key | None,
+        queue: JobQueue,
+        job: Job,
+        *,
+        tokens: int | None,
+        usd: float | None,
+    ) -> None:
+        super().__init__(spending, key, tokens=tokens, usd=usd)
+        self._queue = queue
+        self._job = job
+        self._spent = job.spent
+
+    def reserve(self, worst: Bill, stop: threading.Event | None = None) -> Held:
+        held = super().reserve(worst, stop)
+        self._queue.add_spent(self._job.id, worst)
+        return held
+
+    def _put(self, held: Held, spent: Bill) -> None:
+        super()._put(held, spent)
+        more = Bill(spent.tokens - held.worst.tokens, spent.usd - held.worst.usd, spent.priced)
+        self._queue.add_spent(self._job.id, more)
 
 
 def run_job(home: Path, job_id: str, attempt: int) -> None:

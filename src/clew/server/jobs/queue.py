@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clew.display.shown import make_view
 from clew.models.budget import Bill
 from clew.runtime import sqlite
 from clew.wire.jobs import (
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 _WAITING = (QUEUED, INTERRUPTED)
 _COLUMNS = (
     "number, id, name, folder, kind, key, options, state, made, began, ended, attempt, deaths,"
-    " entered, pid, cancelled, run, tokens, usd, unpriced, progress, result"
+    " entered, pid, cancelled, run, progress, result, tokens, usd, unpriced"
 )
 _KEPT = 1_000  # jobs that ended; older ones are forgotten
 _MOST_OLD = 10_000  # of which so many are at one time
@@ -74,22 +75,13 @@ class Job:
 
     def make_view(self) -> JobView:
         """Return the job as callers see it."""
-        return JobView(
-            id=self.id,
+        usd = self.spent.usd if self.spent.priced else None
+        return make_view(
+            JobView,
+            self,
             index=self.name,
-            kind=self.kind,
-            options=self.options,
-            state=self.state,
             cancelling=self.cancelled is not None and not self.has_ended,
-            made=self.made,
-            began=self.began,
-            ended=self.ended,
-            attempt=self.attempt,
-            spent=JobSpent(
-                tokens=self.spent.tokens, usd=self.spent.usd if self.spent.priced else None
-            ),
-            progress=self.progress,
-            result=self.result,
+            spent=JobSpent(tokens=self.spent.tokens, usd=usd),
         )
 
 
@@ -360,29 +352,10 @@ def _end(connection: Connection, job: Job, state: str, result: Mapping[str, Any]
 
 
 def _make_job(row: sqlite.Row) -> Job:
-    (
-        number, job_id, name, folder, kind, key, options, state, made, began, ended, attempt,
-        deaths, entered, pid, cancelled, run, tokens, usd, unpriced, progress, result,
-    ) = row  # fmt: skip
-    return Job(
-        number=number,
-        id=job_id,
-        name=name,
-        folder=folder,
-        kind=kind,
-        key=key,
-        options=json.loads(options),
-        state=state,
-        made=made,
-        began=began,
-        ended=ended,
-        attempt=attempt,
-        deaths=deaths,
-        entered=bool(entered),
-        pid=pid,
-        cancelled=cancelled,
-        run=json.loads(run) if run else {},
-        spent=Bill(tokens, usd, not unpriced),
-        progress=json.loads(progress) if progress else None,
-        result=json.loads(result) if result else None,
-    )
+    *_, tokens, usd, unpriced = row
+    values: dict[str, Any] = dict(zip(_COLUMNS.split(", "), row[:-3], strict=False))
+    for name in ("options", "run", "progress", "result"):
+        values[name] = json.loads(values[name] or "null")
+    values["run"] = values["run"] or {}
+    values["entered"] = bool(values["entered"])
+    return Job(**values, spent=Bill(tokens, usd, not unpriced))

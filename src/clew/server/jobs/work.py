@@ -12,15 +12,17 @@ from clew.errors import InputError
 from clew.filters import to_filter
 from clew.readers.walk import Columns
 from clew.server import files
-from clew.server.jobs.files import DOCUMENTS, FILES, REMOVED
+from clew.server.jobs.files import DOCUMENTS, FILES, QUESTIONS, REMOVED, REPORT, RUNS
 from clew.server.jobs.options import (
     KINDS,
     EvaluateOptions,
     ExtractOptions,
     IndexOptions,
     RemoveOptions,
+    make_protocol,
 )
 from clew.types import Document, Skipped
+from clew.wire.refusals import hide_addresses
 
 if TYPE_CHECKING:
     from clew.api import Added, Index
@@ -57,12 +59,7 @@ def do_job(task: JobTask, progress: Progress) -> dict[str, Any]:
     if isinstance(options, RemoveOptions):
         return _remove(task, options, progress)
     if isinstance(options, EvaluateOptions):
-        from clew.server.jobs.evaluation import run_evaluation
-
-        def report(done: int, total: int) -> None:
-            progress.stage, progress.chunks = "asking", (done, total)
-
-        return run_evaluation(task.index, options, task.folder, task.budget, report)
+        return _evaluate(task, options, progress)
     progress.stage = "compacting"
     before = _measure_size(task.index.folder)
     task.index.compact()
@@ -166,11 +163,73 @@ def _remove(task: JobTask, options: RemoveOptions, progress: Progress) -> dict[s
     else:
         ids = task.index.documents(*options.documents, where=to_filter(options.where))
         removal = files.plan_removal(task.index.snapshot(), task.uploads, ids)
-        new = chosen.with_suffix(".new")
-        new.write_text(json.dumps(removal.to_dict()), encoding="utf-8")
-        new.replace(chosen)
+        _write_whole(chosen, json.dumps(removal.to_dict()))
     files.remove_documents(task.index, task.uploads, removal)
     return removal.to_dict()
+
+
+def _evaluate(task: JobTask, options: EvaluateOptions, progress: Progress) -> dict[str, Any]:
+    """Run an evaluation, write its report into the job's folder, and return its summary.
+
+    What a process that died had measured is not asked again, unless the index has changed since.
+    """
+    from clew.evaluate.datasets import load_questions
+    from clew.evaluate.measure import measure
+
+    def report_asked(done: int, total: int) -> None:
+        progress.stage, progress.chunks = "asking", (done, total)
+
+    index, folder = task.index, task.folder
+    [questions] = folder.glob(f"{QUESTIONS}.*")
+    dataset = load_questions(
+        questions,
+        index.documents(),
+        name=options.name,
+        split=options.split,
+        limit=options.limit,
+        sample=options.sample,
+        seed=options.seed,
+    )
+    runs = folder / RUNS / str(index.snapshot().generation)
+    report = measure(
+        index,
+        dataset,
+        make_protocol(options),
+        folder=runs,
+        budget=task.budget,
+        on_progress=report_asked,
+    )
+    found = _hide_addresses(report.to_json(with_rows=True))
+    _write_whole(folder / REPORT, json.dumps(found, ensure_ascii=False))
+    headline = found["headline"]
+    return {
+        "headline": headline,
+        "n_questions": found["dataset"]["questions"],
+        "methods": {
+            label: each["metrics"].get(headline) for label, each in found["methods"].items()
+        },
+    }
+
+
+def _hide_addresses(found: Any) -> Any:  # noqa: ANN401 -- JSON
+    """Remove the addresses of models from the errors of a report."""
+    if isinstance(found, list):
+        return [_hide_addresses(each) for each in found]
+    if not isinstance(found, dict):
+        return found
+    return {
+        name: hide_addresses(each)
+        if name.endswith("error") and isinstance(each, str)
+        else _hide_addresses(each)
+        for name, each in found.items()
+    }
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Write a file so that nobody finds a part of it."""
+    new = path.with_name(f"{path.name}.new")
+    new.write_text(text, encoding="utf-8", errors="replace")
+    new.replace(path)
 
 
 def _measure_size(folder: Path) -> int:

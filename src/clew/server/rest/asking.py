@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from clew.asking.pipeline import Listeners
 from clew.asking.question import Question, list_plain_options
+from clew.display.shown import make_view
 from clew.errors import ClewError, InputError
 from clew.server.addresses import build_document_address, find_base
 from clew.server.bodies import (
@@ -24,7 +24,7 @@ from clew.server.bodies import (
 from clew.server.drawing import draw_evidence
 from clew.server.endpoints import Call, EndpointGroup
 from clew.server.sse import follow_thread, stream_events, write_event
-from clew.types import Answer, Citation, Classified, Document, Evidence, Plan
+from clew.types import Answer, Classified, Document, Evidence, Plan
 from clew.wire.answers import ErrorEvent, LinkedAnswer, LinkedCitation, TextEvent
 from clew.wire.graphs import DrawnThread
 from clew.wire.names import EVENT_STREAM
@@ -124,17 +124,14 @@ def _link_citations(call: Call, index: str, answer: Answer) -> LinkedAnswer:
     """Return an answer with the addresses of what it cites."""
     base = find_base(call.request, call.server.settings)
     citations = tuple(
-        LinkedCitation(
-            **_fields_of(each),
+        make_view(
+            LinkedCitation,
+            each,
             url=build_document_address(base, index, each.document_id, each.start, each.end),
         )
         for each in answer.citations
     )
-    return LinkedAnswer(**{**_fields_of(answer), "citations": citations})
-
-
-def _fields_of(value: Answer | Citation) -> dict[str, Any]:
-    return {each.name: getattr(value, each.name) for each in fields(value)}
+    return make_view(LinkedAnswer, answer, citations=citations)
 
 
 async def _events(

@@ -16,8 +16,7 @@ from clew.server import files, multipart
 from clew.server.bodies import LONGEST_FILTER, Body, Part
 from clew.server.endpoints import FORM, JSON, Call, EndpointGroup, parse_body
 from clew.server.files import Removal
-from clew.server.jobs.files import DOCUMENTS as GIVEN
-from clew.server.jobs.files import FILES
+from clew.server.jobs import files as job_files
 from clew.server.jobs.options import IndexOptions
 from clew.server.rest.jobs import WaitQuery, submit_job
 from clew.wire.indexes import DocumentLine, DocumentView, Listed
@@ -125,7 +124,7 @@ def _take_files(parts: list[UploadedFile], uploads: Path, folder: Path) -> None:
     files.check_places(names, uploads)  # all of them, before one replaces another
     for each in parts:
         files.store_file(each.path, uploads, each.name)
-    (folder / FILES).write_text(json.dumps(names), encoding="utf-8")
+    (folder / job_files.FILES).write_text(json.dumps(names), encoding="utf-8")
 
 
 async def _add_texts(call: Call, name: str) -> Response:
@@ -144,7 +143,7 @@ async def _add_texts(call: Call, name: str) -> Response:
                 f"the id {taken!r:.200} is that of an uploaded file: take another one, or delete"
                 f" that document first"
             )
-        (folder / GIVEN).write_bytes(lines)
+        (folder / job_files.DOCUMENTS).write_bytes(lines)
 
     return await submit_job(call, name, "index", body.options, write)
 

@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 
+from clew.display.shown import make_view
 from clew.errors import StoreError
 from clew.index import Settings
 from clew.runtime.private import make_folder
@@ -122,12 +123,7 @@ async def drop(call: Call) -> None:
 async def costs(call: Call) -> Listed[CostLine]:
     """What each write cost, the newest first."""
     found = await call.run(call.open_named_index().costs)
-    return call.list_part(
-        [
-            CostLine(kind=c.kind, before=c.before, generation=c.generation, usage=c.usage)
-            for c in reversed(found)
-        ]
-    )
+    return call.list_part([make_view(CostLine, each) for each in reversed(found)])
 
 
 @INDEXES.endpoint("POST", "/indexes/{index}/backup", scope="admin", downloads=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,6 +13,7 @@ from anyio.to_thread import run_sync
 from pydantic import Field, RootModel
 from starlette.responses import Response
 
+from clew.display.shown import make_view
 from clew.server import multipart
 from clew.server.bodies import INTEGRAL, Body, Flag, Part, QueryParameters, Whole, one_of
 from clew.server.endpoints import FORM, JSON, Call, EndpointGroup, make_reply, parse_body
@@ -340,8 +340,7 @@ async def get_evaluation(call: Call) -> EvaluationView:
     report = await call.run(_read_report, find_job_folder(call.server.database.home, job.id))
     if report is not None and not call.read_query(EvaluationQuery).rows:
         report = {key: value for key, value in report.items() if key != "rows"}
-    view = job.make_view()
-    return EvaluationView(**{f.name: getattr(view, f.name) for f in fields(view)}, report=report)
+    return make_view(EvaluationView, job.make_view(), report=report)
 
 
 def _read_report(folder: Path) -> Mapping[str, Any] | None:
