@@ -162,7 +162,7 @@ class Call(Access):
         """Raise Refusal 400 where the generation header is no number."""
         least = self.request.headers.get(GENERATION_HEADER)
         if least is not None:
-            request_records.parse_generation(least)
+            request_records.parse_number(GENERATION_HEADER, least)
 
     def check_kind(self, *kinds: str) -> None:
         """Raise Refusal 415 where the Content-Type is none of `kinds`."""

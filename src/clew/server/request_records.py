@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from clew.wire.names import GENERATION_HEADER, MOST_NUMBER
+from clew.wire.names import MOST_NUMBER
 from clew.wire.refusals import Refusal
 
 if TYPE_CHECKING:
@@ -46,10 +46,10 @@ def begin_record(given: str, least: str = "") -> RequestRecord:
     return noted
 
 
-def parse_generation(text: str) -> int:
-    """Return the generation that a header names. Raises Refusal 400 where it is no number."""
+def parse_number(header: str, text: str) -> int:
+    """Return the number in a header. Raises Refusal 400 where it is none."""
     if not (text.isascii() and text.isdigit() and int(text[:20]) <= MOST_NUMBER):
-        raise Refusal(400, "invalid_input", f"{GENERATION_HEADER} is a number, not {text!r:.40}")
+        raise Refusal(400, "invalid_input", f"{header} is a number, not {text!r:.40}")
     return int(text)
 
 

@@ -26,6 +26,7 @@ from clew.views.describe import (
 )
 from clew.wire.graphs import DrawnIndex
 from clew.wire.indexes import DocumentLine, EntityLine, EntityView, IndexView, Listed
+from clew.wire.names import GENERATION_HEADER
 from clew.wire.refusals import Refusal, no_such_resource
 
 if TYPE_CHECKING:
@@ -284,7 +285,7 @@ class ScopedIndex(Scoped):
 
 def _catch_up(index: Index, least: str) -> None:
     """Update an index to a generation, or a later one. Raises Refusal 400 or 412."""
-    generation = request_records.parse_generation(least)
+    generation = request_records.parse_number(GENERATION_HEADER, least)
     try:
         index.catch_up(generation)
     except InputError as error:

@@ -78,7 +78,7 @@ class Jobs:
         options: Mapping[str, Any],
         *,
         key: str = "",
-        prepare: Callable[[Path], None] | None = None,
+        prepare: Callable[[Path], object] | None = None,
     ) -> Job:
         """Queue a job; `prepare` writes its files into its folder before."""
         run = self._plan_run(name)
@@ -94,11 +94,10 @@ class Jobs:
             return self.queue.add(
                 job_id, name=name, folder=place, kind=kind, key=key, options=options, run=run
             )
-        except OSError as error:
+        except BaseException as error:
             shutil.rmtree(folder, ignore_errors=True)
-            raise no_space(error) from error
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
+            if isinstance(error, OSError):
+                raise no_space(error) from error
             raise
 
     def wake(self) -> None:

@@ -22,8 +22,13 @@ from clew.server.openai.citations import (
     compose_rest,
     strip_marks,
 )
-from clew.server.openai.forms import ChatMessage, ClewOptions, choose_citations, read_text
-from clew.server.openai.models import parse_model
+from clew.server.openai.forms import (
+    ChatMessage,
+    ClewOptions,
+    choose_citations,
+    parse_model,
+    read_text,
+)
 from clew.server.openai.streamed_text import StreamedText
 from clew.server.openai.tasks import (
     NO_TOOLS,
@@ -39,7 +44,7 @@ if TYPE_CHECKING:
     from starlette.responses import StreamingResponse
 
     from clew.server.endpoints import Call
-    from clew.types import Answer, Citation, Evidence, Usage
+    from clew.types import Answer, Citation, Evidence
 
 _ANEW = "\n\n(The reply broke off; it begins anew.)\n\n"
 _PROMPTS = frozenset({"system", "developer"})
@@ -71,9 +76,11 @@ class StreamedAnswer:
     marks: tuple[PlacedMark, ...] = ()  # of the references, in the text
     answer: Answer | None = None  # None: to a task, for which nothing was asked
 
-    @property
-    def usage(self) -> Usage | None:
-        return None if self.answer is None else self.answer.usage
+    def count_tokens(self) -> tuple[int, int]:
+        """Return how many tokens an LLM read, and how many it wrote."""
+        if self.answer is None:
+            return 0, 0
+        return self.answer.usage.prompt_tokens, self.answer.usage.completion_tokens
 
     def about(self) -> dict[str, Any]:
         """Return the field `clew` of a reply."""

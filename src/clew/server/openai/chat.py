@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from clew.server.endpoints import Call
-    from clew.types import Evidence, Usage
+    from clew.types import Evidence
 
 
 class StreamOptions(Loose):
@@ -108,7 +108,7 @@ def _make_completion(head: _Head, told: StreamedAnswer, asked: ChatQuestion) -> 
     return {
         **head.make_object("chat.completion"),
         "choices": [choice],
-        "usage": _make_usage(told.usage),
+        "usage": _make_usage(told),
         "clew": told.about(),
     }
 
@@ -128,7 +128,7 @@ async def _write_events(
                 yield write_event(chunk)
             if usage and isinstance(each, StreamedAnswer):
                 last = head.make_object("chat.completion.chunk")
-                yield write_event({**last, "choices": [], "usage": _make_usage(each.usage)})
+                yield write_event({**last, "choices": [], "usage": _make_usage(each)})
     except ClewError as error:
         yield write_event(make_error(make_refusal(error)))
         return
@@ -160,23 +160,11 @@ def _make_status(evidence: Evidence) -> dict[str, Any]:
 
 
 def _make_annotations(told: StreamedAnswer) -> list[dict[str, Any]]:
-    return [
-        {
-            "type": "url_citation",
-            "url_citation": {
-                "url": each.reference.url,
-                "title": each.reference.title,
-                "start_index": each.start,
-                "end_index": each.end,
-            },
-        }
-        for each in told.marks
-    ]  # fmt: skip
+    return [{"type": "url_citation", "url_citation": each.describe()} for each in told.marks]
 
 
-def _make_usage(usage: Usage | None) -> dict[str, Any]:
-    given = 0 if usage is None else usage.prompt_tokens
-    made = 0 if usage is None else usage.completion_tokens
+def _make_usage(told: StreamedAnswer) -> dict[str, Any]:
+    given, made = told.count_tokens()
     return {"prompt_tokens": given, "completion_tokens": made, "total_tokens": given + made}
 
 

@@ -51,6 +51,15 @@ class PlacedMark:
     start: int
     end: int
 
+    def describe(self) -> dict[str, Any]:
+        """Return the mark as an annotation of OpenAI has it."""
+        return {
+            "url": self.reference.url,
+            "title": self.reference.title,
+            "start_index": self.start,
+            "end_index": self.end,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class AnswerRest:

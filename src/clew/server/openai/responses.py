@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from clew.server.endpoints import Call
-    from clew.types import Evidence, Usage
+    from clew.types import Evidence
 
 _MESSAGES = frozenset({"message", "function_call", "function_call_output", "reasoning"})
 
@@ -131,7 +131,7 @@ class _Response:
             status,
             incomplete_details=why,
             output=[self.make_message(status, [_make_part(told, asked)])],
-            usage=_make_usage(told.usage),
+            usage=_make_usage(told),
             clew=told.about(),
         )
 
@@ -194,23 +194,13 @@ async def _write_events(
 
 
 def _make_part(told: StreamedAnswer, asked: ChatQuestion) -> dict[str, Any]:
-    cited = [
-        {
-            "type": "url_citation",
-            "url": each.reference.url,
-            "title": each.reference.title,
-            "start_index": each.start,
-            "end_index": each.end,
-        }
-        for each in told.marks
-    ]
-    shown = cited if asked.citations in {"annotations", "open-webui"} else []
+    marks = told.marks if asked.citations in {"annotations", "open-webui"} else ()
+    shown = [{"type": "url_citation", **each.describe()} for each in marks]
     return {"type": "output_text", "text": told.text, "annotations": shown, "logprobs": []}
 
 
-def _make_usage(usage: Usage | None) -> dict[str, Any]:
-    given = 0 if usage is None else usage.prompt_tokens
-    made = 0 if usage is None else usage.completion_tokens
+def _make_usage(told: StreamedAnswer) -> dict[str, Any]:
+    given, made = told.count_tokens()
     return {
         "input_tokens": given,
         "input_tokens_details": {"cached_tokens": 0},

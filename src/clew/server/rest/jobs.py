@@ -28,6 +28,7 @@ from clew.server.jobs.options import (
     check_options,
 )
 from clew.server.jobs.queue import Job
+from clew.server.request_records import parse_number
 from clew.server.sse import stream_events, write_event
 from clew.wire.indexes import Listed
 from clew.wire.jobs import JOB_EVENTS, STATES, EvaluationView, JobView
@@ -128,7 +129,7 @@ class EvaluationBody(EvaluateOptions):
 
 
 async def submit_job(
-    call: Call, name: str, kind: str, options: Body, prepare: Callable[[Path], None] | None = None
+    call: Call, name: str, kind: str, options: Body, prepare: Callable[[Path], object] | None = None
 ) -> Response:
     """Check and queue a job of an index; answer with it, at its end where that is waited for."""
     seconds = call.read_query(WaitQuery).wait
@@ -236,11 +237,7 @@ async def job_events(call: Call) -> Response:
     last = call.read_query(EventsQuery).after
     told = call.request.headers.get(LAST_EVENT_HEADER)
     if told is not None:
-        if not (told.isascii() and told.isdigit() and int(told[:20]) <= MOST_NUMBER):
-            raise Refusal(
-                400, "invalid_input", f"{LAST_EVENT_HEADER} is a number, not {told!r:.40}"
-            )
-        last = int(told)
+        last = parse_number(LAST_EVENT_HEADER, told)
     if call.request.method == "HEAD":  # which waits for nothing
         return Response(media_type=EVENT_STREAM)
     return stream_events(_write_events(call, job.id, last))
@@ -289,8 +286,9 @@ async def add_evaluation(call: Call) -> Response:
         lines = multipart.write_json_lines(
             [each.model_dump(exclude_none=True) for each in body.questions]
         )
-        write = partial(_write, f"{QUESTIONS}.jsonl", lines)
-        return await submit_job(call, name, "evaluate", body, write)
+        return await submit_job(
+            call, name, "evaluate", body, lambda at: (at / f"{QUESTIONS}.jsonl").write_bytes(lines)
+        )
     async with multipart.receive_upload(call.request, call.server.settings, of="questions") as form:
         if len(form.files) != 1:
             sentence = "send the questions as one file, called 'questions'"
@@ -302,16 +300,8 @@ async def add_evaluation(call: Call) -> Response:
             raise Refusal(400, "invalid_input", f"questions are a file {known}, not {suffix!r:.40}")
         staged = form.files[0].path
         return await submit_job(
-            call, name, "evaluate", options, lambda folder: _move(staged, folder, suffix)
+            call, name, "evaluate", options, lambda at: staged.replace(at / f"{QUESTIONS}{suffix}")
         )
-
-
-def _write(name: str, content: bytes, folder: Path) -> None:
-    (folder / name).write_bytes(content)
-
-
-def _move(staged: Path, folder: Path, suffix: str) -> None:
-    staged.replace(folder / f"{QUESTIONS}{suffix}")
 
 
 @EVALUATIONS.endpoint("GET", "/indexes/{index}/evaluations", reply=Listed[JobView], query=Part)
