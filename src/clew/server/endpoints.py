@@ -116,7 +116,6 @@ class Call(Access):
     request: Request
 
     def read_path(self, name: str) -> str:
-        """Return a parameter of the path."""
         return str(self.request.path_params[name])
 
     def read_query(self, kind: type[Q]) -> Q:
@@ -164,11 +163,12 @@ class Call(Access):
         if least is not None:
             request_records.parse_number(GENERATION_HEADER, least)
 
-    def check_kind(self, *kinds: str) -> None:
-        """Raise Refusal 415 where the Content-Type is none of `kinds`."""
+    def check_kind(self, *kinds: str) -> str:
+        """Return the Content-Type, or "". Raises Refusal 415 where it is none of `kinds`."""
         told = self.request.headers.get("content-type", "").partition(";")[0].strip().casefold()
         if told and told not in kinds:
             raise no_such_kind(told, kinds)
+        return told
 
     async def read_bytes(self, most: int | None = None) -> bytes:
         """Return the body. Raises Refusal 413 where it is too long."""

@@ -96,13 +96,6 @@ def check_places(names: Sequence[str], folder: Path) -> None:
             raise _make_error(name, "is that of a folder here")
 
 
-def store_file(staged: Path, folder: Path, name: str) -> None:
-    """Move a received file to its name below `folder`, replacing an older one."""
-    target = folder / name
-    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    staged.replace(target)
-
-
 def find_origin(document: Document, folder: Path) -> tuple[Path, bool] | None:
     """Return the uploaded file that a document came from, and whether it may have others, too.
 

@@ -59,12 +59,6 @@ class UploadForm:
         return self.fields.get(name, "{}").encode("utf-8", "replace")
 
 
-def is_form(request: Request) -> bool:
-    """Say whether a request is multipart/form-data."""
-    kind = request.headers.get("content-type", "").partition(";")[0]
-    return kind.strip().casefold() == "multipart/form-data"
-
-
 @asynccontextmanager
 async def receive_upload(
     request: Request, settings: ServerSettings, *, of: str

@@ -62,7 +62,6 @@ class ProcessLock:
         self._connection.execute("BEGIN EXCLUSIVE")
 
     def end(self) -> None:
-        """Release the lock."""
         self._connection.close()
         if self._path is not None:
             self._path.unlink(missing_ok=True)

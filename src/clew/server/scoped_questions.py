@@ -85,10 +85,6 @@ class Scoped:
         """Refuse with 409 where an error came of a write during the block: it may leak."""
         return nullcontext()
 
-    def check(self, scope: str) -> None:
-        """Raise Refusal 403 where the caller lacks a scope."""
-        self.caller.check(scope)
-
     @property
     def is_bound(self) -> bool:
         """Say whether the caller sees some of the documents only."""
@@ -207,7 +203,6 @@ class ScopedShards(Scoped):
 
     @property
     def askable(self) -> Shards:
-        """All shards, to search and ask."""
         return self.opened
 
     def narrow_filter(self, asked: str | Filter | None = None) -> Filter | None:
@@ -220,11 +215,9 @@ class ScopedShards(Scoped):
         return wanted
 
     def check_where(self, asked: str | None) -> None:
-        """Raise a refusal or InputError for a filter by which nothing may be asked."""
         self.askable.sizes(self.narrow_filter(asked))
 
     def has_match(self, wanted: Filter) -> bool:
-        """Say whether a document fulfils a filter."""
         try:
             self.askable.sizes(self.narrow_filter(wanted))
         except InputError:
@@ -232,7 +225,6 @@ class ScopedShards(Scoped):
         return True
 
     def count_documents(self) -> tuple[int, int]:
-        """Return how many documents there are, and how many chunks."""
         self.narrow_filter()
         return self.askable.sizes()
 
@@ -245,7 +237,6 @@ class ScopedShards(Scoped):
         return found
 
     def describe(self) -> IndexView:
-        """Describe all shards together."""
         n_documents, n_chunks = self.count_documents()
         return IndexView(
             name=self.name,

@@ -133,11 +133,6 @@ def _view_chunks(snapshot: Snapshot, row: int, found: Document) -> tuple[ChunkPl
     return tuple(places)
 
 
-def view_fields(snapshot: Snapshot) -> tuple[FieldView, ...]:
-    """Return the fields of the documents' metadata, with the values that most have."""
-    return snapshot.get(_FIELDS)
-
-
 def _count_fields(snapshot: Snapshot) -> tuple[FieldView, ...]:
     counts: dict[str, Counter[Value]] = defaultdict(Counter)
     n_documents = Counter[str]()
@@ -158,7 +153,6 @@ def _count_fields(snapshot: Snapshot) -> tuple[FieldView, ...]:
 
 
 def _count_sizes(snapshot: Snapshot) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return how many chunks, and tokens in them, each document has."""
     columns, n = snapshot.layer("chunk").columns, len(snapshot.layer("document"))
     owners = columns["document"]
     tokens = np.bincount(owners, weights=columns["n_tokens"], minlength=n)
@@ -167,15 +161,10 @@ def _count_sizes(snapshot: Snapshot) -> tuple[NDArray[np.int64], NDArray[np.int6
 
 _HEADERS = Derived("the documents without their texts", lambda s: s.document_layer.headers())
 _SIZES = Derived("how many chunks and tokens documents have", _count_sizes)
-_FIELDS = Derived("the fields of documents, and their values", _count_fields)
+FIELDS = Derived("the fields of documents, and their values", _count_fields)
 
 
 # -- entities -------------------------------------------------------------------------------------
-
-
-def rank_entities(snapshot: Snapshot) -> NDArray[np.int64]:
-    """Return the rows of named entities, most mentioned first."""
-    return snapshot.get(_SHOWN)
 
 
 def _rank_entities(snapshot: Snapshot) -> NDArray[np.int64]:
@@ -189,12 +178,12 @@ def count_texts(snapshot: Snapshot) -> NDArray[np.int64]:
     return np.asarray(snapshot.linked("entity", "unit").counts, dtype=np.int64)
 
 
-_SHOWN = Derived("the entities that are shown, in their order", _rank_entities)
+RANKED = Derived("the entities that are shown, in their order", _rank_entities)
 
 
 def find_entities(snapshot: Snapshot, find: str) -> list[int]:
     """Return the rows of entities whose keys contain `find`, most mentioned first."""
-    rows: list[int] = rank_entities(snapshot).tolist()
+    rows: list[int] = snapshot.get(RANKED).tolist()
     key = name_key(find)
     if not key:
         return rows

@@ -185,7 +185,6 @@ class Jobs:
             self.queue.record_death(job, reason, _MOST_DEATHS)
 
     def _reap(self) -> None:
-        """Reap processes that have ended."""
         for each in [each for each in LEFT if each.poll() is not None]:
             LEFT.remove(each)
         for job_id, child in list(self._children.items()):
@@ -261,7 +260,6 @@ def _send_signal(pid: int, number: signal.Signals, *, whole: bool) -> None:
 
 
 def _describe_end(child: subprocess.Popen[bytes] | None) -> str:
-    """Describe how a process ended."""
     if child is None:
         return "its process is gone"
     if child.returncode < 0:

@@ -111,7 +111,6 @@ def run_job(home: Path, job_id: str, attempt: int) -> None:
 def _run_to_outcome(
     job: Job, database: ServerDatabase, queue: JobQueue, spending: KeySpending
 ) -> tuple[str, dict[str, Any]]:
-    """Run a job; return its final state and result."""
     stop = Stop()
     with _stop_on_signal(stop):
         try:
@@ -144,10 +143,10 @@ def _open_and_work(
         tokens=job.options.get("budget_tokens"),
         usd=job.options.get("budget_usd"),
     )
-    with open_index(
-        Path(job.folder), specs=Specs(**job.run["specs"]), prices=_read_prices(job.run["prices"])
-    ) as index:
-        home = database.home
+    home, prices = database.home, job.run["prices"]
+    if prices is not None:
+        prices = {name: tuple(each) for name, each in prices.items()}
+    with open_index(Path(job.folder), specs=Specs(**job.run["specs"]), prices=prices) as index:
         task = JobTask(
             index=index,
             kind=job.kind,
@@ -277,9 +276,3 @@ def _hide_places(data: Mapping[str, Any], home: Path) -> dict[str, Any]:
 
 def _hide_home(text: str, home: Path) -> str:
     return text.replace(f"{home / 'files'}/", "").replace(f"{home}/", "")
-
-
-def _read_prices(plain: Mapping[str, Any] | None) -> dict[str, tuple[float, float]] | None:
-    if plain is None:
-        return None
-    return {name: (prompt, completion) for name, (prompt, completion) in plain.items()}

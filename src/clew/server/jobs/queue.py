@@ -74,7 +74,6 @@ class Job:
         return self.state in ENDED
 
     def make_view(self) -> JobView:
-        """Return the job as callers see it."""
         usd = self.spent.usd if self.spent.priced else None
         return make_view(
             JobView,
@@ -93,7 +92,6 @@ class JobQueue:
 
     @staticmethod
     def make_id() -> str:
-        """Return a new random id."""
         return secrets.token_hex(8)
 
     def add(
@@ -107,7 +105,6 @@ class JobQueue:
         options: Mapping[str, Any],
         run: Mapping[str, Any],
     ) -> Job:
-        """Queue a job."""
         texts = (str(folder), kind, key, json.dumps(options), QUEUED)
         row = (job_id, name, *texts, time.time(), json.dumps(run))
         with self._database.writing() as connection:
@@ -125,17 +122,14 @@ class JobQueue:
         return found
 
     def get(self, job_id: str) -> Job | None:
-        """Return a job, or None."""
         found = self._find_jobs("WHERE id = ?", (job_id,))
         return found[0] if found else None
 
     def count_states(self) -> dict[str, int]:
-        """Return how many jobs there are of each state."""
         found = self._database.read_rows("SELECT state, count(*) FROM job GROUP BY state")
         return {**dict.fromkeys(STATES, 0), **{state: int(n) for state, n in found}}
 
     def list_running(self) -> list[Job]:
-        """Return the running jobs of this machine."""
         here = f"WHERE state = ? AND {_HERE} ORDER BY number"
         return self._find_jobs(here, (RUNNING, self._database.place))
 
@@ -170,7 +164,6 @@ class JobQueue:
     # -- what is told -------------------------------------------------------------------------
 
     def add_event(self, job_id: str, kind: str, data: Mapping[str, Any]) -> None:
-        """Add an event to a job."""
         with self._database.writing() as connection:
             _insert_event(connection, job_id, kind, data)
 
@@ -237,7 +230,6 @@ class JobQueue:
             _end(connection, job, state, result)
 
     def is_cancelled(self, job_id: str) -> bool:
-        """Say whether a job is cancelled."""
         found = self._database.read_rows("SELECT cancelled FROM job WHERE id = ?", (job_id,))
         return bool(found) and found[0][0] is not None
 

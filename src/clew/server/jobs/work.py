@@ -21,7 +21,7 @@ from clew.server.jobs.options import (
     RemoveOptions,
     make_protocol,
 )
-from clew.types import Document, Skipped
+from clew.types import Document
 from clew.wire.refusals import hide_addresses
 
 if TYPE_CHECKING:
@@ -117,17 +117,15 @@ def _add(
 def _read_documents(path: Path) -> Iterator[Document]:
     with path.open(encoding="utf-8") as lines:
         for line in lines:
-            given = json.loads(line)
-            yield Document(
-                id=given["id"], text=given["text"], title=given["title"], metadata=given["metadata"]
-            )
+            yield Document(**json.loads(line))
 
 
 def _report_added(task: JobTask, added: Added) -> dict[str, Any]:
     """Add an event for each skipped input, and return the report of `Index.add`."""
     report = added.report
     for each in report.skipped[:_MOST]:
-        task.tell("skipped", _describe_skipped(each))
+        reason = each.reason.replace("see --text-column", "see the option text_column")
+        task.tell("skipped", {"source": each.source, "line": each.line, "reason": reason})
     ids = {
         "added": report.added,
         "changed": report.changed,
@@ -148,11 +146,6 @@ def _report_added(task: JobTask, added: Added) -> dict[str, Any]:
         "n_documents": added.n_documents,
         "n_chunks": added.n_chunks,
     }
-
-
-def _describe_skipped(each: Skipped) -> dict[str, Any]:
-    reason = each.reason.replace("see --text-column", "see the option text_column")
-    return {"source": each.source, "line": each.line, "reason": reason}
 
 
 def _remove(task: JobTask, options: RemoveOptions, progress: Progress) -> dict[str, Any]:

@@ -46,7 +46,6 @@ class Place:
     index: str = ""  # the only one; empty: all that the caller sees
 
     def names(self) -> list[str]:
-        """Return the names of the indexes that may be called here."""
         return [self.index] if self.index else self.seat.list_names()
 
     def find_one(self, name: str) -> Scoped:

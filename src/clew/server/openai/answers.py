@@ -141,7 +141,6 @@ def read_question(
 
 
 def _pair_turns(turns: Sequence[tuple[str, str]]) -> list[Exchange]:
-    """Pair each answered question with its answer."""
     return [
         Exchange(extract_question(text).strip(), strip_marks(after))
         for (role, text), (role_after, after) in pairwise(turns)

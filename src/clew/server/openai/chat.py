@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from clew.errors import ClewError, InputError
+from clew.server.bodies import Loose
 from clew.server.endpoints import respond
 from clew.server.openai.answers import (
     ChatQuestion,
@@ -20,14 +21,7 @@ from clew.server.openai.answers import (
     stream_answer,
 )
 from clew.server.openai.citations import make_source_event
-from clew.server.openai.forms import (
-    ChatMessage,
-    ClewOptions,
-    Loose,
-    TextFormat,
-    make_error,
-    make_route,
-)
+from clew.server.openai.forms import ChatMessage, ClewOptions, TextFormat, make_error, make_route
 from clew.server.sse import write_event
 from clew.wire.refusals import make_refusal
 
@@ -143,7 +137,10 @@ def _make_chunks(
         yield head.make_chunk({"content": event})
     elif not isinstance(event, StreamedAnswer):
         if is_open_webui:
-            yield head.make_chunk({}, event=_make_status(event))
+            n = len({hit.document_id for hit in event.hits})
+            said = f"Found passages of {n} document{'s' * (n != 1)}"
+            status = {"type": "status", "data": {"description": said, "done": True}}
+            yield head.make_chunk({}, event=status)
     else:
         if is_open_webui:
             for reference in event.references:
@@ -151,12 +148,6 @@ def _make_chunks(
         elif asked.citations == "annotations" and event.references:
             yield head.make_chunk({"annotations": _make_annotations(event)})
         yield head.make_chunk({}, finish_reason=event.reason, clew=event.about())
-
-
-def _make_status(evidence: Evidence) -> dict[str, Any]:
-    n = len({hit.document_id for hit in evidence.hits})
-    said = f"Found passages of {n} document{'s' * (n != 1)}"
-    return {"type": "status", "data": {"description": said, "done": True}}
 
 
 def _make_annotations(told: StreamedAnswer) -> list[dict[str, Any]]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict
 from starlette.routing import Route
 
 from clew import methods
 from clew.asking.question import list_plain_options
 from clew.errors import InputError
 from clew.server.across import split_method
-from clew.server.bodies import AskedBody, with_options
+from clew.server.bodies import AskedBody, Loose, with_options
 from clew.server.endpoints import Call, make_handler, respond
 from clew.server.keys import CITATIONS
 from clew.wire.refusals import Refusal
@@ -22,26 +21,16 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 _TYPES = {
-    400: "invalid_request_error",
+    **dict.fromkeys((400, 405, 409, 413, 415), "invalid_request_error"),
     401: "authentication_error",
     402: "insufficient_quota",
     403: "permission_error",
     404: "not_found_error",
-    405: "invalid_request_error",
-    409: "invalid_request_error",
-    413: "invalid_request_error",
-    415: "invalid_request_error",
     429: "rate_limit_error",
 }
 
 ALL = "clew"  # the model that asks all indexes
 PREFIX = f"{ALL}/"
-
-
-class Loose(BaseModel):
-    """A part of a request of which clients send more than is known here: that is passed over."""
-
-    model_config = ConfigDict(extra="ignore")
 
 
 class MessagePart(Loose):

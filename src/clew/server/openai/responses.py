@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from clew.errors import ClewError, InputError
+from clew.server.bodies import Loose
 from clew.server.endpoints import respond
 from clew.server.openai.answers import (
     ChatQuestion,
@@ -20,7 +21,7 @@ from clew.server.openai.answers import (
     read_question,
     stream_answer,
 )
-from clew.server.openai.forms import ChatMessage, ClewOptions, Loose, TextFormat, make_route
+from clew.server.openai.forms import ChatMessage, ClewOptions, TextFormat, make_route
 from clew.server.sse import write_event
 from clew.wire.refusals import make_refusal
 
@@ -97,7 +98,6 @@ class _Response:
     created: int = field(default_factory=lambda: int(time.time()))
 
     def make_object(self, status: str, **more: object) -> dict[str, Any]:
-        """Return the response as an object."""
         return {
             "id": self.id,
             "object": "response",
@@ -124,7 +124,6 @@ class _Response:
         }
 
     def make_complete(self, told: StreamedAnswer, asked: ChatQuestion) -> dict[str, Any]:
-        """Return the response with the whole answer."""
         status = "incomplete" if told.reason == "length" else "completed"
         why = {"reason": "max_output_tokens"} if status == "incomplete" else None
         return self.make_object(
@@ -136,7 +135,6 @@ class _Response:
         )
 
     def make_message(self, status: str, content: list[dict[str, Any]]) -> dict[str, Any]:
-        """Return the one item of its output."""
         return {
             "id": self.item,
             "type": "message",

@@ -8,7 +8,7 @@ from typing import Any
 from clew.server.addresses import find_base
 from clew.server.endpoints import Call, EndpointGroup, RestEndpoint
 from clew.server.openapi import describe_endpoints
-from clew.server.rest import about, access, asking, documents, graphs, indexes, jobs
+from clew.server.rest import access, asking, documents, graphs, indexes, jobs
 
 _DESCRIPTION = EndpointGroup("server")
 
@@ -30,7 +30,7 @@ def _describe_once() -> dict[str, Any]:
 
 
 _GROUPS = (
-    about.SERVER,
+    access.SERVER,
     _DESCRIPTION,
     indexes.INDEXES,
     documents.DOCUMENTS,

@@ -1,13 +1,15 @@
-"""Routes of keys, for admins, and of the page's sessions."""
+"""Routes that describe the server, its methods and its spending; of keys, and of sessions."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated
 
 from pydantic import Field
 from starlette.responses import JSONResponse, Response
 
+from clew import __version__, methods
 from clew.display.shown import plain
 from clew.errors import InputError
 from clew.server.addresses import find_base
@@ -15,12 +17,68 @@ from clew.server.bodies import INTEGRAL, LONGEST_FILTER, MOST_TOKENS, MOST_USD, 
 from clew.server.callers import Caller
 from clew.server.endpoints import Call, EndpointGroup
 from clew.server.keys import CITATIONS, SCOPES, SESSION_S, Key, KeyOptions
-from clew.server.rest.about import about
 from clew.server.rest.indexes import IndexName
-from clew.wire.about import AboutServer
+from clew.views.describe import describe_method
+from clew.wire.about import AboutServer, MethodView, ParameterView, SpentLine
 from clew.wire.indexes import Listed
 from clew.wire.names import COOKIE
 from clew.wire.refusals import forbidden, no_key, no_such_resource
+
+SERVER = EndpointGroup("server")
+
+
+@SERVER.endpoint("GET", "", reply=AboutServer)
+async def about(call: Call) -> AboutServer:
+    """What this server is, and what you may do."""
+    key = call.caller.key
+    shown = None
+    if key is not None:  # without its filter, which would tell what its holder does not see
+        shown = {name: value for name, value in key.to_dict().items() if name != "where"}
+    return AboutServer(
+        version=__version__,
+        caller=call.caller.name,
+        scope=call.caller.scope,
+        llm=call.server.settings.specs.llm is not None,
+        key=shown,
+        spent=None if key is None else call.server.spending.sum_of_key(key.id),
+    )
+
+
+@SERVER.endpoint("GET", "/methods", reply=Listed[MethodView], query=Part)
+async def list_methods(call: Call) -> Listed[MethodView]:
+    """List the methods of retrieval with their parameters."""
+    return call.list_part(await call.run(lambda: [_view_method(name) for name in methods.names()]))
+
+
+@cache
+def _view_method(name: str) -> MethodView:
+    found = describe_method(name)
+    parameters = tuple(ParameterView(**each) for each in found.pop("parameters"))
+    return MethodView(**found, parameters=parameters)
+
+
+class SpendQuery(Part):
+    """Whose spending is listed."""
+
+    key: str = Field(
+        "", max_length=100, description="the id of a key; only an admin sees those of others"
+    )
+
+
+@SERVER.endpoint("GET", "/spend", reply=Listed[SpentLine], query=SpendQuery)
+async def spent(call: Call) -> Listed[SpentLine]:
+    """What models billed, by key and day.
+
+    An admin sees that of all keys, others that of their own.
+    """
+    asked = call.read_query(SpendQuery).key or None
+    if not call.caller.is_keeper:
+        asked = call.caller.key.id if call.caller.key is not None else None
+    names = {each.id: each.name for each in call.server.keys.list_keys()}
+    lines = await call.run(call.server.spending.list_by_day, asked)
+    found = [SpentLine(name=names.get(line["key"], ""), **line) for line in lines]
+    return call.list_part(found, SpendQuery)
+
 
 KEYS = EndpointGroup("keys")
 

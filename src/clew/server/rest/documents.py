@@ -105,8 +105,7 @@ async def remove(call: Call) -> Removal:
 async def add_documents(call: Call) -> Response:
     """Add files or texts."""
     name = call.open_named_index("write").name
-    call.check_kind(JSON, FORM)
-    if not multipart.is_form(call.request):
+    if call.check_kind(JSON, FORM) != FORM:
         return await _add_texts(call, name)
     async with multipart.receive_upload(call.request, call.server.settings, of="files") as form:
         options = parse_body(IndexOptions, form.read_json("options"), at="options")
@@ -123,7 +122,9 @@ def _take_files(parts: list[UploadedFile], uploads: Path, folder: Path) -> None:
     names = [each.name for each in parts]
     files.check_places(names, uploads)  # all of them, before one replaces another
     for each in parts:
-        files.store_file(each.path, uploads, each.name)
+        target = uploads / each.name
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        each.path.replace(target)
     (folder / job_files.FILES).write_text(json.dumps(names), encoding="utf-8")
 
 

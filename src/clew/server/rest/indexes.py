@@ -60,7 +60,6 @@ class IndexBody(Body):
     )  # fmt: skip
 
     def settings(self) -> Settings:
-        """Return how the index is built."""
         default = Chunking()
         size = default.size if self.chunk_size is None else self.chunk_size
         overlap = min(default.overlap, size // 2)

@@ -280,8 +280,7 @@ async def add_evaluation(call: Call) -> Response:
     They come as JSON, or as a file in a format of `clew eval`.
     """
     name = call.open_named_index("write").name
-    call.check_kind(JSON, FORM)
-    if not multipart.is_form(call.request):
+    if call.check_kind(JSON, FORM) != FORM:
         body = await call.read_body(EvaluationBody, most=call.server.settings.text_bytes)
         lines = multipart.write_json_lines(
             [each.model_dump(exclude_none=True) for each in body.questions]
