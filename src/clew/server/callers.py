@@ -94,7 +94,9 @@ class Authenticator:
             )
 
     def _identify(self, request: HTTPConnection) -> Caller:
-        user = self._read_user(request)
+        peer = request.client.host if request.client else ""
+        is_believed = peer in self._settings.proxies
+        user = request.headers.get(_FORWARDED_USER, "")[:200] if is_believed else ""
         given = request.headers.get("authorization", "")
         scheme, _, text = given.partition(" ")
         if given and not self._is_open():
@@ -115,9 +117,3 @@ class Authenticator:
     def _is_open(self) -> bool:
         """Say whether no key is needed: none was ever made, and only this machine comes here."""
         return self._settings.is_local and not self._keys.has_keys()
-
-    def _read_user(self, request: HTTPConnection) -> str:
-        peer = request.client.host if request.client else ""
-        if peer not in self._settings.proxies:
-            return ""
-        return request.headers.get(_FORWARDED_USER, "")[:200]

@@ -39,19 +39,11 @@ _EVERY = 1 << 20  # bytes that are written together
 _QUIET_S = 60.0  # in which a client sends nothing, before it is given up
 
 
-@dataclass(frozen=True, slots=True)
-class UploadedFile:
-    """A file that came: its name, as it is safe, and where it lies until it is taken."""
-
-    name: str
-    path: Path
-
-
 @dataclass(slots=True)
 class UploadForm:
     """The files and fields of an upload."""
 
-    files: list[UploadedFile] = field(default_factory=list)
+    files: dict[str, Path] = field(default_factory=dict)  # safe names, and where each lies
     fields: dict[str, str] = field(default_factory=dict)
 
     def read_json(self, name: str) -> bytes:
@@ -136,7 +128,6 @@ class _Reader:
         self._of = of
         self._size = 0
         self._has_ended = False
-        self._names: set[str] = set()
         self._file: BinaryIO | None = None
         self._begin()
 
@@ -217,12 +208,11 @@ class _Reader:
             name = check_file_name(filename.decode("utf-8").replace("%22", '"'))
         except UnicodeDecodeError:
             raise _make_refusal("the name of a file is not in UTF-8") from None
-        if name in self._names:
+        if name in self.form.files:
             raise InputError(f"two files of this request are called {name!r}")
-        self._names.add(name)
         path = self._folder / f"{len(self.form.files):06d}"
         self._file = open_file(path)
-        self.form.files.append(UploadedFile(name, path))
+        self.form.files[name] = path
 
     def _data(self, data: bytes, start: int, end: int) -> None:
         if self._file is not None:

@@ -50,7 +50,11 @@ class ScopedIndex(Scoped):
         """The index, at the generation that the request names or a later one."""
         request = request_records.find_record()
         if request.least:
-            _catch_up(self.opened, request.least)
+            generation = request_records.parse_number(GENERATION_HEADER, request.least)
+            try:
+                self.opened.catch_up(generation)
+            except InputError as error:
+                raise Refusal(412, "generation_missing", str(error)) from error
         request.read = None if self.is_bound else self.opened  # it tells of others' documents
         return self.opened
 
@@ -275,12 +279,3 @@ class ScopedIndex(Scoped):
         """Return what every write cost, the oldest first."""
         self.check_whole("costs are")
         return self.index.costs()
-
-
-def _catch_up(index: Index, least: str) -> None:
-    """Update an index to a generation, or a later one. Raises Refusal 400 or 412."""
-    generation = request_records.parse_number(GENERATION_HEADER, least)
-    try:
-        index.catch_up(generation)
-    except InputError as error:
-        raise Refusal(412, "generation_missing", str(error)) from error

@@ -148,35 +148,32 @@ def _open_and_work(
         prices = {name: tuple(each) for name, each in prices.items()}
     with open_index(Path(job.folder), specs=Specs(**job.run["specs"]), prices=prices) as index:
         task = JobTask(
+            job=job,
             index=index,
-            kind=job.kind,
-            options=job.options,
             folder=find_job_folder(home, job.id),
             uploads=home / "files" / job.name,
-            name=job.name,
             budget=budget,
-            workers=job.run.get("workers", 1),  # which jobs of earlier releases lack
             stop=stop,
             tell=lambda kind, data: queue.add_event(job.id, kind, _hide_places(data, home)),
         )
-        return _work_when_free(task, queue, job)
+        return _work_when_free(task, queue)
 
 
-def _work_when_free(task: JobTask, queue: JobQueue, job: Job) -> dict[str, Any]:
+def _work_when_free(task: JobTask, queue: JobQueue) -> dict[str, Any]:
     """Do the job, retrying while another process holds the index's lock."""
     pause, last = _RETRY_S
     is_told = False
     while True:
         progress = Progress()
         try:
-            with _report_progress(progress, queue, job, task.uploads.parents[1]):
+            with _report_progress(progress, queue, task.job, task.uploads.parents[1]):
                 return do_job(task, progress)
         except IndexLocked:
             if task.stop.is_asked:
                 return {"stopped": True}
             if not is_told:
                 reason = "another process writes to this index: the job goes on when it is done"
-                queue.add_event(job.id, "waiting", {"reason": reason})
+                queue.add_event(task.job.id, "waiting", {"reason": reason})
             is_told = True
             task.index.close()
             time.sleep(pause)

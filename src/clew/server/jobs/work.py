@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from clew.api import Added, Index
     from clew.models.budget import Budget
     from clew.progress import Progress
+    from clew.server.jobs.queue import Job
     from clew.stopping import Stop
 
 _MOST = 1_000  # ids, and skipped files, that are named one by one
@@ -37,21 +38,18 @@ _MOST = 1_000  # ids, and skipped files, that are named one by one
 class JobTask:
     """What a job works with."""
 
+    job: Job
     index: Index
-    kind: str
-    options: Mapping[str, Any]
     folder: Path  # of the job
     uploads: Path  # the folder of the index's uploaded files
-    name: str  # of the index
     budget: Budget
-    workers: int | str
     stop: Stop
     tell: Callable[[str, Mapping[str, Any]], None]
 
 
 def do_job(task: JobTask, progress: Progress) -> dict[str, Any]:
     """Do the work of a job, and return its result."""
-    options = KINDS[task.kind].model_validate(dict(task.options))
+    options = KINDS[task.job.kind].model_validate(dict(task.job.options))
     if isinstance(options, IndexOptions):
         return _report_added(task, _add_sent(task, options, progress))
     if isinstance(options, ExtractOptions):
@@ -77,10 +75,10 @@ def _add_sent(task: JobTask, options: IndexOptions, progress: Progress) -> Added
     if names:
         missing = next((each for each in names if not (task.uploads / each).is_file()), None)
         if missing is not None:
-            raise InputError(f"no file {missing!r:.200} was uploaded into {task.name!r}")
+            raise InputError(f"no file {missing!r:.200} was uploaded into {task.job.name!r}")
         only = {"changed": [task.uploads / name for name in names]}
     elif not task.uploads.is_dir():
-        raise InputError(f"no file was uploaded into {task.name!r} yet")
+        raise InputError(f"no file was uploaded into {task.job.name!r} yet")
     columns = Columns(text=options.text_column, title=options.title_column, id=options.id_column)
     return _add(
         task.uploads,
@@ -108,7 +106,7 @@ def _add(
         budget=task.budget,
         progress=progress,
         stop=task.stop,
-        workers=task.workers,
+        workers=task.job.run.get("workers", 1),  # which jobs of earlier releases lack
         **options.extraction(),
         **more,
     )

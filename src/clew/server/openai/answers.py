@@ -216,7 +216,7 @@ async def answer_events(
             yield piece
     if answer is None:
         raise AssertionError  # `work` tells it or raises
-    form = compose_rest(
+    rest, references, marks = compose_rest(
         answer,
         said.told if answer.kind == "generated" else StreamedMarks(),
         index=index,
@@ -224,13 +224,13 @@ async def answer_events(
         form=asked.citations,
         before=asked.sources,
     )
-    if piece := written.put(form.rest) + written.end():
+    if piece := written.put(rest) + written.end():
         yield piece
     yield StreamedAnswer(
         text=written.text,
         reason=written.reason or "stop",
-        references=form.references,
-        marks=tuple(each for each in form.marks if each.end <= len(written.text)),
+        references=references,
+        marks=tuple(each for each in marks if each.end <= len(written.text)),
         answer=answer,
     )
 

@@ -61,15 +61,6 @@ class PlacedMark:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerRest:
-    """The rest of an answer behind the streamed text, with all references."""
-
-    rest: str
-    references: tuple[Reference, ...]
-    marks: tuple[PlacedMark, ...]
-
-
 @dataclass(slots=True)
 class StreamedMarks:
     """The streamed part of an answer, with the citation numbers in it."""
@@ -93,8 +84,8 @@ class StreamedMarks:
 
 def compose_rest(
     answer: Answer, told: StreamedMarks, *, index: str, base: str, form: str, before: int = 0
-) -> AnswerRest:
-    """Return the rest of an answer, of which `told` was streamed already.
+) -> tuple[str, tuple[Reference, ...], list[PlacedMark]]:
+    """Return the rest of an answer, of which `told` was streamed already; references and marks.
 
     The numbers begin behind the `before` sources that the other side shows itself. `form` is one
     of `clew.server.keys.CITATIONS`. Where the other side shows Markdown, texts of documents are
@@ -137,7 +128,7 @@ def compose_rest(
         rest += "\n\nNot in what was found: " + " ".join(f"“{one}”" for one in answer.unsupported)
     if form == "markdown" and cited:
         rest += _SOURCES + "\n".join(map(_write_line, cited))
-    return AnswerRest(rest, () if form == "none" else tuple(cited), tuple(placed))
+    return rest, () if form == "none" else tuple(cited), placed
 
 
 def _add_marks(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +25,6 @@ from clew.wire.jobs import JobView
 from clew.wire.refusals import Refusal, no_such_resource
 
 if TYPE_CHECKING:
-    from clew.server.multipart import UploadedFile
     from clew.server.scoped import ScopedIndex
 
 DOCUMENTS = EndpointGroup("documents")
@@ -117,15 +117,14 @@ async def add_documents(call: Call) -> Response:
         )
 
 
-def _take_files(parts: list[UploadedFile], uploads: Path, folder: Path) -> None:
+def _take_files(parts: Mapping[str, Path], uploads: Path, folder: Path) -> None:
     """Move files to their names, and note in the folder of the job which they are."""
-    names = [each.name for each in parts]
-    files.check_places(names, uploads)  # all of them, before one replaces another
-    for each in parts:
-        target = uploads / each.name
+    files.check_places([*parts], uploads)  # all of them, before one replaces another
+    for name, path in parts.items():
+        target = uploads / name
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        each.path.replace(target)
-    (folder / job_files.FILES).write_text(json.dumps(names), encoding="utf-8")
+        path.replace(target)
+    (folder / job_files.FILES).write_text(json.dumps([*parts]), encoding="utf-8")
 
 
 async def _add_texts(call: Call, name: str) -> Response:

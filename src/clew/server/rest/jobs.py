@@ -293,11 +293,11 @@ async def add_evaluation(call: Call) -> Response:
             sentence = "send the questions as one file, called 'questions'"
             raise Refusal(400, "invalid_input", sentence)
         options = parse_body(EvaluateOptions, form.read_json("options"), at="options")
-        suffix = Path(form.files[0].name).suffix.lower()
+        [(name_of_file, staged)] = form.files.items()
+        suffix = Path(name_of_file).suffix.lower()
         if suffix not in _SUFFIXES:
             known = ", ".join(_SUFFIXES)
             raise Refusal(400, "invalid_input", f"questions are a file {known}, not {suffix!r:.40}")
-        staged = form.files[0].path
         return await submit_job(
             call, name, "evaluate", options, lambda at: staged.replace(at / f"{QUESTIONS}{suffix}")
         )
