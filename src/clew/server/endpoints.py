@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, get_type_hints
 
 from anyio.to_thread import run_sync
 from pydantic import BaseModel, RootModel, ValidationError
@@ -277,12 +277,17 @@ class EndpointGroup:
     endpoints: list[RestEndpoint] = field(default_factory=list)
 
     def endpoint(self, method: str, path: str, **about: Any) -> Callable[[H], H]:  # noqa: ANN401 -- fields of `RestEndpoint`
-        """Return a decorator that makes a function the handler of a route."""
+        """Return a decorator that makes a function the handler of a route.
+
+        It replies what the function returns, unless `reply` says what is in a response.
+        """
 
         def add(handler: H) -> H:
-            self.endpoints.append(
-                RestEndpoint(group=self.name, method=method, path=path, call=handler, **about)
-            )
+            given = {"group": self.name, "method": method, "path": path, "call": handler, **about}
+            if "reply" not in about:
+                returned = get_type_hints(handler)["return"]
+                given["reply"] = None if returned is Response else returned
+            self.endpoints.append(RestEndpoint(**given))
             return handler
 
         return add

@@ -27,7 +27,7 @@ from clew.wire.refusals import forbidden, no_key, no_such_resource
 SERVER = EndpointGroup("server")
 
 
-@SERVER.endpoint("GET", "", reply=AboutServer)
+@SERVER.endpoint("GET", "")
 async def about(call: Call) -> AboutServer:
     """What this server is, and what you may do."""
     key = call.caller.key
@@ -44,7 +44,7 @@ async def about(call: Call) -> AboutServer:
     )
 
 
-@SERVER.endpoint("GET", "/methods", reply=Listed[MethodView], query=Part)
+@SERVER.endpoint("GET", "/methods", query=Part)
 async def list_methods(call: Call) -> Listed[MethodView]:
     """List the methods of retrieval with their parameters."""
     return call.list_part(await call.run(lambda: [_view_method(name) for name in methods.names()]))
@@ -65,7 +65,7 @@ class SpendQuery(Part):
     )
 
 
-@SERVER.endpoint("GET", "/spend", reply=Listed[SpentLine], query=SpendQuery)
+@SERVER.endpoint("GET", "/spend", query=SpendQuery)
 async def spent(call: Call) -> Listed[SpentLine]:
     """What models billed, by key and day.
 
@@ -139,14 +139,14 @@ class SessionBody(Body):
     key: str = Field(min_length=1, max_length=200)
 
 
-@KEYS.endpoint("GET", "/keys", scope="admin", reply=Listed[KeyView], query=Part)
+@KEYS.endpoint("GET", "/keys", scope="admin", query=Part)
 async def list_keys(call: Call) -> Listed[KeyView]:
     """List the keys."""
     _check_keeper(call)
     return call.list_part([_view_key(key) for key in call.server.keys.list_keys()])
 
 
-@KEYS.endpoint("POST", "/keys", scope="admin", body=KeyBody, reply=NewKey, status=201)
+@KEYS.endpoint("POST", "/keys", scope="admin", body=KeyBody, status=201)
 async def add(call: Call) -> NewKey:
     """Make a key.
 
@@ -158,13 +158,7 @@ async def add(call: Call) -> NewKey:
     return NewKey(key=_view_key(key), text=text)
 
 
-@KEYS.endpoint(
-    "DELETE",
-    "/keys/{id}",
-    scope="admin",
-    reply=KeyView,
-    named={"id": "the id of a key, or its name"},
-)
+@KEYS.endpoint("DELETE", "/keys/{id}", scope="admin", named={"id": "the id of a key, or its name"})
 async def revoke(call: Call) -> KeyView:
     """Revoke a key."""
     _check_keeper(call)

@@ -90,7 +90,7 @@ class PlanBody(Body):
     )
 
 
-@ASKING.endpoint("POST", "/indexes/{index}/search", body=SearchBody, reply=Evidence, paid=True)
+@ASKING.endpoint("POST", "/indexes/{index}/search", body=SearchBody, paid=True)
 async def search(call: Call) -> Evidence:
     """Search."""
     body = await call.read_body(SearchBody)
@@ -159,9 +159,7 @@ async def _events(
         yield write_event({"code": refusal.code, "message": str(refusal)}, "error")
 
 
-@ASKING.endpoint(
-    "POST", "/indexes/{index}/classify", body=ClassifyBody, reply=Classified, paid=True
-)
+@ASKING.endpoint("POST", "/indexes/{index}/classify", body=ClassifyBody, paid=True)
 async def classify(call: Call) -> Classified:
     """Give a text one of the labels of the index."""
     body = await call.read_body(ClassifyBody)
@@ -170,7 +168,7 @@ async def classify(call: Call) -> Classified:
     return await call.run(index.classify, question, label=body.label, name_weight=body.name_weight)
 
 
-@ASKING.endpoint("POST", "/indexes/{index}/plan", body=PlanBody, reply=Plan)
+@ASKING.endpoint("POST", "/indexes/{index}/plan", body=PlanBody)
 async def plan(call: Call) -> Plan:
     """What an extraction by an LLM would cost."""
     body = await call.read_body(PlanBody)

@@ -64,25 +64,21 @@ class DocumentsBody(Body):
     options: IndexOptions = Field(default_factory=lambda: IndexOptions.model_validate({}))
 
 
-@DOCUMENTS.endpoint(
-    "GET", "/indexes/{index}/documents", reply=Listed[DocumentLine], query=DocumentsQuery
-)
+@DOCUMENTS.endpoint("GET", "/indexes/{index}/documents", query=DocumentsQuery)
 async def documents(call: Call) -> Listed[DocumentLine]:
     """List documents."""
     query = call.read_query(DocumentsQuery)
     return await call.run(call.open_named_index().documents, **query.model_dump())
 
 
-@DOCUMENTS.endpoint(
-    "GET", "/indexes/{index}/documents/{id:path}", reply=DocumentView, named=_DOCUMENT
-)
+@DOCUMENTS.endpoint("GET", "/indexes/{index}/documents/{id:path}", named=_DOCUMENT)
 async def document(call: Call) -> DocumentView:
     """A document with its text, headings, pages and chunks."""
     return await call.run(call.open_named_any().document, call.read_path("id"))
 
 
 @DOCUMENTS.endpoint(
-    "DELETE", "/indexes/{index}/documents/{id:path}", scope="write", reply=Removal, named=_DOCUMENT
+    "DELETE", "/indexes/{index}/documents/{id:path}", scope="write", named=_DOCUMENT
 )
 async def remove(call: Call) -> Removal:
     """Delete a document, and its file."""

@@ -43,19 +43,19 @@ class AliasQuery(QueryParameters):
     name: str = Field(min_length=1, max_length=1_000, description="the name")
 
 
-@GRAPH.endpoint("GET", "/indexes/{index}/graph", reply=DrawnIndex, query=GraphQuery)
+@GRAPH.endpoint("GET", "/indexes/{index}/graph", query=GraphQuery)
 async def index_graph(call: Call) -> DrawnIndex:
     """The graph of an index, with places."""
     return await call.run(call.open_named_index().graph, call.read_query(GraphQuery).limit)
 
 
-@GRAPH.endpoint("POST", "/indexes/{index}/graph", body=SearchBody, reply=DrawnThread, paid=True)
+@GRAPH.endpoint("POST", "/indexes/{index}/graph", body=SearchBody, paid=True)
 async def question_graph(call: Call) -> DrawnThread:
     """The threads and the graph of a question, with places."""
     return draw_evidence(await search(call))
 
 
-@GRAPH.endpoint("GET", "/indexes/{index}/entities", reply=Listed[EntityLine], query=EntitiesQuery)
+@GRAPH.endpoint("GET", "/indexes/{index}/entities", query=EntitiesQuery)
 async def entities(call: Call) -> Listed[EntityLine]:
     """Find entities."""
     return await call.run(
@@ -64,11 +64,7 @@ async def entities(call: Call) -> Listed[EntityLine]:
 
 
 @GRAPH.endpoint(
-    "GET",
-    "/indexes/{index}/entities/{name:path}",
-    reply=EntityView,
-    query=Part,
-    named={"name": "a name or an id"},
+    "GET", "/indexes/{index}/entities/{name:path}", query=Part, named={"name": "a name or an id"}
 )
 async def entity(call: Call) -> EntityView:
     """An entity with its neighbours and texts."""
@@ -76,13 +72,13 @@ async def entity(call: Call) -> EntityView:
     return await call.run(call.open_named_index().entity, call.read_path("name"), **part)
 
 
-@GRAPH.endpoint("GET", "/indexes/{index}/aliases", reply=AliasView)
+@GRAPH.endpoint("GET", "/indexes/{index}/aliases")
 async def aliases(call: Call) -> AliasView:
     """Names that stand for others, and names that may."""
     return _aliases(await call.run(call.open_named_index().aliases))
 
 
-@GRAPH.endpoint("POST", "/indexes/{index}/aliases", scope="write", body=AliasBody, reply=AliasView)
+@GRAPH.endpoint("POST", "/indexes/{index}/aliases", scope="write", body=AliasBody)
 async def merge(call: Call) -> AliasView:
     """Let a name stand for another one."""
     body, index = await call.read_body(AliasBody), call.open_named_index("write")
@@ -90,9 +86,7 @@ async def merge(call: Call) -> AliasView:
     return _aliases(await call.run(index.aliases))
 
 
-@GRAPH.endpoint(
-    "DELETE", "/indexes/{index}/aliases", scope="write", reply=AliasView, query=AliasQuery
-)
+@GRAPH.endpoint("DELETE", "/indexes/{index}/aliases", scope="write", query=AliasQuery)
 async def unmerge(call: Call) -> AliasView:
     """Let a name stand for itself again."""
     index = call.open_named_index("write")
@@ -106,10 +100,7 @@ def _aliases(found: Mapping[str, Any]) -> AliasView:
 
 
 @GRAPH.endpoint(
-    "GET",
-    "/indexes/{index}/rows/{id:path}",
-    reply=dict[str, Any],
-    named={"id": "the id of a row, or a name"},
+    "GET", "/indexes/{index}/rows/{id:path}", named={"id": "the id of a row, or a name"}
 )
 async def row(call: Call) -> dict[str, Any]:
     """Any row with its neighbours, as 'clew show ID --json' has it."""

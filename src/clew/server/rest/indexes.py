@@ -70,7 +70,7 @@ class IndexBody(Body):
         )
 
 
-@INDEXES.endpoint("GET", "/indexes", reply=Listed[IndexLine], query=Part)
+@INDEXES.endpoint("GET", "/indexes", query=Part)
 async def list_indexes(call: Call) -> Listed[IndexLine]:
     """List the indexes."""
     part = call.list_part(call.list_names())
@@ -93,7 +93,7 @@ def _view_line(call: Call, index: Scoped) -> IndexLine:
     return replace(line, n_documents=n_documents, n_chunks=n_chunks)
 
 
-@INDEXES.endpoint("POST", "/indexes", scope="write", body=IndexBody, reply=IndexView, status=201)
+@INDEXES.endpoint("POST", "/indexes", scope="write", body=IndexBody, status=201)
 async def make(call: Call) -> IndexView:
     """Make an empty index."""
     body = await call.read_body(IndexBody)
@@ -105,7 +105,7 @@ async def make(call: Call) -> IndexView:
     return await call.run(call.open_any(body.name).describe)
 
 
-@INDEXES.endpoint("GET", "/indexes/{index}", reply=IndexView)
+@INDEXES.endpoint("GET", "/indexes/{index}")
 async def describe(call: Call) -> IndexView:
     """What an index holds."""
     return await call.run(call.open_named_any().describe)
@@ -118,7 +118,7 @@ async def drop(call: Call) -> None:
     await call.run(call.server.indexes.drop, index.name)
 
 
-@INDEXES.endpoint("GET", "/indexes/{index}/spend", reply=Listed[CostLine], query=Part)
+@INDEXES.endpoint("GET", "/indexes/{index}/spend", query=Part)
 async def costs(call: Call) -> Listed[CostLine]:
     """What each write cost, the newest first."""
     found = await call.run(call.open_named_index().costs)

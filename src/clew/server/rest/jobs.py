@@ -156,7 +156,7 @@ async def submit_job(
 # -- looking --------------------------------------------------------------------------------------
 
 
-@JOBS.endpoint("GET", "/jobs", reply=Listed[JobView], query=JobsQuery)
+@JOBS.endpoint("GET", "/jobs", query=JobsQuery)
 async def list_jobs(call: Call) -> Listed[JobView]:
     """List the jobs, the newest first."""
     query, names = call.read_query(JobsQuery), _list_visible(call)
@@ -204,13 +204,13 @@ async def _find_job(call: Call, job_id: str) -> Job:
     return job
 
 
-@JOBS.endpoint("GET", "/jobs/{id}", reply=JobView, named=_JOB)
+@JOBS.endpoint("GET", "/jobs/{id}", named=_JOB)
 async def get_job(call: Call) -> JobView:
     """Look at a job."""
     return (await _find_job(call, call.read_path("id"))).make_view()
 
 
-@JOBS.endpoint("DELETE", "/jobs/{id}", scope="write", reply=JobView, named=_JOB)
+@JOBS.endpoint("DELETE", "/jobs/{id}", scope="write", named=_JOB)
 async def cancel_job(call: Call) -> JobView:
     """Cancel a job; what it committed stays.
 
@@ -303,7 +303,7 @@ async def add_evaluation(call: Call) -> Response:
         )
 
 
-@EVALUATIONS.endpoint("GET", "/indexes/{index}/evaluations", reply=Listed[JobView], query=Part)
+@EVALUATIONS.endpoint("GET", "/indexes/{index}/evaluations", query=Part)
 async def list_evaluations(call: Call) -> Listed[JobView]:
     """List the evaluations of an index."""
     index = call.open_named_index()
@@ -312,13 +312,7 @@ async def list_evaluations(call: Call) -> Listed[JobView]:
     return await _list_jobs(call, {index.name}, query)
 
 
-@EVALUATIONS.endpoint(
-    "GET",
-    "/indexes/{index}/evaluations/{id}",
-    reply=EvaluationView,
-    query=EvaluationQuery,
-    named=_JOB,
-)
+@EVALUATIONS.endpoint("GET", "/indexes/{index}/evaluations/{id}", query=EvaluationQuery, named=_JOB)
 async def get_evaluation(call: Call) -> EvaluationView:
     """Look at an evaluation and its report."""
     index = call.open_named_index()
