@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from html import escape
-from typing import Any
+from typing import Any, TypeVar
 
 from clew.display.visible import visible
+
+T = TypeVar("T")
 
 _LONGEST = 60  # characters of a text in one line
 _MOST = 3  # values of a tuple in one line
@@ -40,6 +42,12 @@ def plain(value: object) -> Any:  # noqa: ANN401 -- JSON's types
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
     return value
+
+
+def make_view(kind: type[T], source: object, **others: Any) -> T:  # noqa: ANN401 -- its fields
+    """Return a dataclass of some values; the others are those of `source` by their names."""
+    names = {each.name for each in _fields(kind)} - others.keys()
+    return kind(**{name: getattr(source, name) for name in names}, **others)
 
 
 def _fields(value: object) -> tuple[Field[Any], ...]:
