@@ -176,7 +176,7 @@ def load_reranker(spec: str | None, embedder: Embedder) -> Reranker:
     if kind == "maxsim":
         raise InputError(f"maxsim needs token vectors, which {embedder.name} does not give")
     if kind == "cosine":
-        from clew.models.cosine import Cosine
+        from clew.models.maxsim import Cosine
 
         return Cosine(embedder)
     if kind == "cross-encoder" and name:

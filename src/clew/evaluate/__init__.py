@@ -36,7 +36,7 @@ __getattr__ = lazy(
         "figures.sensitivity": ("draw",),
         "llm_judge": ("LLMJudge",),
         "measure": ("Protocol",),
-        "verdicts": ("Verdict",),
+        "summary": ("Verdict",),
     },
     renamed={"Question": "DatasetQuestion"},
 )

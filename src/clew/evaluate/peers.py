@@ -6,7 +6,7 @@ other keys are ignored. What it cost is not known, and there is no context to lo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,18 +79,17 @@ class _Peer:
     known: frozenset[str]  # the documents
 
     def rows(self, ks: Sequence[int]) -> list[Row]:
-        common = tuple(self._common_notes(ks))
+        common: tuple[str, ...] = ()
+        if self.n_ignored:
+            common += (f"{self.n_ignored} lines about other questions were ignored",)
+        depth = max(len(line.retrieved_ids) for line in self.lines)
+        if depth < max((*ks, DEEPEST)):
+            end = f"lists end at {depth} documents"
+            common += (f"{end}: measures that look further are lower bounds",)
         return [
             self._row(question, line, common, ks)
             for question, line in zip(self.questions, self.lines, strict=True)
         ]
-
-    def _common_notes(self, ks: Sequence[int]) -> Iterable[str]:
-        if self.n_ignored:
-            yield f"{self.n_ignored} lines about other questions were ignored"
-        depth = max(len(line.retrieved_ids) for line in self.lines)
-        if depth < max((*ks, DEEPEST)):
-            yield f"lists end at {depth} documents: measures that look further are lower bounds"
 
     def _row(
         self, question: DatasetQuestion, line: _Line, notes: tuple[str, ...], ks: Sequence[int]

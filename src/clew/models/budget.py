@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -227,3 +230,33 @@ class Purchase:
     def _take(self) -> Held | None:
         held, self._held = self._held, None
         return held
+
+
+@dataclass(frozen=True, slots=True)
+class Payer:
+    """Who pays for what an embedding endpoint bills: what is told of each bill, and its budget.
+
+    An embedder is used from many places, by several runs at a time. So a run says around the call
+    that it pays, and the embedder asks who does.
+    """
+
+    on_bill: Callable[[Bill], None]
+    budget: Budget | None = None
+
+
+_payer: ContextVar[Payer | None] = ContextVar("payer", default=None)
+
+
+def payer() -> Payer | None:
+    """Return who pays for what this thread asks, None where nobody said so."""
+    return _payer.get()
+
+
+@contextmanager
+def paid_by(who: Payer) -> Iterator[None]:
+    """Let `who` pay for what this thread asks in the block."""
+    before = _payer.set(who)
+    try:
+        yield
+    finally:
+        _payer.reset(before)

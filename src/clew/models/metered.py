@@ -27,7 +27,7 @@ from clew.models import (
     is_recorded,
 )
 from clew.models.around import AroundEmbedder
-from clew.models.paying import Payer, paid_by
+from clew.models.budget import Payer, paid_by
 from clew.text.pieces import OnPiece
 from clew.types import Mention, Usage
 

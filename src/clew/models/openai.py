@@ -18,8 +18,7 @@ import numpy as np
 
 from clew.errors import BadReply, EndpointError
 from clew.models import Keep, Kind, OnLost, Prompt, PromptRefused, Reply, Turn
-from clew.models.budget import Budget, Purchase, bill
-from clew.models.paying import Payer, payer
+from clew.models.budget import Budget, Payer, Purchase, bill, payer
 from clew.models.prices import Price, embedding_price, list_price
 from clew.models.replies import messages
 from clew.models.spoken import THOUGHTS, Spoken

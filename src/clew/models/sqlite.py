@@ -56,51 +56,39 @@ class PaidFile(Protocol):
     @property
     def path(self) -> Path:
         """The file, or what stands for it in errors."""
-        ...
 
     def exists(self) -> bool:
         """Say whether it was made."""
-        ...
 
     def open(self) -> AbstractContextManager[Connection]:
         """Give a connection. Raises StoreError where there is none to be had."""
-        ...
 
     def writing(self) -> AbstractContextManager[Connection]:
         """Give a connection, and commit what the block writes, all of it or nothing."""
-        ...
 
     def has(self, database: Connection, table: str) -> bool:
         """Say whether there is a table that came later than the others."""
-        ...
 
     def make(self, database: Connection, table: str) -> None:
         """Make a table, where it is not there."""
-        ...
 
     def room(self) -> AbstractContextManager[None]:
         """Hold space while paid requests are under way. Raises StoreError where there is none."""
-        ...
 
     def check_room(self) -> None:
         """Raise StoreError where no space is held any more and none can be had."""
-        ...
 
     def give_room(self) -> None:
         """Give the held space up for what has to be written."""
-        ...
 
     def mend(self) -> None:
         """Keep what can be read of it where it is damaged."""
-        ...
 
     def is_blank(self) -> bool:
         """Say whether nothing was made of it yet."""
-        ...
 
     def faults(self) -> list[str]:
         """Return what is wrong with it."""
-        ...
 
 
 # A file of SQLite, or what makes another one of a kind, an application's id and tables.

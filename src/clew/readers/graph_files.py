@@ -28,8 +28,17 @@ from clew.limits import LIMITS, ReadingLimits
 from clew.readers import rdf
 from clew.readers.decode import SURROGATE, open_text
 from clew.readers.packed import plain_name, unpack
-from clew.readers.stated import Stated, explain_refusal
-from clew.readers.triples import IDS, document_id, entity, extraction, fields, json_value, triple
+from clew.readers.triples import (
+    IDS,
+    Stated,
+    document_id,
+    entity,
+    explain_refusal,
+    extraction,
+    fields,
+    json_value,
+    triple,
+)
 from clew.readers.walk import File, files, os_reason
 from clew.text.cells import unguard
 from clew.text.normalize import collapse

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from clew.errors import UnreadableSource
 from clew.readers import record
-from clew.readers.extras import needs
 from clew.readers.walk import File
+from clew.runtime.lazy import needs
 from clew.types import Document, Skipped
 
 if TYPE_CHECKING:

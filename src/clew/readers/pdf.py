@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 
 from clew.errors import UnreadableSource
 from clew.readers.decode import SURROGATE
-from clew.readers.extras import needs
 from clew.readers.properties import properties
 from clew.readers.running_heads import without_running_heads
 from clew.readers.titled import make_document, stated_title
 from clew.readers.walk import File
+from clew.runtime.lazy import needs
 from clew.text.normalize import collapse
 from clew.types import Document, Heading
 

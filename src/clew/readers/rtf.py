@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 
 from clew.errors import UnreadableSource
 from clew.readers.decode import SURROGATE
-from clew.readers.extras import needs
 from clew.readers.properties import properties
 from clew.readers.titled import make_document, stated_title
 from clew.readers.walk import File
+from clew.runtime.lazy import needs
 from clew.types import Document
 
 _INNERMOST = r"(?:[^{}\\]|\\.)*"

@@ -26,6 +26,7 @@ from clew.errors import InputError, UnreadableSource
 from clew.readers import record
 from clew.readers.decode import SURROGATE, open_text
 from clew.readers.walk import File, os_reason
+from clew.text.keys import MAX_KEY, name_key
 from clew.text.normalize import collapse, entity_key
 from clew.types import ENTITY_TYPES, Described, Extraction, Skipped, Triple
 
@@ -54,6 +55,27 @@ class Recorded:
     document_id: str
     extraction: Extraction
     line: int
+
+
+TOO_LONG = f"of more than {MAX_KEY} characters"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stated:
+    """One statement: either a triple, or what an entity is."""
+
+    triple: Triple | None = None
+    described: Described | None = None
+    document_id: str = ""  # of the text that it came from, where the file names one
+    line: int
+
+
+@lru_cache(maxsize=1 << 16)
+def explain_refusal(name: str) -> str:
+    """Return why a name can be no entity's, as the end of a sentence; nothing if it can be."""
+    if len(name) <= MAX_KEY and name.isascii():  # so its key is no longer
+        return ""
+    return TOO_LONG if len(name_key(name)) > MAX_KEY else ""
 
 
 def read_triples(path: str | Path) -> Iterator[Recorded | Skipped]:
@@ -102,7 +124,7 @@ def _read_line(file: File, line: str, number: int) -> Iterator[Recorded | Skippe
     try:
         found = fields(json_value(line))
         id_ = document_id(found)
-        extracted = extraction(found, _explain_refusal, problems)
+        extracted = extraction(found, _explain_nameless, problems)
         if extracted != Extraction():
             recorded = Recorded(document_id=id_, extraction=extracted, line=number)
     except InputError as error:
@@ -113,7 +135,7 @@ def _read_line(file: File, line: str, number: int) -> Iterator[Recorded | Skippe
         yield recorded
 
 
-def _explain_refusal(name: str) -> str:
+def _explain_nameless(name: str) -> str:
     return "" if entity_key(name) else "without a letter or digit"
 
 

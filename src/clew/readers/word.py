@@ -18,10 +18,10 @@ from zipfile import BadZipFile
 
 from clew.errors import UnreadableSource
 from clew.readers.archive import refuse_bomb
-from clew.readers.extras import needs
 from clew.readers.properties import properties
 from clew.readers.titled import MarkedParagraph, make_document, stated_title
 from clew.readers.walk import File
+from clew.runtime.lazy import needs
 from clew.types import Document, Value
 
 _HEADING = re.compile(r"Heading ([1-9])")  # the styles of headings, in any language of Word

@@ -20,7 +20,7 @@ from clew.asking.askable import Askable
 from clew.errors import InputError, RecipeMismatch, StoreError
 from clew.filters import match, parse, to_filter
 from clew.layers.statistical import STATISTICAL
-from clew.models.remembered import add_memory
+from clew.models.around import add_memory
 from clew.runtime.awaitable import awaitable
 from clew.runtime.closing import Closing
 from clew.runtime.once import Once

@@ -13,8 +13,8 @@ from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError, NotAnIndex, StoreError
+from clew.runtime.lazy import keep_old_names
 from clew.runtime.private import make_file, make_folder
-from clew.runtime.renamed import keep_old_names
 from clew.store import sharded
 from clew.store.embedded import NAMED_IN, EmbeddedStore
 from clew.store.postgres import address

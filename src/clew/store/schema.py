@@ -14,7 +14,7 @@ import numpy as np
 
 from clew.algo import coding
 from clew.algo.narrow import narrow, widen
-from clew.runtime.renamed import keep_old_names
+from clew.runtime.lazy import keep_old_names
 from clew.snapshot.batch import REFERENCES
 from clew.store.segments import let_go
 

@@ -27,7 +27,7 @@ from clew.display.shown import Shown
 from clew.display.visible import escape_unseen
 from clew.errors import InputError
 from clew.models.extractors.cooccurrence import FALLBACK, MOST_PAIRS
-from clew.readers.extras import needs
+from clew.runtime.lazy import needs
 from clew.text.cells import guard
 from clew.text.normalize import collapse
 from clew.text.sections import page_range

@@ -13,10 +13,15 @@ kept as the id of a document that no corpus has. There are as many hops as title
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from clew.evaluate.formats.parsed import DatasetQuestion, Parsed
-from clew.evaluate.formats.pool import Paragraph, pool_paragraphs, supporting
+from clew.evaluate.formats.parsed import (
+    DatasetQuestion,
+    Paragraph,
+    Parsed,
+    pool_paragraphs,
+    supporting,
+)
 from clew.evaluate.formats.records import Record, unique
 from clew.evaluate.metrics import distinct
 
@@ -25,13 +30,14 @@ _TWO_WIKI_TYPES = ("compositional", "inference", "bridge_comparison")
 
 def read(records: Iterable[Record], source: str) -> Parsed:
     """Return the questions, and the pool of their paragraphs."""
-    questions, contexts, names = [], [], set()
+    questions, contexts, n_two_wiki = [], [], 0
     for record in unique(records):
         titles = _supporting_titles(record)
         context = _context(record, titles)
         lost = set(titles) - {paragraph.title for paragraph in context}
         gold = (*supporting(context), *(title for title in titles if title in lost))
-        names.add(_name(record.values))
+        values = record.values
+        n_two_wiki += "evidences" in values or values.get("type") in _TWO_WIKI_TYPES
         contexts.append(context)
         answer = record.optional_text("answer")
         questions.append(
@@ -45,15 +51,10 @@ def read(records: Iterable[Record], source: str) -> Parsed:
             )
         )
     return Parsed(
-        format="2wiki" if "2wiki" in names else "hotpotqa",
+        format="2wiki" if n_two_wiki else "hotpotqa",
         questions=tuple(questions),
         pool=pool_paragraphs(contexts, source),
     )
-
-
-def _name(values: Mapping[str, object]) -> str:
-    two_wiki = "evidences" in values or values.get("type") in _TWO_WIKI_TYPES
-    return "2wiki" if two_wiki else "hotpotqa"
 
 
 def _supporting_titles(record: Record) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from clew.errors import InputError
 from clew.evaluate.metrics import distinct
 from clew.readers.decode import SURROGATE
-from clew.readers.extras import needs
+from clew.runtime.lazy import needs
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _PARQUET = b"PAR1"
