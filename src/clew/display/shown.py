@@ -25,11 +25,11 @@ class Shown:
         return {each.name: plain(getattr(self, each.name)) for each in _fields(self)}
 
     def __repr__(self) -> str:
-        told = [
-            f"{each.name}={_short(getattr(self, each.name))}"
-            for each in _fields(self)
-            if getattr(self, each.name) != _default(each)
-        ]
+        told = []
+        for each in _fields(self):
+            value, make = getattr(self, each.name), each.default_factory
+            if value != (each.default if make is MISSING else make()):
+                told.append(f"{each.name}={_short(value)}")
         return f"{type(self).__name__}({', '.join(told)})"
 
 
@@ -54,10 +54,6 @@ def _fields(value: object) -> tuple[Field[Any], ...]:
     return fields(value)  # type: ignore[arg-type]  # what is called here is a dataclass
 
 
-def _default(field: Field[Any]) -> object:
-    return field.default if field.default_factory is MISSING else field.default_factory()
-
-
 def _short(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
@@ -66,18 +62,14 @@ def _short(value: object) -> str:
     if isinstance(value, Shown):
         whole = repr(value)
         return whole if len(whole) <= _LONGEST else f"{type(value).__name__}(...)"
-    if isinstance(value, list | tuple | Mapping) and value:
-        return _short_many(value)
-    return repr(value)
-
-
-def _short_many(values: Sequence[object] | Mapping[Any, object]) -> str:
-    if isinstance(values, Mapping):
-        return f"<{len(values)} values>"
-    if is_dataclass(values[0]):
-        return f"<{len(values)} {type(values[0]).__name__}>"
-    few = len(values) <= _MOST and all(isinstance(each, str | int | float) for each in values)
-    return f"[{', '.join(map(_short, values))}]" if few else f"<{len(values)} values>"
+    if not isinstance(value, list | tuple | Mapping) or not value:
+        return repr(value)
+    kind = "values" if isinstance(value, Mapping) else type(value[0]).__name__
+    if not isinstance(value, Mapping) and not is_dataclass(value[0]):
+        kind = "values"
+        if len(value) <= _MOST and all(isinstance(each, str | int | float) for each in value):
+            return f"[{', '.join(map(_short, value))}]"
+    return f"<{len(value)} {kind}>"
 
 
 # -- HTML: every text in it comes from documents, questions and models, and is escaped ------------

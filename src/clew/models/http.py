@@ -215,9 +215,7 @@ class Endpoint:
             (self.sleep or stop.wait)(pause_s)
             waited_s += pause_s
         if failed is not None and (reply.is_late or not reply.is_final):
-            error = failed.setdefault(
-                self.shown_address, error
-            )  # that of the thread that was first
+            error = failed.setdefault(self.shown_address, error)  # of the thread that was first
         raise error
 
     def _check(self) -> None:
@@ -242,12 +240,10 @@ class Endpoint:
         """Raise EndpointError within some seconds where nothing answers; InputError for a key."""
         try:
             self._get()
-        except TooMuch:
-            return  # it is there, and slow
-        except httpx2.TimeoutException as error:
-            if not isinstance(error, httpx2.ConnectTimeout):
-                return  # it is there, and slow
+        except httpx2.ConnectTimeout:
             raise self._unreachable(_NO_CONNECTION) from None
+        except (TooMuch, httpx2.TimeoutException):
+            return  # it is there, and slow
         except httpx2.ConnectError as error:
             raise self._unreachable(self._short(str(error))) from None
         except httpx2.RequestError:
@@ -300,7 +296,11 @@ class Endpoint:
         self._reached.set()
         status, headers, body = received
         if 200 <= status < 300:
-            return _parse_json(body) if isinstance(body, bytes) else body
+            try:
+                return json.loads(body) if isinstance(body, bytes) else body
+            except (ValueError, RecursionError):
+                hint = "check that the base URL is that of the API"
+                return _Fault("a reply that is not JSON", hint, lost=True)
         said = self._short(_message(body)) if isinstance(body, bytes) else ""
         reason = f"HTTP {status} ({said})" if said else f"HTTP {status}"
         if status in _RETRIED:
@@ -507,14 +507,6 @@ def _data(pieces: Iterable[bytes]) -> Iterator[bytes]:
         yield from (line[len(_FIELD) :].strip() for line in lines if line.startswith(_FIELD))
     if rest.strip() == _FIELD + b" " + _DONE:  # the end of a line may be missing there
         yield _DONE
-
-
-def _parse_json(body: bytes) -> Any:  # noqa: ANN401 -- JSON or a _Fault
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        hint = "check that the base URL is that of the API"
-        return _Fault("a reply that is not JSON", hint, lost=True)
 
 
 def _was_sent(error: httpx2.RequestError) -> bool:

@@ -131,14 +131,10 @@ class OpenAIChat:
         except (EndpointError, KeyError, TypeError):
             return None  # an old server: it is not known, which is no fault
 
-    def _enforces_schema(self, prompt: Prompt) -> bool:
-        """Say whether the endpoint itself holds the reply to the prompt's schema."""
-        known = self.json_schema and "response_format" not in self._lacks
-        return prompt.schema is not None and known
-
     def _body(self, prompt: Prompt, turns: Sequence[Turn]) -> dict[str, object]:
         """Return the request, without what the endpoint has refused before."""
-        held = self._enforces_schema(prompt)
+        can_hold = self.json_schema and "response_format" not in self._lacks
+        held = prompt.schema is not None and can_hold  # to its schema, by the endpoint itself
         limit = "max_completion_tokens" if "max_tokens" in self._lacks else "max_tokens"
         body: dict[str, object] = {
             "model": self.model,

@@ -7,6 +7,7 @@ its HTML. Attachments are left out. The id of a message in a mailbox is its `Mes
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import EmailPolicy
@@ -80,12 +81,9 @@ def read(file: File) -> Iterator[Document]:
 
 def read_mailbox(file: File) -> Iterator[Document | Skipped]:
     """Yield the document of each message of a mailbox."""
-    messages = mbox(file.path, create=False)
-    try:
+    with closing(mbox(file.path, create=False)) as messages:
         for number, key in enumerate(messages.keys(), 1):
             yield _in_mailbox(file, messages.get_bytes(key), number)
-    finally:
-        messages.close()
 
 
 def _message(data: bytes) -> EmailMessage:

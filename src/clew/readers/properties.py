@@ -83,19 +83,14 @@ def moment(text: str) -> str:
         return text
     match = _PDF_DATE.fullmatch(text)
     if match is not None:
-        iso = _of_pdf(match)
+        year, month, day, hour, minute, second, east, more = match.groups()
+        iso = "-".join(part for part in (year, month, day) if part)
+        if hour is not None:
+            zone = f"{east}:{more or '00'}" if east else "+00:00"
+            iso += f"T{hour}:{minute}:{second or '00'}{zone}"
         return iso if parse_period(iso) is not None else text
     try:
         date = parsedate_to_datetime(text)
         return date.replace(tzinfo=date.tzinfo or UTC).astimezone(UTC).isoformat()
     except (ValueError, OverflowError):
         return text
-
-
-def _of_pdf(match: re.Match[str]) -> str:
-    year, month, day, hour, minute, second, east, more = match.groups()
-    date = "-".join(part for part in (year, month, day) if part)
-    if hour is None:
-        return date
-    zone = f"{east}:{more or '00'}" if east else "+00:00"
-    return f"{date}T{hour}:{minute}:{second or '00'}{zone}"

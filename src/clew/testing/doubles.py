@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.models import LLM
-    from clew.store import Store
-
-    OpenStore = Callable[[], Store]
 
 
 _WORD = re.compile(r"\w+")
