@@ -149,10 +149,19 @@ def f1(prediction: str, answers: Sequence[str], yes_no: YesNo = "plain") -> floa
 def rouge_l(prediction: str, answers: Sequence[str]) -> float:
     """Return the F-measure of ROUGE-L with the nearest right answer, as GraphRAG-Bench has it.
 
+    ROUGE-L (Lin 2004, aclanthology.org/W04-1013) as the package rouge-score computes it, 0 where
+    there are no words. These are runs of a to z and of digits in lower case, those of more than
+    three letters stemmed by Porter's algorithm.
+
     Raises InputError where an answer is empty, MissingExtra where the stemmer is not installed.
     """
     _normalize_answers(answers)
-    return max(rouge_l_of(prediction, answer) for answer in answers)
+    given, scores = _stems(prediction), []
+    for answer in answers:
+        wanted = _stems(answer)
+        length = len(given) + len(wanted) or 1
+        scores.append(2 * common_length(given, wanted) / length)
+    return max(scores)
 
 
 def accuracy(right: Sequence[str], given: Sequence[str]) -> float:
@@ -212,17 +221,6 @@ _BARRED: Mapping[YesNo, Callable[[str, str], bool]] = {
 
 _WORD = re.compile("[a-z0-9]+")
 _SHORT = 3  # letters of a word that is not stemmed
-
-
-def rouge_l_of(prediction: str, reference: str) -> float:
-    """Return the F1 of the words that both texts have in one order, 0 where there are none.
-
-    ROUGE-L (Lin 2004, aclanthology.org/W04-1013) as the package rouge-score computes it: words are
-    runs of a to z and of digits in lower case, stemmed by Porter's algorithm.
-    Raises MissingExtra where the stemmer is not installed.
-    """
-    given, wanted = _stems(prediction), _stems(reference)
-    return 2 * common_length(given, wanted) / (len(given) + len(wanted) or 1)
 
 
 def common_length(a: Sequence[Hashable], b: Sequence[Hashable]) -> int:

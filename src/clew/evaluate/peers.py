@@ -117,9 +117,13 @@ def _peer(path: Path, name: str, by_id: Mapping[str, _Line], dataset: Dataset) -
     place = f"{path}: method {name!r}"
     missing = [question for question in dataset.questions if question.id not in by_id]
     if missing:
+        splits = distinct(q.split for q in dataset.questions if q.split is not None)
+        lacking = {question.split for question in missing}
+        whole = " or ".join(repr(split) for split in splits if split not in lacking)
+        hint = f"it has all of split {whole}" if whole else "a peer must have one for each question"
         raise InputError(
             f"{place} has no line for {len(missing)} of {len(dataset.questions)} questions, such "
-            f"as {missing[0].id!r}: {_hint(by_id, dataset.questions)}"
+            f"as {missing[0].id!r}: {hint}"
         )
     lines = [by_id[question.id] for question in dataset.questions]
     if len({line.answer is None for line in lines}) > 1:
@@ -137,14 +141,3 @@ def _peer(path: Path, name: str, by_id: Mapping[str, _Line], dataset: Dataset) -
         n_ignored=len(by_id) - len(lines),
         known=dataset.document_ids,
     )
-
-
-def _hint(by_id: Mapping[str, _Line], questions: Sequence[DatasetQuestion]) -> str:
-    """Return what to do where some of the questions have no line."""
-    splits = distinct(question.split for question in questions if question.split is not None)
-    fitting = [
-        split for split in splits if all(q.id in by_id for q in questions if q.split == split)
-    ]
-    if fitting:
-        return f"it has all of split {' or '.join(map(repr, fitting))}"
-    return "a peer must have one for each question"

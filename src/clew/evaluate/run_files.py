@@ -270,25 +270,18 @@ def _decisive(head: Head) -> dict[str, Any]:
 def _distinguish_labels(runs: Sequence[Run]) -> list[Run]:
     """Return the runs with labels that differ."""
     labels = [run.head.setting.label for run in runs]
-    named = [
-        _relabel(run, f"{label} ({run.file.resolve().parent.name})")
-        if labels.count(label) > 1
-        else run
-        for run, label in zip(runs, labels, strict=True)
-    ]
-    files: dict[str, Path] = {}
-    for run in named:
-        label = run.head.setting.label
-        if label in files:
-            raise InputError(f"{files[label]} and {run.file} are both {label!r}: leave one out")
-        files[label] = run.file
-    return named
-
-
-def _relabel(run: Run, label: str) -> Run:
-    setting = replace(run.head.setting, name=label)
-    rows = tuple(replace(row, label=label) for row in run.rows)
-    return replace(run, head=replace(run.head, setting=setting), rows=rows)
+    named: dict[str, Run] = {}
+    for run, own in zip(runs, labels, strict=True):
+        label, told = own, run
+        if labels.count(own) > 1:
+            label = f"{own} ({run.file.resolve().parent.name})"
+            head = replace(run.head, setting=replace(run.head.setting, name=label))
+            told = replace(run, head=head, rows=tuple(replace(r, label=label) for r in run.rows))
+        if label in named:
+            first = named[label].file
+            raise InputError(f"{first} and {run.file} are both {label!r}: leave one out")
+        named[label] = told
+    return list(named.values())
 
 
 def _distinct(named: Mapping[str, Mapping[str, str]]) -> dict[str, str]:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from functools import cache, cached_property, lru_cache, partial
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from clew.errors import EndpointError, InputError, MissingExtra
@@ -535,36 +535,3 @@ def _retry_after(header: str) -> float | None:
         except ValueError:
             return None
     return max(seconds, 0.0) if math.isfinite(seconds) else None
-
-
-class Served(Protocol):
-    """What the adapters behind an endpoint have in common: their settings."""
-
-    @property
-    def base_url(self) -> str: ...
-    @property
-    def api_key(self) -> str: ...
-    @property
-    def api_key_env(self) -> str: ...
-    @property
-    def timeout_s(self) -> float: ...
-    @property
-    def concurrency(self) -> int: ...
-    @property
-    def attempts(self) -> int: ...
-    @property
-    def sleep(self) -> Callable[[float], None] | None: ...
-
-
-def endpoint_of(model: Served, path: str) -> Endpoint:
-    """Return the endpoint of an adapter's settings at `path` below its base URL."""
-    return Endpoint(
-        base_url=model.base_url,
-        path=path,
-        api_key=model.api_key,
-        api_key_env=model.api_key_env,
-        timeout_s=model.timeout_s,
-        concurrency=model.concurrency,
-        attempts=model.attempts,
-        sleep=model.sleep,
-    )

@@ -119,7 +119,6 @@ class DatabaseFile:
     _giving: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
     def exists(self) -> bool:
-        """Say whether there is a file."""
         return self.path.exists()
 
     def is_blank(self) -> bool:
@@ -143,12 +142,10 @@ class DatabaseFile:
             return [str(error)]
 
     def has(self, database: Connection, table: str) -> bool:
-        """Say whether there is a table that came later than the others."""
         there = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?)"
         return bool(database.execute(there, [table]).get)
 
     def make(self, database: Connection, table: str) -> None:
-        """Make a table, where it is not there."""
         database.execute(f"CREATE TABLE IF NOT EXISTS {table}")
 
     @contextmanager
@@ -174,7 +171,6 @@ class DatabaseFile:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Give a connection, and commit what the block writes, all of it or nothing."""
         with self.open() as database, sqlite.transaction(database):
             yield database
 
@@ -192,7 +188,6 @@ class DatabaseFile:
             self._room.unlink(missing_ok=True)
 
     def check_room(self) -> None:
-        """Raise StoreError where no space is held any more and none can be had."""
         if self._room.exists():
             return None
         reason = os.strerror(errno.ENOSPC)
@@ -209,7 +204,6 @@ class DatabaseFile:
         )
 
     def give_room(self) -> None:
-        """Give the held space up for what has to be written."""
         self._is_full.set()
         with self._giving:  # it is free when the first of several threads has deleted it
             self._room.unlink(missing_ok=True)

@@ -34,6 +34,11 @@ _USUAL = "cp1252"  # taken where nothing speaks more for another encoding
 _UTF_16_BYTES = 1 << 12  # enough to see it by
 
 
+def replace_surrogates(text: str) -> str:
+    """Return text that any encoding can write: JSON can hold halves of surrogate pairs."""
+    return SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
 def text_of(file: File) -> str:
     """Return the whole text of a file.
 

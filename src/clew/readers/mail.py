@@ -17,7 +17,7 @@ from typing import Any
 from clew.errors import UnreadableSource
 from clew.limits import LimitMet, ReadingLimits
 from clew.readers import html_page
-from clew.readers.decode import SURROGATE
+from clew.readers.decode import replace_surrogates
 from clew.readers.properties import properties
 from clew.readers.titled import stem_title
 from clew.readers.walk import File
@@ -121,7 +121,7 @@ def _parts(message: EmailMessage, limits: ReadingLimits) -> tuple[str, str, dict
 
 
 def _header(message: EmailMessage, name: str) -> str:
-    return _clean(" ".join(str(message.get(name, "")).split()))
+    return replace_surrogates(" ".join(str(message.get(name, "")).split()))
 
 
 def _body(message: EmailMessage, limits: ReadingLimits) -> str:
@@ -131,8 +131,4 @@ def _body(message: EmailMessage, limits: ReadingLimits) -> str:
     content = str(part.get_content())
     if part.get_content_subtype() == "html":
         content = "\n\n".join(each.text for each in html_page.paragraphs(content, limits))
-    return _clean(content.replace("\r\n", "\n").strip())
-
-
-def _clean(text: str) -> str:
-    return SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+    return replace_surrogates(content.replace("\r\n", "\n").strip())

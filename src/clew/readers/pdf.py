@@ -16,7 +16,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from clew.errors import UnreadableSource
-from clew.readers.decode import SURROGATE
+from clew.readers.decode import SURROGATE, replace_surrogates
 from clew.readers.properties import properties
 from clew.readers.running_heads import without_running_heads
 from clew.readers.titled import make_document, stated_title
@@ -55,7 +55,7 @@ def read(file: File) -> Iterator[Document]:
             for number in range(len(pdf)):
                 with closing(pdf[number]) as page, closing(page.get_textpage()) as text_page:
                     words = text_page.get_text_bounded(errors="replace").replace("\r\n", "\n")
-                texts.append(SURROGATE.sub("\N{REPLACEMENT CHARACTER}", words))
+                texts.append(replace_surrogates(words))
             title = stated_title(SURROGATE.sub("", pdf.get_metadata_value("Title")))
             about = properties((own, pdf.get_metadata_value(name)) for name, own in _ABOUT.items())
             outline = list(_outline(pdf))

@@ -14,7 +14,7 @@ from email.utils import parsedate_to_datetime
 from xml.etree.ElementTree import Element
 
 from clew.readers import metadata
-from clew.readers.decode import SURROGATE
+from clew.readers.decode import replace_surrogates
 from clew.text.periods import parse_period
 from clew.types import Scalar, Value
 
@@ -64,7 +64,7 @@ def _values(name: str, given: object) -> Iterator[Scalar]:
         if not isinstance(each, str):
             yield from () if each is None else (each,)
             continue
-        text = " ".join(SURROGATE.sub("\N{REPLACEMENT CHARACTER}", each[:_MOST]).split())
+        text = " ".join(replace_surrogates(each[:_MOST]).split())
         if name in _LISTS and not isinstance(value, tuple):
             yield from filter(None, map(str.strip, re.split("[,;]", text)))
         elif text:

@@ -24,7 +24,7 @@ from typing import TypeGuard
 
 from clew.errors import InputError, UnreadableSource
 from clew.readers import record
-from clew.readers.decode import SURROGATE, open_text
+from clew.readers.decode import SURROGATE, open_text, replace_surrogates
 from clew.readers.walk import File, os_reason
 from clew.text.keys import MAX_KEY, name_key
 from clew.text.normalize import collapse, entity_key
@@ -200,7 +200,7 @@ def document_id(found: Mapping[str, object], names: Sequence[str] = IDS) -> str:
         raise InputError(f"its {name!r} is of type {type(value).__name__}, not a string")
     if not str(value).strip():
         raise InputError(f"its {name!r} is empty")
-    return SURROGATE.sub("\N{REPLACEMENT CHARACTER}", str(value))
+    return replace_surrogates(str(value))
 
 
 def triple(
@@ -279,7 +279,7 @@ def _is_text(value: object) -> TypeGuard[str]:
 
 def _clean(text: str) -> str:
     """Return one line of text that any encoding can write: JSON can hold half a character."""
-    return SURROGATE.sub("\N{REPLACEMENT CHARACTER}", collapse(text))
+    return replace_surrogates(collapse(text))
 
 
 _name = lru_cache(maxsize=1 << 16)(_clean)  # names come again and again, other texts do not

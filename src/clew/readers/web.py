@@ -82,7 +82,7 @@ def _fetch(address: str, limits: ReadingLimits) -> tuple[bytes, str]:
     for kind in _HANDLERS:
         opener.add_handler(kind())
     opener.add_handler(_Redirects(address))
-    request = Request(address, headers={"User-Agent": "clew", "Accept": "text/html, */*;q=0.8"})  # noqa: S310 -- http(s) only, by `located` and `_Redirects`
+    request = Request(address, headers={"User-Agent": "clew", "Accept": "text/html, */*;q=0.8"})  # noqa: S310 -- http(s) only, by `locate_input` and `_Redirects`
     try:
         with opener.open(request, timeout=_WAIT_S) as reply:
             if reply.status != 200:

@@ -204,6 +204,7 @@ def _chunk(snapshot: Snapshot, row: int) -> dict[str, Any]:
     named = snapshot.link("unit", "entity")
     entities = {e for u in units for e in neighbours(named, u).tolist()}
     entities.update(neighbours(snapshot.link("chunk", "entity"), row).tolist())
+    triples = neighbours(snapshot.link("chunk", "triple"), row).tolist()
     columns, described = snapshot.layer("chunk").columns, snapshot.layer("description")
     own = np.flatnonzero(described.columns["chunk"] == row).tolist()
     names = snapshot.layer("entity").texts(described.columns["entity"][own].tolist())
@@ -216,16 +217,12 @@ def _chunk(snapshot: Snapshot, row: int) -> dict[str, Any]:
         "units": snapshot.layer("unit").ids(units[:_MOST]),
         "entities": snapshot.layer("entity").texts(sorted(entities)[:_MOST]),
         "descriptions": [{"name": name, "text": text} for name, text in said if text][:_MOST],
-        "triples": _triples(snapshot, neighbours(snapshot.link("chunk", "triple"), row).tolist()),
+        "triples": snapshot.layer("triple").texts(triples[:_MOST]),
     }
 
 
 def _units_by(source: int) -> str:
     return _UNITS_BY.get(SOURCES[source], SOURCES[source])
-
-
-def _triples(snapshot: Snapshot, rows: list[int]) -> list[str]:
-    return snapshot.layer("triple").texts(rows[:_MOST])
 
 
 def _unit(snapshot: Snapshot, row: int) -> dict[str, Any]:
@@ -305,7 +302,7 @@ def _entity(snapshot: Snapshot, row: int) -> dict[str, Any]:
         "units": [{name: mention[name] for name in shown} for mention in mentions],
         "together_with": layer.texts(others),
         "descriptions": list(dict.fromkeys(filter(None, said)))[:_MOST],
-        "triples": _triples(snapshot, np.flatnonzero(about).tolist()),
+        "triples": snapshot.layer("triple").texts(np.flatnonzero(about).tolist()[:_MOST]),
     }
 
 

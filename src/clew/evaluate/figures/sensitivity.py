@@ -105,7 +105,11 @@ def curves(title: str, grid: Grid, shown: Sequence[Measured], metrics: Sequence[
         for empty in panels[n:]:
             empty.remove()
         for metric, panel in zip(metrics, panels, strict=False):
-            _set_ticks(panel, places, joined=joined)
+            if not joined:
+                panel.set_xticks(list(places.values()), [str(value) for value in places])
+                panel.set_xlim(-0.5, len(places) - 0.5)
+            elif all(isinstance(value, int) for value in places):  # no fractions between these
+                panel.locator_params(axis="x", integer=True)
             found = [(s, estimates[metric]) for s, estimates in shown if metric in estimates]
             _draw_panel(panel, grid, found, places, joined=joined)
             panel.set(xlabel=f"{x} of {grid.method}", ylabel=metric)
@@ -163,15 +167,6 @@ def _places(values: Iterable[Scalar]) -> tuple[dict[Scalar, float], bool]:
     if len(numbers) == len(distinct):
         return numbers, True
     return {value: float(place) for place, value in enumerate(distinct)}, False
-
-
-def _set_ticks(panel: Axes, places: Mapping[Scalar, float], *, joined: bool) -> None:
-    """Name values that are no numbers; between whole numbers there are no fractions."""
-    if not joined:
-        panel.set_xticks(list(places.values()), [str(value) for value in places])
-        panel.set_xlim(-0.5, len(places) - 0.5)
-    elif all(isinstance(value, int) for value in places):
-        panel.locator_params(axis="x", integer=True)
 
 
 def _draw_panel(

@@ -79,14 +79,14 @@ def _context(record: Record, gold: Sequence[str]) -> list[Paragraph]:
         pairs = _pairs(record, value, "context", "[title, [sentence, ...]]")
         titles = record.strings([title for title, _ in pairs], "the titles of 'context'")
         texts = [sentences for _, sentences in pairs]
-    return [
-        Paragraph(
-            title,
-            _join_sentences(record.strings(sentences, f"{title!r} in 'context'")),
-            title in gold,
-        )
-        for title, sentences in zip(titles, texts, strict=True)
-    ]
+    paragraphs = []
+    for title, given in zip(titles, texts, strict=True):
+        sentences = record.strings(given, f"{title!r} in 'context'")
+        # HotpotQA's sentences begin with the blank before them, 2Wiki's do not.
+        has_blanks = any(sentence[:1].isspace() for sentence in sentences[1:])
+        text = ("" if has_blanks else " ").join(sentences).strip()
+        paragraphs.append(Paragraph(title, text, title in gold))
+    return paragraphs
 
 
 def _parse_value(record: Record, key: str, value: object) -> object:
@@ -107,9 +107,3 @@ def _pairs(record: Record, value: object, key: str, form: str) -> list[tuple[obj
         if not isinstance(each, list) or len(each) != 2:
             raise record.error(f"{key!r} must hold {form}, but has {each!r:.100}")
     return [(first, second) for first, second in value]
-
-
-def _join_sentences(sentences: Sequence[str]) -> str:
-    """Return a paragraph: HotpotQA's sentences begin with the blank before them, 2Wiki's do not."""
-    blanks = any(sentence[:1].isspace() for sentence in sentences[1:])
-    return ("" if blanks else " ").join(sentences).strip()

@@ -242,15 +242,16 @@ def _spending(stage: str, settings: Sequence[tuple[str, Spending | None]]) -> Ro
         return []
     columns = ["p50 s", "p95 s", "model p50 s", "model p95 s", "LLM calls", "tokens", "USD"]
     header = [f"{stage}, a question", *columns]
-    return [header, *([label, *_format_spending(spent)] for label, spent in settings)]
-
-
-def _format_spending(spent: Spending | None) -> list[str]:
-    if spent is None:
-        return [_NONE] * 7
-    seconds = (spent.p50_s, spent.p95_s, spent.model_p50_s, spent.model_p95_s)
-    cost = "unknown" if spent.cost_usd is None else f"{spent.cost_usd:.5f}"
-    return [*(f"{s:.3f}" for s in seconds), f"{spent.llm_calls:.1f}", f"{spent.tokens:.0f}", cost]
+    rows = [header]
+    for label, spent in settings:
+        if spent is None:
+            rows.append([label, *[_NONE] * len(columns)])
+            continue
+        seconds = (spent.p50_s, spent.p95_s, spent.model_p50_s, spent.model_p95_s)
+        cost = "unknown" if spent.cost_usd is None else f"{spent.cost_usd:.5f}"
+        calls, tokens = f"{spent.llm_calls:.1f}", f"{spent.tokens:.0f}"
+        rows.append([label, *(f"{s:.3f}" for s in seconds), calls, tokens, cost])
+    return rows
 
 
 def _interval(low: float, high: float) -> str:
