@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Self
@@ -12,6 +12,7 @@ from typing import Self
 from clew.errors import BadReply, BudgetSpent, ClewError
 from clew.models import Stopped
 from clew.models.prices import Price, cost_usd
+from clew.models.waiting import hold_value
 from clew.runtime import arguments
 
 _ROUNDED = 1 + 1e-9  # dollars are sums of rounded numbers
@@ -233,11 +234,6 @@ def payer() -> Payer | None:
     return _payer.get()
 
 
-@contextmanager
-def paid_by(who: Payer) -> Iterator[None]:
+def paid_by(who: Payer) -> AbstractContextManager[None]:
     """Let `who` pay for what this thread asks in the block."""
-    before = _payer.set(who)
-    try:
-        yield
-    finally:
-        _payer.reset(before)
+    return hold_value(_payer, who)

@@ -64,10 +64,8 @@ def has_text(columns: Iterable[str], said: Columns) -> bool:
 def lacking(columns: Iterable[str], said: Columns) -> str:
     """Return why records of these columns cannot be read, nothing where they can."""
     columns = list(columns)
-    have = (
-        shorten(", ".join(map(replace_surrogates, columns)), 200, placeholder=" ...")
-        or "none at all"
-    )
+    listed = replace_surrogates(", ".join(columns))
+    have = shorten(listed, 200, placeholder=" ...") or "none at all"
     for name in (said.text, said.title, said.id):
         if name and not _column(columns, name, ()):
             return f"has no column {name!r}, only: {have}"
