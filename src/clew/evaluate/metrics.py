@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 
 from clew.errors import InputError, MissingExtra
 from clew.evaluate.rouge import rouge_l_of
-from clew.text.labels import label_key
+from clew.text.normalize import label_key
 
 if TYPE_CHECKING:
     from ir_measures import Evaluator, Measure

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.text import tokens
-from clew.text.chunking import Chunking, Window, cut_windows
+from clew.text.chunking import Chunking, Window, cut_windows, halve
 from clew.text.normalize import collapse
-from clew.text.subchunks import halve
 from clew.types import Document, title_heads
 
 Columns = dict[str, NDArray[np.generic]]
@@ -57,9 +56,8 @@ class Chunks:
     def _heads_and_texts(self, spans: Sequence[Span]) -> Iterable[tuple[str, str]]:
         texts = self.texts_at(spans)
         documents = [self.documents[self.owners[c]] for c, *_ in spans]
-        return zip(
-            title_heads(documents, [start for _, start, _ in spans], texts), texts, strict=True
-        )
+        heads = title_heads(documents, [start for _, start, _ in spans], texts)
+        return zip(heads, texts, strict=True)
 
 
 def cut_chunks(documents: Sequence[Document], chunking: Chunking) -> Chunks:

@@ -82,13 +82,11 @@ class Statements:
         """Return how many triples name each document; an empty id stands for none."""
         numbers = np.asarray(self._columns["document"])
         counts = np.bincount(numbers, minlength=len(self._documents))
-        return dict(zip(list(self._documents), counts.tolist(), strict=True))
+        return dict(zip(self._documents, counts.tolist(), strict=True))
 
     def iterate_documents(self, ids: Sequence[str]) -> Iterator[tuple[str, Extraction]]:
         """Yield each of the documents that are named, with what names it, as the file has it."""
-        names, relations, descriptions = (
-            list(s) for s in (self._names, self._relations, self._said)
-        )
+        names, relations, descriptions = map(list, (self._names, self._relations, self._said))
         owners = np.asarray(self._columns["document"])
         order = np.argsort(owners, kind="stable")
         begins = np.searchsorted(owners[order], np.arange(len(self._documents) + 1))
@@ -122,15 +120,8 @@ class Statements:
         relations = list(self._relations)
         relation_keys = np.asarray([text_key(name_key(r)) for r in relations], dtype=np.uint64)
         owner = key_of[columns["subject"]]
-        rows = _first_occurrences(
-            [
-                owner,
-                relation_keys[columns["relation"]],
-                key_of[columns["object"]],
-                columns["description"],
-                columns["strength"],
-            ]
-        )
+        ends = [owner, relation_keys[columns["relation"]], key_of[columns["object"]]]
+        rows = _first_occurrences([*ends, columns["description"], columns["strength"]])
         described: dict[int, list[Described]] = {}
         for number, key, each in self._described:
             if number not in left:

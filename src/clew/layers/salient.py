@@ -175,10 +175,9 @@ def spell_terms(terms: Iterable[str], text: str) -> list[str]:
     for term in terms:
         start = _find(term, folded)
         words = (term if start < 0 else plain[start : start + len(term)]).split()
-        runs = [
-            (named, " ".join(run)) for named, run in groupby(words, lambda word: word[0].isupper())
-        ]
-        kept = [run for named, run in runs if named or len(runs) == 1]
+        runs = groupby(words, lambda word: word[0].isupper())
+        pieces = [(named, " ".join(run)) for named, run in runs]
+        kept = [piece for named, piece in pieces if named or len(pieces) == 1]
         spelled.append(max(kept, key=len))
     return spelled
 
