@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from clew.errors import InputError, MissingExtra
-from clew.text.labels import label_key
+from clew.text.normalize import label_key
 
 if TYPE_CHECKING:
     from ir_measures import Evaluator, Measure

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 
 from clew.layers.chunks import text_key
-from clew.layers.entities import is_doubtful, is_key
+from clew.layers.entities import is_doubtful, is_key, table_columns
 from clew.layers.numbers import Numbers
 from clew.layers.vectors import embed_names, name_columns, ragged_tokens
 from clew.models import Embedder, Models, gives_tokens
@@ -67,8 +67,7 @@ def build_statement_batch(
         for mention in text_mentions:
             key = entity_key(text[mention.start : mention.end])
             if is_key(key):
-                doubtful = is_doubtful(mention, text[: mention.start])
-                term = terms[key] if doubtful and key in words else -1
+                term = terms[key] if is_doubtful(mention, text) and key in words else -1
                 label = LABELS.index(mention.label)
                 mentions.append((row, entities[key], mention.start, mention.end, label, term))
     table = np.asarray(mentions, dtype=np.int32).reshape(-1, 6)
@@ -80,12 +79,7 @@ def build_statement_batch(
         "statement.n_bytes": n_bytes,
         "statement_text.bytes": bytes_column,
         **_statement_vectors(texts, models.embedder, late=late),
-        "statement_mention.statement": table[:, 0].copy(),
-        "statement_mention.entity": table[:, 1].copy(),
-        "statement_mention.start": table[:, 2].copy(),
-        "statement_mention.end": table[:, 3].copy(),
-        "statement_mention.label": table[:, 4].astype(np.uint8),
-        "statement_mention.term": table[:, 5].copy(),
+        **table_columns("statement_mention", "statement", table),
     }
     undated = {int(entity) for entity in table[table[:, 4] != DATE, 1]}
     return _build_batch(columns, entities, terms, undated, unnamed, models.embedder)
@@ -196,10 +190,10 @@ def _build_batch(
     embedder: Embedder,
 ) -> Batch:
     """Return the batch, with the vectors of names that the index lacks."""
-    keys = entities.texts()
+    keys = list(entities)
     new = [i for i in unnamed(keys) if i in nameable]
     names = name_columns(new, embed_names([keys[i] for i in new], embedder))
-    return Batch(entities=keys, terms=terms.texts(), columns=columns | names)
+    return Batch(entities=keys, terms=list(terms), columns=columns | names)
 
 
 def _to_int32(values: Iterable[int]) -> NDArray[np.int32]:

@@ -82,13 +82,11 @@ class Statements:
         """Return how many triples name each document; an empty id stands for none."""
         numbers = np.asarray(self._columns["document"])
         counts = np.bincount(numbers, minlength=len(self._documents))
-        return dict(zip(self._documents.texts(), counts.tolist(), strict=True))
+        return dict(zip(self._documents, counts.tolist(), strict=True))
 
     def iterate_documents(self, ids: Sequence[str]) -> Iterator[tuple[str, Extraction]]:
         """Yield each of the documents that are named, with what names it, as the file has it."""
-        names, relations, descriptions = (
-            s.texts() for s in (self._names, self._relations, self._said)
-        )
+        names, relations, descriptions = map(list, (self._names, self._relations, self._said))
         owners = np.asarray(self._columns["document"])
         order = np.argsort(owners, kind="stable")
         begins = np.searchsorted(owners[order], np.arange(len(self._documents) + 1))
@@ -118,19 +116,12 @@ class Statements:
         left = {self._documents[document_id] for document_id in without}
         kept = np.flatnonzero(~np.isin(np.asarray(self._columns["document"]), list(left)))
         columns = {name: np.asarray(self._columns[name])[kept] for name in COLUMNS}
-        keys, key_of = self._keys.texts(), np.asarray(self._key_of, dtype=np.int32)
-        relations = self._relations.texts()
+        keys, key_of = list(self._keys), np.asarray(self._key_of, dtype=np.int32)
+        relations = list(self._relations)
         relation_keys = np.asarray([text_key(name_key(r)) for r in relations], dtype=np.uint64)
         owner = key_of[columns["subject"]]
-        rows = _first_occurrences(
-            [
-                owner,
-                relation_keys[columns["relation"]],
-                key_of[columns["object"]],
-                columns["description"],
-                columns["strength"],
-            ]
-        )
+        ends = [owner, relation_keys[columns["relation"]], key_of[columns["object"]]]
+        rows = _first_occurrences([*ends, columns["description"], columns["strength"]])
         described: dict[int, list[Described]] = {}
         for number, key, each in self._described:
             if number not in left:
@@ -140,12 +131,12 @@ class Statements:
         place[subjects] = np.arange(len(subjects))
         rows = rows[np.argsort(place[owner[rows]], kind="stable")]
         return SubjectGraph(
-            names=self._names.texts(),
+            names=list(self._names),
             keys=keys,
             key_of=key_of,
             relations=relations,
             relation_keys=relation_keys,
-            descriptions=self._said.texts(),
+            descriptions=list(self._said),
             columns={name: column[rows] for name, column in columns.items()},
             owners=subjects,
             begins=np.searchsorted(place[owner[rows]], np.arange(len(subjects) + 1)),

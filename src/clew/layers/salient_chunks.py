@@ -19,7 +19,7 @@ from clew.algo.links import expand_ranges
 from clew.algo.salience import entity_rates, mark_salient
 from clew.layers.entities import is_key
 from clew.layers.extractions import encode_texts
-from clew.layers.numbers import Numbers
+from clew.layers.numbers import Numbers, number_values
 from clew.layers.salient import TextNgrams, spell_terms
 from clew.text.keys import name_key
 
@@ -104,28 +104,25 @@ def arrays_from_spellings(
     (m,) `spelling_rows` are the numbers of the spellings, `owners` the chunks, ascending, and
     `rates` what they have there. `keys` are those of spellings that are known.
     """
-    used, first, place = np.unique(spelling_rows, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty(len(order), dtype=np.int32)
-    rank[order] = np.arange(len(order))
-    own = [spellings[number] for number in used[order].tolist()]
+    first, places = number_values(spelling_rows)
+    own = [spellings[number] for number in spelling_rows[first].tolist()]
     numbers = Numbers()
     of_key = np.empty(len(own), dtype=np.int32)
     for i, spelling in enumerate(own):
         key = keys.get(spelling) or name_key(spelling)
         of_key[i] = numbers[key] if is_key(key) else _TOO_LONG
-    names = of_key[rank[place]]
+    names = of_key[places]
     named = names >= 0
     by_chunk = max_matrix(owners[named], names[named], rates[named], (n_chunks, len(numbers)))
     letters, n_bytes = encode_texts(own)
-    key_letters, key_bytes = encode_texts(numbers.texts())
+    key_letters, key_bytes = encode_texts(list(numbers))
     return {
         "spellings": letters,
         "spelling.bytes": n_bytes,
         "spelling.key": of_key,
         "keys": key_letters,
         "key.bytes": key_bytes,
-        "said": rank[place],
+        "said": places,
         "indptr": by_chunk.indptr,
         "indices": by_chunk.indices,
         "rates": by_chunk.data,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.models import Embedder, Kind
+    from clew.models import Embedder
     from clew.snapshot import Snapshot
 
     Rows = NDArray[np.integer]
@@ -106,20 +106,6 @@ def combine_salient_terms(
         "indices": np.array(terms, dtype=np.int32),
         "rates": np.concatenate([np.zeros(0, dtype=np.float32), *rates]),
     }
-    known = _KnownVectors(dict(zip(numbers, vectors, strict=True)))
-    return arrays_of_terms(snapshot, salient, lambda: known)
-
-
-@dataclass(frozen=True, slots=True)
-class _KnownVectors:
-    """An embedder of texts whose vectors are known."""
-
-    vectors: Mapping[str, NDArray[np.float32]]
-    name: str = "known"
-
-    @property
-    def dimension(self) -> int:
-        return len(next(iter(self.vectors.values()), ()))
-
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:  # noqa: ARG002
-        return np.stack([self.vectors[text] for text in texts])
+    return arrays_of_terms(
+        snapshot, salient, lambda keys: np.stack([vectors[numbers[key]] for key in keys])
+    )

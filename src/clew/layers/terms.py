@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.layers.chunks import Chunks, Columns
+from clew.layers.numbers import number_values
 from clew.text.analyze import term_spans
 
 _TITLE = -1  # where a term of a title stands
@@ -32,14 +33,12 @@ def count_columns(chunks: Chunks) -> tuple[Columns, list[str]]:
 def _counts(table: NDArray[np.int32], n_terms: int) -> Columns:
     """Return the count columns, each chunk's terms by first occurrence."""
     keys = table[:, 0].astype(np.int64) * n_terms + table[:, 1]
-    _, first, groups = np.unique(keys, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    n = np.bincount(groups, minlength=len(first))[order]
-    n_lower = np.bincount(groups, weights=table[:, 3], minlength=len(first))[order]
+    first, groups = number_values(keys)
+    n_lower = np.bincount(groups, weights=table[:, 3], minlength=len(first))
     return {
-        "count.chunk": table[first[order], 0],
-        "count.term": table[first[order], 1],
-        "count.n": n.astype(np.int32),
+        "count.chunk": table[first, 0],
+        "count.term": table[first, 1],
+        "count.n": np.bincount(groups, minlength=len(first)).astype(np.int32),
         "count.n_lower": n_lower.astype(np.int32),
     }
 

@@ -105,12 +105,10 @@ class Shards(Askable, Closing):
         """The models in use, loaded when they are first asked for; see `Index.models`."""
         with self._lock:
             if self._models is None:
-                self._models = self._load_models()
+                self._models = recorded_models(
+                    self._given, self._specs, self.recipe, self.folder, self._prices
+                )
             return self._models
-
-    def _load_models(self) -> Models:
-        recipe = self._get_descriptions()[0].recipe
-        return recorded_models(self._given, self._specs, recipe, self.folder, self._prices)
 
     # -- the shards -------------------------------------------------------------------------------
 
@@ -255,11 +253,8 @@ class Shards(Askable, Closing):
 
     def choose_method(self) -> str:
         """Return the method that retrieves where a question names none."""
-        return (
-            "auto"
-            if any(each.of_graphs for each in self._get_descriptions())
-            else retrieval.DEFAULT
-        )
+        has_graphs = any(each.of_graphs for each in self._get_descriptions())
+        return "auto" if has_graphs else retrieval.DEFAULT
 
     def snapshot_for(self, question: Question, method: Method, models: Models) -> Snapshot:
         """Return what all shards have about a question, and about the turn before it."""

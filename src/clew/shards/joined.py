@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from clew.derived import Arrays, CachedArrays
     from clew.generation.assemble import Assembly
     from clew.layers.salient_merging import SalientTerms
-    from clew.shards.exchange import Counted, Taken
-    from clew.shards.whole import CorpusTotals, SharedKeys
+    from clew.shards.exchange import Taken
+    from clew.shards.whole import CorpusTotals
     from clew.snapshot import Snapshot
     from clew.types import Document, Scalar
 
@@ -131,7 +131,6 @@ def _build_view(
     names: dict[str, dict[str, int]] = {"entity": {}, "term": {}}
     segments: list[Mapping[str, NDArray[Any]]] = []
     documents: list[Document] = []
-    numbers: dict[str, NDArray[np.int64]] = {}
     first: dict[str, int] = {}
     places: dict[str, list[list[int]]] = {"entity": [], "term": []}
     for each in taken:
@@ -144,22 +143,16 @@ def _build_view(
             first[layer] = first.get(layer, 0) + n
         segments.append(arrays)
         documents += each.batch.documents
-    shared = {"entity": whole.entities, "term": whole.terms}
-    for table, known in names.items():
-        parts = [each.entities if table == "entity" else each.terms for each in taken]
-        numbers[table] = _sum_numbers(len(known), places[table], parts, shared[table])
+    numbers = {table: np.zeros((3, len(known)), dtype=np.int64) for table, known in names.items()}
+    for at, each in enumerate(taken):
+        pairs = (
+            ("entity", whole.entities.find(each.entities)),
+            ("term", whole.terms.find(each.terms)),
+        )
+        for table, found in pairs:
+            rows = np.asarray(places[table][at], dtype=np.int64)
+            numbers[table][:, rows] = np.maximum(numbers[table][:, rows], found)
     return _View(recipe, segments, documents, names, aliases), numbers
-
-
-def _sum_numbers(
-    n: int, places: Sequence[Sequence[int]], parts: Sequence[Counted], shared: SharedKeys
-) -> NDArray[np.int64]:
-    """Return the (3, n) numbers of all shards about keys, by those of each shard."""
-    found = np.zeros((3, n), dtype=np.int64)
-    for rows, counted in zip(places, parts, strict=True):
-        some = np.asarray(rows, dtype=np.int64)
-        found[:, some] = np.maximum(found[:, some], shared.find(counted))
-    return found
 
 
 def _build_totals(
