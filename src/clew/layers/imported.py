@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.layers.chunks import Chunks, chunk_columns, sentence_columns, subchunk_columns, text_key
-from clew.layers.extractions import encode_texts
+from clew.layers.extractions import text_columns
 from clew.layers.numbers import Numbers
 from clew.layers.subjects import COLUMNS, OTHER, Subject, SubjectGraph, line_windows
 from clew.layers.terms import count_columns
@@ -268,17 +268,14 @@ class _ImportedDescriptions:
     about: Sequence[Described | None]
 
     def columns(self) -> Columns:
-        names, n_name = encode_texts(self.names)
-        texts, n_text = encode_texts([each.description if each else "" for each in self.about])
+        texts = [each.description if each else "" for each in self.about]
         types = [ENTITY_TYPES.index(each.type) if each else 0 for each in self.about]
         return {
             "description.extraction": self.chunk.astype(np.int32),
             "description.type": np.asarray(types, dtype=np.uint8),
-            "description.n_name": n_name,
-            "description_name.bytes": names,
-            "description.n_text": n_text,
-            "description_text.bytes": texts,
-            "profile.description": np.flatnonzero(n_text).astype(np.int32),
+            **text_columns("description", "name", self.names),
+            **text_columns("description", "text", texts),
+            "profile.description": np.flatnonzero(list(map(len, texts))).astype(np.int32),
         }
 
     def profiles(self) -> list[str]:
@@ -331,15 +328,11 @@ def _extraction_columns(n_chunks: int) -> Columns:
 
 
 def _triple_columns(graph: SubjectGraph, triples: Mapping[str, Ints]) -> Columns:
-    relations, n_relation = encode_texts([graph.relations[i] for i in triples["relation"].tolist()])
-    descriptions, n_said = encode_texts(
-        [graph.descriptions[i] for i in triples["description"].tolist()]
-    )
+    relations = [graph.relations[i] for i in triples["relation"].tolist()]
+    descriptions = [graph.descriptions[i] for i in triples["description"].tolist()]
     return {
         "triple.relation_key": graph.relation_keys[triples["relation"]],
         "triple.strength": triples["strength"].astype(np.uint8),
-        "triple.n_relation": n_relation,
-        "triple_relation.bytes": relations,
-        "triple.n_description": n_said,
-        "triple_description.bytes": descriptions,
+        **text_columns("triple", "relation", relations),
+        **text_columns("triple", "description", descriptions),
     }

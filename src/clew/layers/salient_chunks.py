@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     Arrays = Mapping[str, NDArray[Any]]
     Rows = NDArray[np.integer]
 
+_GRAM_COLUMNS = "begins", "hashes", "counts", "inside"
 _TOO_LONG = -1  # in place of the number of a key
 
 
@@ -63,13 +64,9 @@ def salient_arrays(
         kept = np.flatnonzero((then >= 0) & ~is_changed)
         began = np.append(0, np.cumsum(known.n_salient()))
         said[_places(begins, kept)] = last["said"][_places(began, then[kept])]
-    for chunks_read in (new, changed):
-        names = chunks_read.names(
-            salient[_places(grams.begins, chunks_read.rows)], n_said[chunks_read.rows]
-        )
-        said[_places(begins, chunks_read.rows)] = [
-            numbers.setdefault(n, len(numbers)) for n in names
-        ]
+    for read in (new, changed):
+        names = read.names(salient[_places(grams.begins, read.rows)], n_said[read.rows])
+        said[_places(begins, read.rows)] = [numbers.setdefault(n, len(numbers)) for n in names]
     owners = np.repeat(np.arange(len(then)), n_said)
     named = arrays_from_spellings(list(numbers), keys, said, owners, rates[salient], len(then))
     return {**named, **grams.arrays(salient)}
@@ -80,14 +77,14 @@ def arrays_from_rates(
 ) -> dict[str, NDArray[Any]]:
     """Return the names and rates of other salient terms, as `salient_rates` gives them."""
     ends = pairwise(rates.indptr.tolist())
-    numbers: dict[str, int] = {}
-    spellings_used = [
-        numbers.setdefault(name, len(numbers))
+    numbers = Numbers()
+    spelling_rows = [
+        numbers[name]
         for text, (a, b) in zip(texts, ends, strict=True)
         for name in spell_terms([terms[term] for term in rates.indices[a:b].tolist()], text)
     ]
     owners = np.repeat(chunks, np.diff(rates.indptr))
-    places = np.array(spellings_used, dtype=np.int64)
+    places = np.array(spelling_rows, dtype=np.int64)
     return arrays_from_spellings(list(numbers), {}, places, owners, rates.data, n_chunks)
 
 
@@ -215,8 +212,7 @@ class _Grams:
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> _Grams:
-        names = "begins", "hashes", "counts", "inside", "salient"
-        return cls(*(arrays[f"gram.{name}"] for name in names))
+        return cls(*(arrays[f"gram.{name}"] for name in (*_GRAM_COLUMNS, "salient")))
 
     @classmethod
     def from_texts(cls, counted: TextNgrams) -> _Grams:
@@ -225,13 +221,8 @@ class _Grams:
         return cls(begins, counted.hashes(), counts, ngrams.inside, np.zeros(len(counts), bool))
 
     def arrays(self, salient: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
-        return {
-            "gram.begins": self.begins,
-            "gram.hashes": self.hashes,
-            "gram.counts": self.counts,
-            "gram.inside": self.inside,
-            "gram.salient": salient,
-        }
+        own = {f"gram.{name}": getattr(self, name) for name in _GRAM_COLUMNS}
+        return {**own, "gram.salient": salient}
 
     def merge(self, more: _Grams, then: Rows, new: Rows) -> _Grams:
         """Return those of all chunks: row `then` of these, -1 for none, and the `new` ones' own."""

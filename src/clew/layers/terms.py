@@ -27,7 +27,10 @@ def count_columns(chunks: Chunks) -> tuple[Columns, list[str]]:
             place = start + shift if start >= offset else _TITLE
             numbers.extend((c, rows.setdefault(term, len(rows)), place, text[start].islower()))
     table = np.frombuffer(numbers, dtype=np.int32).reshape(-1, 4)
-    return _counts(table, len(rows)) | _postings(table), list(rows)
+    own = table[table[:, 2] != _TITLE]
+    names = "posting.chunk", "posting.term", "posting.start"
+    postings = {name: own[:, i].copy() for i, name in enumerate(names)}
+    return _counts(table, len(rows)) | postings, list(rows)
 
 
 def _counts(table: NDArray[np.int32], n_terms: int) -> Columns:
@@ -41,9 +44,3 @@ def _counts(table: NDArray[np.int32], n_terms: int) -> Columns:
         "count.n": np.bincount(groups, minlength=len(first)).astype(np.int32),
         "count.n_lower": n_lower.astype(np.int32),
     }
-
-
-def _postings(table: NDArray[np.int32]) -> Columns:
-    own = table[table[:, 2] != _TITLE]
-    names = ("posting.chunk", "posting.term", "posting.start")
-    return {name: own[:, i].copy() for i, name in enumerate(names)}

@@ -403,11 +403,8 @@ def open_shards(  # noqa: PLR0913 -- one argument for each option
         links = map(ProcessShard, own)
     else:
         links = (LocalShard(open_index(place, models=models)) for place in own)
-    shards = [
-        next(links) if isinstance(place, Path) else _open_served(place, key) for place in places
-    ]
     return Shards(
-        shards,
+        [next(links) if isinstance(place, Path) else _open_served(place, key) for place in places],
         home,
         places=places,
         models=models,

@@ -145,11 +145,8 @@ def _build_view(
         documents += each.batch.documents
     numbers = {table: np.zeros((3, len(known)), dtype=np.int64) for table, known in names.items()}
     for at, each in enumerate(taken):
-        pairs = (
-            ("entity", whole.entities.find(each.entities)),
-            ("term", whole.terms.find(each.terms)),
-        )
-        for table, found in pairs:
+        entities, terms = whole.entities.find(each.entities), whole.terms.find(each.terms)
+        for table, found in (("entity", entities), ("term", terms)):
             rows = np.asarray(places[table][at], dtype=np.int64)
             numbers[table][:, rows] = np.maximum(numbers[table][:, rows], found)
     return _View(recipe, segments, documents, names, aliases), numbers

@@ -81,11 +81,15 @@ class ChunkPool:
             np.concatenate(columns),
             np.concatenate([[0], np.cumsum(lengths)]),
         )
+        names = "shards", "rows", "dense", "lexical"
+        shards, rows, dense, lexical = (
+            np.concatenate([getattr(each, name) for each in pools]) for name in names
+        )
         return cls(
-            np.concatenate([each.shards for each in pools]),
-            np.concatenate([each.rows for each in pools]),
-            np.concatenate([each.dense for each in pools]),
-            np.concatenate([each.lexical for each in pools]),
+            shards,
+            rows,
+            dense,
+            lexical,
             entities,
             np.concatenate([each.numbers for each in pools], axis=1)[:, first],
             csr_array(entries, shape=(len(lengths), len(entities))),

@@ -200,8 +200,7 @@ def _next_start(source: _TextToCut, last: Window, overlap: int) -> int:
     if i < len(sentences) and (sentences[i][0] < end or sentences[i - 1][1] <= end):
         return sentences[i][0]
     space = _SPACES.search(text, earliest - 1, end)  # inside a sentence: overlap by words
-    start = space.end() if space else earliest
-    return _next_word(text, start)
+    return _next_word(text, space.end() if space else earliest)
 
 
 def _next_word(text: str, place: int) -> int:
