@@ -42,9 +42,8 @@ def split_extraction(extraction: Extraction, texts: Sequence[str]) -> list[Extra
 def _occurrences(keys: Iterable[str], texts: Sequence[str]) -> dict[str, set[int]]:
     """Return the chunks in which each key's words follow each other."""
     root: dict[str, Any] = {}  # a trie: a node leads from a word to the node of those behind it
-    chunks_by_key: dict[str, set[int]] = {}
-    for key in keys:
-        chunks_by_key[key] = set()
+    chunks_by_key: dict[str, set[int]] = {key: set() for key in keys}
+    for key in chunks_by_key:
         node = root
         for word in key.split():
             node = node.setdefault(word, {})

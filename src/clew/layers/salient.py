@@ -69,13 +69,13 @@ class TextNgrams:
     @classmethod
     def from_texts(cls, texts: Sequence[str], longest: int) -> TextNgrams:
         words = _read_words(texts)
-        counted_words = words.numbers, words.added, words.joins, words.begins, longest
-        return cls(count_ngrams(*counted_words), words)
+        ngrams = count_ngrams(words.numbers, words.added, words.joins, words.begins, longest)
+        return cls(ngrams, words)
 
     def spell(self, chosen: NDArray[np.integer]) -> list[str]:
         """Return some n-grams, by their places among the entries of all texts."""
         places, sizes = self.ngrams.places[chosen].tolist(), self.ngrams.sizes[chosen].tolist()
-        return [self._words.text(*at) for at in zip(places, sizes, strict=True)]
+        return list(map(self._words.text, places, sizes))
 
     def hashes(self) -> NDArray[np.uint64]:
         """Return 64 bits for each entry, the same wherever an n-gram stands."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -104,21 +105,22 @@ def join_shards(
         return snapshot
     parts = [each.salient for each in taken if each.salient is not None]
     if len(parts) == len(taken):
-        snapshot = replace(snapshot, recall=_CarriedArrays(parts, assembly.stored["chunk"]))
+        recall = partial(_recall_carried, parts, assembly.stored["chunk"])
+        snapshot = replace(snapshot, recall=recall)
     return replace(snapshot, totals=_build_totals(snapshot, assembly, whole, numbers))
 
 
-@dataclass(frozen=True, slots=True)
-class _CarriedArrays:
-    """Gives what shards know of their chunks in place of what would be computed from these."""
-
-    parts: Sequence[SalientTerms]
-    chunks: NDArray[np.int64]  # which of all that were taken each chunk is
-
-    def __call__(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
-        if what is STATISTICAL:
-            return combine_salient_terms(snapshot, self.parts, self.chunks)
-        return what.compute(snapshot, **given)
+def _recall_carried(
+    parts: Sequence[SalientTerms],
+    chunks: NDArray[np.int64],
+    snapshot: Snapshot,
+    what: CachedArrays,
+    given: Mapping[str, Any],
+) -> Arrays:
+    """Return what shards know of some of all their chunks, not what these alone would give."""
+    if what is STATISTICAL:
+        return combine_salient_terms(snapshot, parts, chunks)
+    return what.compute(snapshot, **given)
 
 
 def _build_view(

@@ -86,7 +86,6 @@ def reply_to_request(index: Index, request: Request) -> Reply:
 
 
 def _empty_reply(generation: int, fields: Sequence[str]) -> Counts:
-    """Return the counts of a shard without chunks."""
     none = Counted(hashes=np.zeros(0, dtype=np.uint64), numbers=np.zeros((3, 0), dtype=np.int64))
     return Counts(
         generation=generation, n_chunks=0, n_words=0.0, entities=none, terms=none, fields=fields
