@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.generation.assemble import Assembly
-    from clew.generation.base import BaseGeneration
+    from clew.generation.edited import BaseGeneration
     from clew.snapshot import Snapshot
     from clew.store import Store, View
     from clew.store.schema import Segment
@@ -86,8 +86,7 @@ def _open_base(store: Store, view: View) -> BaseGeneration | None:
     arrays = store.cache.load(_ASSEMBLY, cached[-1])
     if arrays is None or _LOOKUP not in arrays:
         return None
-    from clew.generation.base import BaseGeneration
-    from clew.generation.edited import GenerationEdits
+    from clew.generation.edited import BaseGeneration, GenerationEdits
     from clew.generation.edits import TooManyEdits
 
     try:

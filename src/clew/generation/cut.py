@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.algo.links import expand_ranges
 from clew.generation.rows import Live, find_newest
 from clew.snapshot.batch import REFERENCES, Batch, Cut
 from clew.store import schema
@@ -120,7 +121,7 @@ class Cutter:
 
     def _read_ranges(self, name: str, starts: Rows, stops: Rows) -> NDArray[Any]:
         code = partial(schema.encode_array, name, recipe=self.view.recipe)
-        return self._stored.ranges(name, starts, stops, code)
+        return self._stored.take(name, expand_ranges(starts, stops)[1], code)
 
     def _ends(self, count: str) -> Rows:
         """Return where the range of each stored row begins, and where the last one ends."""

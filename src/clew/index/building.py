@@ -45,14 +45,12 @@ class Pending(Protocol):
 
     def is_done(self) -> bool:
         """Say whether the result is there; an error is not one, and comes where it is asked for."""
-        ...
 
     def result(self) -> Any:  # noqa: ANN401 -- as the task returns
         """Return what the task returned, once it is done; raise what it raised.
 
         Raises ModelError where workers that had it ended again and again.
         """
-        ...
 
 
 class Workers(Protocol):
@@ -61,18 +59,15 @@ class Workers(Protocol):
     @property
     def n(self) -> int:
         """How many tasks can be done at once."""
-        ...
 
     def submit(self, task: str, *given: Any) -> Pending:  # noqa: ANN401 -- as the task takes
         """Let a worker do one of `clew.workers.tasks`; tasks begin in the order given.
 
         A worker that ends before its task is done is replaced, and the task is done again.
         """
-        ...
 
     def close(self) -> None:
         """End the workers, and what they have at hand."""
-        ...
 
 
 def build_rows(

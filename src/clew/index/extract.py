@@ -295,15 +295,12 @@ class Task(Protocol):
 
     def prompt(self, rows: Sequence[int]) -> Prompt:
         """Return the prompt for some chunks."""
-        ...
 
     def read(self, part: object, row: int) -> Any:  # noqa: ANN401 -- units or an extraction
         """Return what a reply's part gives for a chunk, nothing where it is of no use."""
-        ...
 
     def fallback(self, row: int) -> Any:  # noqa: ANN401 -- the same
         """Return what a chunk has without the LLM."""
-        ...
 
     def batch(self, extracted: Sequence[ChunkExtraction[Any]], models: Models) -> Batch: ...
 

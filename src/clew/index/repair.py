@@ -145,12 +145,13 @@ def rebuild_index(folder: Path, store: EmbeddedStore, models: Models, meter: Met
     index.check_recipe(store.recipe, index.build_model_recipe(models))
     store.lock()
     salvaged = store.salvage(index.hash_content)
-    imported = [i.id for i, content in salvaged.documents if content.startswith(IMPORTED_MARK)]
-    texts = [each for each in salvaged.documents if not each[1].startswith(IMPORTED_MARK)]
+    documents = salvaged.documents.values()
+    imported = [i.id for i, content in documents if content.startswith(IMPORTED_MARK)]
+    texts = [each for each in documents if not each[1].startswith(IMPORTED_MARK)]
     place = folder / "repaired"
     shutil.rmtree(place, ignore_errors=True)
     make_inner_folder(place)
-    ids = {row: each.id for row, (each, _) in zip(salvaged.rows, salvaged.documents, strict=True)}
+    ids = {row: each.id for row, (each, _) in salvaged.documents.items()}
     without_triples: list[str] = []
     with EmbeddedStore.create(place, store.recipe) as new:
         for name, values in salvaged.notes.items():

@@ -40,9 +40,8 @@ SCHEMA = (
 TOUCHED = """touched (generation INTEGER NOT NULL, document INTEGER NOT NULL,
     PRIMARY KEY (generation, document)) WITHOUT ROWID"""
 _ELSE = -1
-COLUMNS = (
-    "id", "text", "title", "source", "body_start", "metadata", "headings", "pages", "apparatus",
-)  # fmt: skip
+_LISTS = ("metadata", "headings", "pages", "apparatus")  # columns of JSON
+COLUMNS = ("id", "text", "title", "source", "body_start", *_LISTS)
 _TABLES = {"document": "id", "entity": "key", "term": "text"}
 _VARIABLES = 500  # per statement: old SQLite builds take 999
 
@@ -74,7 +73,8 @@ class Catalogue(ABC):
 
     def _select_among(self, statement: str, values: Sequence[Any]) -> Iterator[Any]:
         """Yield the rows of a statement whose last column has one of many values."""
-        for part in _parts(list(values)):
+        for i in range(0, len(values), _VARIABLES):
+            part = values[i : i + _VARIABLES]
             yield from self._select(f"{statement} IN ({placeholders(part)})", part)
 
     def _insert(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
@@ -146,28 +146,13 @@ class Catalogue(ABC):
     def add_documents(self, documents: Sequence[Document], hashes: Sequence[str]) -> None:
         """Add live documents; each replaces the live one of its id."""
         self.kill([d.id for d in documents])
-        first = self.count("document")
-        self._insert(
-            "document",
-            [
-                (
-                    first + i,
-                    d.id,
-                    1,
-                    content,
-                    d.title,
-                    d.source,
-                    d.body_start,
-                    _metadata(d),
-                    json.dumps([(h.start, h.level, h.title) for h in d.headings]),
-                    json.dumps(d.pages),
-                    _apparatus(d),
-                    crc32(d.text.encode()),
-                    d.text,
-                )
-                for i, (d, content) in enumerate(zip(documents, hashes, strict=True))
-            ],
-        )
+        rows, first = [], self.count("document")
+        for row, (d, content) in enumerate(zip(documents, hashes, strict=True), first):
+            headings = json.dumps([(h.start, h.level, h.title) for h in d.headings])
+            lists = _metadata(d), headings, json.dumps(d.pages), _apparatus(d)
+            plain = row, d.id, 1, content, d.title, d.source, d.body_start
+            rows.append((*plain, *lists, crc32(d.text.encode()), d.text))
+        self._insert("document", rows)
 
     def kill(self, ids: Sequence[str]) -> list[str]:
         """Mark live documents as removed; return the ids that were live."""
@@ -262,10 +247,7 @@ class Catalogue(ABC):
 
     def live_documents(self) -> list[tuple[str, int]]:
         """Return (id, row) of every live document, by id."""
-        rows: list[tuple[str, int]] = self._select(
-            "SELECT id, row FROM document WHERE live = 1 ORDER BY id"
-        )
-        return rows
+        return self._select("SELECT id, row FROM document WHERE live = 1 ORDER BY id")
 
     def hashes(self, ids: Sequence[str] | None = None) -> dict[str, str]:
         """Return the content hash of each live document by id, or of some of them."""
@@ -338,9 +320,8 @@ class Catalogue(ABC):
 
     def work(self, kind: str) -> dict[int, int]:
         """Return the pack of each chunk (stored row) that was considered and not extracted."""
-        return dict(
-            self._select("SELECT chunk, pack FROM work WHERE kind = ? ORDER BY chunk", (kind,))
-        )
+        packs = "SELECT chunk, pack FROM work WHERE kind = ? ORDER BY chunk"
+        return dict(self._select(packs, (kind,)))
 
     def set_work(self, kind: str, packs: Mapping[int, int]) -> None:
         """Keep the packs of chunks."""
@@ -363,9 +344,8 @@ class Catalogue(ABC):
         if target is None:
             self._select("DELETE FROM alias WHERE key = ?", (key,))
         else:
-            self._select(
-                f"INSERT INTO alias VALUES (?, ?) {_replacing('key', 'target')}", (key, target)
-            )
+            new = f"INSERT INTO alias VALUES (?, ?) {_replacing('key', 'target')}"
+            self._select(new, (key, target))
         self._touch()
 
     def replace_all(
@@ -375,28 +355,23 @@ class Catalogue(ABC):
         self._select("DELETE FROM segment")
         self._select("UPDATE entity SET named = 0")
         for table, rows in (("document", documents), ("entity", entities), ("term", terms)):
-            if list(rows) == list(range(self.count(table))):
-                continue
-            self._number_rows(rows)
-            is_kept = "row IN (SELECT old FROM place)"
-            self._select(f"DELETE FROM {table} WHERE NOT {is_kept}")
-            # Two steps, since a new number may still be another row's old one.
-            self._select(f"UPDATE {table} SET row = -1 - (SELECT new FROM place WHERE old = row)")
-            self._select(f"UPDATE {table} SET row = -1 - row")
-            self._select("DROP TABLE place")
+            if list(rows) != list(range(self.count(table))):
+                self._number_anew(table, "row", rows)
 
     def replace_work(self, chunks: Sequence[int]) -> None:
         """Renumber the chunks of pending work, and drop those that are gone."""
-        self._number_rows(chunks)
-        self._select("DELETE FROM work WHERE chunk NOT IN (SELECT old FROM place)")
-        self._select("UPDATE work SET chunk = -1 - (SELECT new FROM place WHERE old = chunk)")
-        self._select("UPDATE work SET chunk = -1 - chunk")
-        self._select("DROP TABLE place")
+        self._number_anew("work", "chunk", chunks)
 
-    def _number_rows(self, rows: Sequence[int]) -> None:
-        """Make a temporary table of the old and the new number of each of `rows`."""
+    def _number_anew(self, table: str, column: str, numbers: Sequence[int]) -> None:
+        """Keep the rows of a table with some numbers in a column, numbered by their order here."""
         self._select("CREATE TEMP TABLE place (old INTEGER PRIMARY KEY, new INTEGER)")
-        self._insert("place", [(int(old), new) for new, old in enumerate(rows)])
+        self._insert("place", [(int(old), new) for new, old in enumerate(numbers)])
+        self._select(f"DELETE FROM {table} WHERE {column} NOT IN (SELECT old FROM place)")
+        # Two steps, since a new number may still be another row's old one.
+        new = f"(SELECT new FROM place WHERE old = {column})"
+        self._select(f"UPDATE {table} SET {column} = -1 - {new}")
+        self._select(f"UPDATE {table} SET {column} = -1 - {column}")
+        self._select("DROP TABLE place")
 
 
 def _metadata(document: Document) -> str:
@@ -407,18 +382,14 @@ def _apparatus(document: Document) -> str:
     return json.dumps([(a.start, a.end, a.kind) for a in document.apparatus])
 
 
-def _document(columns: Mapping[str, Any]) -> Document:
-    values = json.loads(columns["metadata"])
+def _document(columns: dict[str, Any]) -> Document:
+    values, headings, pages, apparatus = (json.loads(columns.pop(name)) for name in _LISTS)
     return Document(
-        id=columns["id"],
-        text=columns["text"],
-        title=columns["title"],
-        source=columns["source"],
-        body_start=columns["body_start"],
+        **columns,
         metadata={k: tuple(v) if isinstance(v, list) else v for k, v in values.items()},
-        headings=tuple(Heading(*heading) for heading in json.loads(columns["headings"])),
-        pages=tuple(json.loads(columns["pages"])),
-        apparatus=tuple(Apparatus(*entry) for entry in json.loads(columns["apparatus"])),
+        headings=tuple(Heading(*heading) for heading in headings),
+        pages=tuple(pages),
+        apparatus=tuple(Apparatus(*entry) for entry in apparatus),
     )
 
 
@@ -436,8 +407,3 @@ def _replacing(key: str, column: str) -> str:
 def placeholders(values: Sequence[Any]) -> str:
     """Return a question mark for each value."""
     return ", ".join("?" * len(values))
-
-
-def _parts(values: list[Any]) -> Iterator[list[Any]]:
-    for i in range(0, len(values), _VARIABLES):
-        yield values[i : i + _VARIABLES]
