@@ -11,7 +11,7 @@ from clew.models.budget import Bill
 from clew.server.database import ServerDatabase
 from clew.server.jobs import queue as queues
 from clew.server.jobs.queue import JobQueue
-from clew.server.process_locks import hold_lock
+from clew.server.process_locks import ProcessLock, hold_lock, is_alive
 from clew.wire.jobs import JobSpent
 
 RUN = {"folder": "/f", "specs": {}, "prices": None}
@@ -117,6 +117,16 @@ def test_a_lock_is_free_when_its_process_is_dead(tmp_path):
         other.kill()
     with hold_lock(path) as held, hold_lock(path) as again:
         assert (held, again) == (True, False)
+
+
+def test_a_process_is_alive_while_its_lock_cannot_be_opened(tmp_path):
+    """Nothing is known of it then, and what a living one has reserved would be given away."""
+    mine = ProcessLock(tmp_path)
+    assert is_alive(tmp_path, mine.name)
+    mine.end()
+    assert not is_alive(tmp_path, mine.name)
+    (tmp_path / "alive" / "broken").mkdir()  # no file that SQLite opens
+    assert is_alive(tmp_path, "broken")
 
 
 def test_old_jobs_are_forgotten_and_what_one_spent_is_kept(queue, monkeypatch):

@@ -75,9 +75,12 @@ def is_alive(home: Path, name: str) -> bool:
     path = home / _FOLDER / name
     if not path.exists():
         return False
-    with hold_lock(path) as is_free:
-        if not is_free:
-            return True
+    try:
+        with hold_lock(path) as is_free:
+            if not is_free:
+                return True
+    except sqlite.Error:  # it cannot be opened now, so nothing is known of its process
+        return True
     with suppress(OSError):
         path.unlink(missing_ok=True)
     return False
