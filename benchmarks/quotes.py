@@ -60,15 +60,12 @@ class Case:
     kind: str
     group: str  # of what is in one fold
     signs: SentenceSigns
-    columns: Mapping[str, Floats]
-    way: Mapping[str, float]
-    sides: Sequence[Sequence[int]]
     holds: NDArray[np.bool_]
 
     def choose(self, model: SentenceModel) -> list[int]:
         """Return the rows of the quotes, the first one first."""
-        likely = model.estimate(self.signs, is_comparison=bool(self.sides))
-        chosen = quotes.choose_sentences(self.signs, likely, self.sides, 3)
+        likely = model.estimate(self.signs)
+        chosen = quotes.choose_sentences(self.signs, likely, 3)
         return sorted(chosen, key=lambda i: -likely[i])
 
 
@@ -89,10 +86,7 @@ def read_case(index: clew.Index, row: Mapping[str, Any], kind: str, group: str) 
     gold = np.isin([passages[s.place].document_id for s in sentences], row["supporting_ids"])
     reading = read_sentences(question, sentences, passages, index.models, index.snapshot())
     signs = SentenceSigns(question, sentences, reading)
-    sides = quotes.find_sides(signs)
-    columns = signs.columns(is_comparison=bool(sides))
-    holds = has & gold if (has & gold).any() else has
-    return Case(kind, group, signs, columns, signs.way_signs(), sides, holds)
+    return Case(kind, group, signs, has & gold if (has & gold).any() else has)
 
 
 def read_dataset(folder: Path, indexes: Path) -> Iterator[Case]:
@@ -160,9 +154,9 @@ def documents(n: int, each: Mapping[str, Any], together: bool) -> list[clew.Docu
 
 def fit_model(cases: Sequence[Case]) -> SentenceModel:
     """Return the model of most penalised likelihood of the sentences that hold the answers."""
-    single = [case for case in cases if case.kind != "chain" and not case.sides]
-    chains = [case for case in cases if case.kind != "part" and not case.sides]
-    names = [name for name in cases[0].columns if not name.endswith(" full")]
+    single = [case for case in cases if case.kind != "chain" and not case.signs.sides]
+    chains = [case for case in cases if case.kind != "part" and not case.signs.sides]
+    names = [name for name in cases[0].signs.columns if not name.endswith(" full")]
     full = [f"{name} full" for name in CHAINED]
     one = fit_softmax(single, names, WEIGHTS)
     chain = fit_softmax(chains, [*names, *full], WEIGHTS | {"records": WEIGHTS["records"] / 2})
@@ -173,7 +167,7 @@ def fit_softmax(
     cases: Sequence[Case], names: Sequence[str], weights: Mapping[str, float]
 ) -> dict[str, float]:
     """Return the weights of signs, by which what holds the answer stands out of its context."""
-    signs = [np.stack([case.columns[name] for name in names], axis=1) for case in cases]
+    signs = [np.stack([case.signs.columns[name] for name in names], axis=1) for case in cases]
     scale = np.concatenate(signs).std(axis=0) + 1e-6
 
     def loss(w: Floats) -> tuple[float, Floats]:
@@ -194,8 +188,8 @@ def fit_softmax(
 
 def fit_way(cases: Sequence[Case]) -> dict[str, float]:
     """Return the weights of what tells that one sentence answers a question."""
-    names = list(cases[0].way)
-    signs = np.array([[case.way[name] for name in names] for case in cases])
+    names = list(cases[0].signs.of_question)
+    signs = np.array([[case.signs.of_question[name] for name in names] for case in cases])
     truth = np.array([case.kind != "chain" for case in cases], dtype=np.float64)
     weights = np.array([WEIGHTS[case.kind] for case in cases])
 

@@ -5,9 +5,7 @@ How likely a sentence holds it is estimated by `clew.asking.sentence_signs`.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,10 +14,6 @@ from clew.algo.topk import top_k
 from clew.asking.sentence_signs import SentenceSigns
 from clew.asking.sentence_weights import FITTED
 from clew.asking.sentences import find_sentences, read_sentences
-from clew.text.analyze import terms
-from clew.text.keys import name_key
-from clew.text.phrases import query_type
-from clew.text.questions import is_yes_no
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,10 +23,8 @@ if TYPE_CHECKING:
     from clew.asking.sentences import Sentence
     from clew.models import Models
     from clew.snapshot import Snapshot
-    from clew.text.phrases import Span
     from clew.types import Passage
 
-_OR = re.compile(r"\bor\b")
 _SAME_PASSAGE = 0.6  # a further sentence of a passage is so much less likely to add something
 _SAME_WORDS = 0.8  # of a sentence: with so many of them a quote says it already
 
@@ -65,48 +57,25 @@ def choose_quotes(
         return []
     reading = read_sentences(question, sentences, passages, models, snapshot)
     signs = SentenceSigns(question, sentences, reading)
-    sides = find_sides(signs)
-    likely = FITTED.estimate(signs, is_comparison=bool(sides))
-    chosen = choose_sentences(signs, likely, sides, most)
+    likely = FITTED.estimate(signs)
+    chosen = choose_sentences(signs, likely, most)
     quotes: list[Quote] = []
     for i in chosen:
         quotes.append(_build_quote(sentences[i], passages, quotes))
     return [quotes[i] for i in top_k(likely[chosen], len(chosen))]
 
 
-def find_sides(signs: SentenceSigns) -> list[list[int]]:
-    """Return the sentences of each name that the question compares or asks a yes or no of, if any.
-
-    There are two sides or more, or none.
-    """
-    question = signs.question
-    names = _inner_spans([(m.start, m.end) for m in signs.question_names])
-    compared = any(_OR.search(question[a[1] : b[0]]) for a, b in pairwise(names))
-    compared = compared or query_type(question, names) == "comparison"
-    if len(names) < 2 or not (compared or is_yes_no(question)):
-        return []
-    about = list(zip(signs.titles, signs.keys, strict=True))
-    sides = [
-        [i for i, (title, keys) in enumerate(about) if key == title or key in keys]
-        for key in dict.fromkeys(name_key(question[a:b]) for a, b in names)
-    ]
-    return [side for side in sides if side] if sum(map(bool, sides)) > 1 else []
-
-
-def choose_sentences(
-    signs: SentenceSigns, likely: NDArray[np.float64], sides: Sequence[Sequence[int]], most: int
-) -> list[int]:
+def choose_sentences(signs: SentenceSigns, likely: NDArray[np.float64], most: int) -> list[int]:
     """Return the rows of at most `most` sentences, each the likeliest beside those before it.
 
-    With `sides` one sentence of each. One that has nearly all of its words from a chosen one, as
-    another edition's would, is passed over.
+    Of a comparison it is one sentence of each side. One that has nearly all of its words from a
+    chosen one, as another edition's would, is passed over.
     """
-    words = [set(terms(s.text)) for s in signs.sentences]
-    last = [set(terms(s.parts[-1])) for s in signs.sentences]
+    words, last = signs.words.texts, signs.words.last
     left = np.array(likely, dtype=np.float64)
-    everything = range(len(left))
+    everything: Sequence[int] = range(len(left))
     chosen: list[int] = []
-    for side in sides[:most] or [everything] * most:
+    for side in signs.sides[:most] or [everything] * most:
         free = [i for i in side if left[i] >= 0]
         if not free:
             continue
@@ -127,12 +96,3 @@ def _build_quote(sentence: Sentence, passages: Sequence[Passage], quotes: Sequen
     start, own = passage.start + sentence.start, passage.start + sentence.own
     quoted = any(q.passage is passage and q.start <= start < q.end for q in quotes)
     return Quote(passage, own if quoted else start, passage.start + sentence.end)
-
-
-def _inner_spans(spans: Sequence[Span]) -> list[Span]:
-    """Return the spans that hold no other one, in order: "A and B" may be a name beside A and B."""
-    kept: list[Span] = []
-    for start, end in sorted(spans, key=lambda span: (-span[0], span[1])):
-        if not kept or end < kept[-1][1]:
-            kept.append((start, end))
-    return kept[::-1]

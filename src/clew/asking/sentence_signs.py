@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,11 +15,12 @@ import numpy as np
 from clew.algo.fusion import min_max
 from clew.text.analyze import term_spans, terms
 from clew.text.keys import name_key
-from clew.text.names import title_span
-from clew.text.phrases import overlap
+from clew.text.names import title_name
+from clew.text.phrases import overlap, query_type
 from clew.text.questions import (
     comparison_kind,
     find_numbers,
+    is_yes_no,
     names_a_place,
     question_kind,
     score_nearness,
@@ -37,7 +39,8 @@ if TYPE_CHECKING:
 
 _TITLE = 0.9  # how well a title's word is met by every sentence below it
 _LINK = 0.4  # what a name of two passages is worth beside all that they say about a question
-_PARTNERS = 40  # sentences, the best ones, of which each two are looked at together
+_PARTNERS = 40  # sentences, the best ones, each looked at together with the best of all
+_OR = re.compile(r"\bor\b")
 # A number, a code, a name with an underscore or in capitals: what alike records differ in.
 _CODE = re.compile(r"[A-Za-z]*\d[\w./-]*|\w+_\w+|[A-Z][A-Z0-9-]+")
 
@@ -52,17 +55,18 @@ class SentenceSigns:
         self.sentences = sentences
         self._reading = reading
         self.places = np.array([s.place for s in sentences])
-        self.titles = [title_key(s.title) for s in sentences]
+        self.titles = [name_key(title_name(s.title)) for s in sentences]
         self.keys = [
             {name_key(s.text[m.start : m.end]) for m in mentions if m.label != "DATE"}
             for s, mentions in zip(sentences, reading.mentions, strict=True)
         ]
-        self._words = _Words(question, sentences, reading.in_question)
+        self.words = _Words(question, sentences, reading.in_question)
         titled = _match_titles(question, sentences, reading.spans) * _TITLE
         self._met = np.maximum(reading.matches, titled)
 
-    def way_signs(self) -> dict[str, float]:
-        """Return what tells a question that one sentence answers from one of a chain.
+    @cached_property
+    def of_question(self) -> dict[str, float]:
+        """What tells a question that one sentence answers from one of a chain.
 
         How much of its words, and of its tokens, the best sentence has; how much more the best two
         of two passages have; its length and names; whether a sentence has a code of it.
@@ -73,21 +77,22 @@ class SentenceSigns:
         most = float(self._alone.max())
         return {
             "constant": 1.0,
-            "words": float(self._words.titled_shares.max()),
+            "words": float(self.words.titled_shares.max()),
             "tokens": most,
             "two": max(0.0, float(pairs.max(initial=most)) - most),
             "length": max(len(self._reading.weights), len(self.question) / 6) / 20,
             "names": len(self.question_names) / 3,
-            "code": float(self._words.same_code.any()),
+            "code": float(self.words.same_code.any()),
         }
 
-    def columns(self, *, is_comparison: bool = False) -> dict[str, Floats]:
-        """Return the (n,) values of each sign, by its name.
+    @cached_property
+    def columns(self) -> dict[str, Floats]:
+        """The (n,) values of each sign, by its name.
 
         Those that end in "full" count only as far as one sentence has the question's words.
         """
-        words, own = self._words, self._reading.own @ self._reading.weights
-        asked, kinds = self._match_asked(is_comparison), self._find_kinds(is_comparison)
+        words, own = self.words, self._reading.own @ self._reading.weights
+        asked, kinds = self._match_asked(), self._find_kinds()
         links = self._links
         signs = {
             "chain": self._match_chains(links),
@@ -125,10 +130,29 @@ class SentenceSigns:
         return {name_key(self.question[m.start : m.end]) for m in self.question_names}
 
     @cached_property
+    def sides(self) -> list[Sequence[int]]:
+        """The sentences of each name that the question compares or asks a yes or no of, if any.
+
+        There are two sides or more, or none.
+        """
+        question = self.question
+        names = _inner_spans([(m.start, m.end) for m in self.question_names])
+        compared = any(_OR.search(question[a[1] : b[0]]) for a, b in pairwise(names))
+        compared = compared or query_type(question, names) == "comparison"
+        if len(names) < 2 or not (compared or is_yes_no(question)):
+            return []
+        about = list(zip(self.titles, self.keys, strict=True))
+        sides: list[Sequence[int]] = [
+            [i for i, (title, keys) in enumerate(about) if key == title or key in keys]
+            for key in dict.fromkeys(name_key(question[a:b]) for a, b in names)
+        ]
+        return [side for side in sides if side] if sum(map(bool, sides)) > 1 else []
+
+    @cached_property
     def _alone(self) -> Floats:
         return np.asarray(self._met @ self._reading.weights)
 
-    def _match_asked(self, is_comparison: bool) -> Floats:  # noqa: FBT001
+    def _match_asked(self) -> Floats:
         """Return how well each meets the words in no name, those beside the asking one most.
 
         0 to 1, of the worst and the best of the sentences.
@@ -138,14 +162,14 @@ class SentenceSigns:
         free = [word for word in words if not any(overlap(word, name) for name in names)]
         met = [any(overlap(span, word) for word in free) for span in self._reading.spans]
         weights = np.array(met, dtype=np.float64)
-        if not is_comparison:  # what tells things apart may stand anywhere: "died later, A or B?"
+        if not self.sides:  # what tells things apart may stand anywhere: "died later, A or B?"
             weights *= score_nearness(self.question, self._reading.spans)
         return min_max(self._reading.own @ weights)
 
-    def _find_kinds(self, is_comparison: bool) -> Floats:  # noqa: FBT001
+    def _find_kinds(self) -> Floats:
         """Return whether each sentence itself has something of the kind asked for that is new."""
         kind, known = question_kind(self.question), set(terms(self.question))
-        if is_comparison:
+        if self.sides:
             kind = comparison_kind(self.question) or kind
         found = []
         for sentence, mentions in zip(self.sentences, self._reading.mentions, strict=True):
@@ -212,9 +236,9 @@ class _Words:
         self, question: str, sentences: Sequence[Sentence], names: Sequence[Mention]
     ) -> None:
         asked = list(dict.fromkeys(terms(question)))
-        texts = [set(terms(s.text)) for s in sentences]
+        self.texts = texts = [set(terms(s.text)) for s in sentences]
+        self.last = [set(terms(s.parts[-1])) for s in sentences]
         titled = [has | set(terms(s.title)) for has, s in zip(texts, sentences, strict=True)]
-        last = [set(terms(s.parts[-1])) for s in sentences]
         counts = {word: sum(word in has for has in titled) for word in asked}
         known = {word: float(np.log1p(len(texts) / n)) for word, n in counts.items() if n}
         self.shares, self.titled_shares = _share(known, texts), _share(known, titled)
@@ -226,19 +250,13 @@ class _Words:
         named = [each for each in named if each]
         whole = [[name <= has for name in named] or [False] for has in titled]
         self.named = np.array([float(np.mean(each)) for each in whole])
-        self.nothing_new = np.array([float(has <= set(asked)) for has in last])
+        self.nothing_new = np.array([float(has <= set(asked)) for has in self.last])
         codes = set(_CODE.findall(question))
         shapes = {_shape(code) for code in codes}
         said = [set(_CODE.findall(s.text)) for s in sentences]
         self.same_code = np.array([float(bool(codes & each)) for each in said])
         alike = np.array([any(_shape(code) in shapes for code in each) for each in said])
         self.other_code = np.where(alike, 1 - self.same_code, 0.0)
-
-
-def title_key(title: str) -> str:
-    """Return the key of the name that a title is, without what is in parentheses behind it."""
-    start, end = title_span(title)
-    return name_key(title[start:end])
 
 
 def _share(known: Mapping[str, float], texts: Sequence[set[str]]) -> Floats:
@@ -252,9 +270,9 @@ def _shape(code: str) -> str:
     return re.sub("[A-Z]+", "A", re.sub("[a-z]+", "a", re.sub(r"\d+", "9", code)))
 
 
-def _is_new(said: Sequence[str], known: set[str]) -> bool:
-    """Say whether something said has a word that is not known."""
-    return any(not known.issuperset(terms(text)) for text in said)
+def _is_new(texts: Sequence[str], known: set[str]) -> bool:
+    """Say whether any of the texts has a word that is not among the known ones."""
+    return any(not known.issuperset(terms(text)) for text in texts)
 
 
 def _match_titles(question: str, sentences: Sequence[Sentence], spans: Sequence[Span]) -> Floats:
@@ -266,3 +284,12 @@ def _match_titles(question: str, sentences: Sequence[Sentence], spans: Sequence[
         met = [(a, b) for term, a, b in words if term in known]
         rows[title] = [any(overlap(span, word) for word in met) for span in spans]
     return np.array([rows[s.title] for s in sentences], dtype=np.float64)
+
+
+def _inner_spans(spans: Sequence[Span]) -> list[Span]:
+    """Return the spans that hold no other one, in order: "A and B" may be a name beside A and B."""
+    kept: list[Span] = []
+    for start, end in sorted(spans, key=lambda span: (-span[0], span[1])):
+        if not kept or end < kept[-1][1]:
+            kept.append((start, end))
+    return kept[::-1]

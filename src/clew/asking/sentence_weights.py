@@ -29,17 +29,16 @@ class SentenceModel:
     chain: Mapping[str, float]  # where two do together
     way: Mapping[str, float]  # of what tells that one sentence answers
 
-    def estimate(self, signs: SentenceSigns, *, is_comparison: bool = False) -> NDArray[np.float64]:
+    def estimate(self, signs: SentenceSigns) -> NDArray[np.float64]:
         """Return the (n,) probabilities of the sentences to hold the answer; their sum is 1.
 
         A comparison needs two things at once, so it is never answered by one sentence.
         """
-        columns = signs.columns(is_comparison=is_comparison)
-        chain = _softmax(_weigh(columns, self.chain))
-        if is_comparison:
+        chain = _softmax(_weigh(signs.columns, self.chain))
+        if signs.sides:
             return chain
-        way = 1 / (1 + np.exp(-_weigh(signs.way_signs(), self.way)))
-        return np.asarray(way * _softmax(_weigh(columns, self.one)) + (1 - way) * chain)
+        way = 1 / (1 + np.exp(-_weigh(signs.of_question, self.way)))
+        return np.asarray(way * _softmax(_weigh(signs.columns, self.one)) + (1 - way) * chain)
 
 
 def _weigh(

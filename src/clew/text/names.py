@@ -108,6 +108,12 @@ def title_span(title: str) -> Span:
     return (kept[0].start, end) if kept else (0, end)
 
 
+def title_name(title: str) -> str:
+    """Return the name proper of a document's title: "Thing" of "The Thing (1982 film)"."""
+    start, end = title_span(title)
+    return title[start:end]
+
+
 def _words(text: str) -> list[_Word]:
     return [
         _Word(match.start(), match.end(), match[0].lower(), any(map(str.isupper, match[0])))

@@ -2,7 +2,7 @@
 
 import re
 
-from clew.text.names import name_spans, title_span
+from clew.text.names import name_spans, title_name
 from clew.text.normalize import collapse
 from clew.text.sections import SEPARATOR
 
@@ -25,8 +25,7 @@ def split_title(text: str) -> tuple[str, int]:
     is_title = title and len(title) <= _LONGEST and not title.endswith(_STOPS)
     if not is_title or not below or below[0].islower():
         return _lead_name(text), 0
-    start, end = title_span(title)  # "Endurance" of "The Endurance (1912 ship)"
-    return title[start:end], len(line) + len(newline)
+    return title_name(title), len(line) + len(newline)
 
 
 def _lead_name(text: str) -> str:
