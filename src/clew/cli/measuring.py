@@ -1,4 +1,4 @@
-"""`clew eval`: methods and their settings on a dataset, what they cost, and runs compared."""
+"""`clew eval`: measure methods and settings on a dataset, with their costs, or compare runs."""
 
 from __future__ import annotations
 

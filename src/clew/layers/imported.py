@@ -68,7 +68,7 @@ class Statements:
         return True
 
     def describe(self, described: Described, document_id: str) -> None:
-        """Record how a document describes an entity: its name, type and description."""
+        """Add the name, type and description that a document gives of an entity."""
         key = self._key_of[self._name(described.name)]
         self._described.append((self._documents[document_id], key, described))
 

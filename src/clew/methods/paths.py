@@ -114,7 +114,10 @@ class Paths:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathsPlain(Paths):
-    """Two steps, ranked by the cosine of a way's relations to the question without its names."""
+    """Paths of two steps, ranked by the cosine between their relations and the question.
+
+    The names in the question do not count.
+    """
 
     name: ClassVar[str] = "paths_plain"
 

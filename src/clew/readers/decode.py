@@ -35,7 +35,7 @@ _UTF_16_BYTES = 1 << 12  # enough to see it by
 
 
 def replace_surrogates(text: str) -> str:
-    """Return text that any encoding can write: JSON can hold halves of surrogate pairs."""
+    """Replace lone surrogates, which JSON can hold and no encoding can write."""
     return SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 

@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 
 class Measures:
-    """The counters and histograms of one server, for Prometheus; threads may share it."""
+    """The counters and histograms of a server for Prometheus, safe to share between threads."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

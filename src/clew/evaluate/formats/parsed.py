@@ -55,7 +55,7 @@ class Paragraph:
 
 
 def paragraph_id(title: str, text: str) -> str:
-    """Return 16 hexadecimal digits for a title and a text, whatever blanks stand around them."""
+    """Return a hash of a title and a text without the white space around them, 16 digits."""
     return hashlib.sha256(json.dumps([title.strip(), text.strip()]).encode()).hexdigest()[:16]
 
 

@@ -1,4 +1,4 @@
-"""Indexes as tools of a model, by the Model Context Protocol: `/mcp`, and `/mcp/INDEX`.
+"""The Model Context Protocol: indexes as tools for a model, at `/mcp` and `/mcp/INDEX`.
 
 `tools` are what a model may call, as values; `protocol` speaks, and is imported late, since the
 package `mcp` takes about a second to import.

@@ -1,4 +1,4 @@
-"""Routes that describe the server, its methods and its spending; of keys, and of sessions."""
+"""Routes for the server's description, methods and spending, for keys and for sessions."""
 
 from __future__ import annotations
 
