@@ -497,7 +497,7 @@ class Context(Shown):
 class Citation(Shown):
     """A character range of a source that supports the answer."""
 
-    number: int  # of the passage in the context
+    number: int  # of the passage in the context; quotes have theirs in the order of these
     chunk_id: str
     document_id: str
     source: str
@@ -511,6 +511,8 @@ class Citation(Shown):
     # Where its number stands in the answer's text: behind what it supports.
     at: tuple[int, ...] = ()
     line: int | None = None  # of the file, from 1, on which it begins; None: the file has none
+    before: str = ""  # what makes it readable: what stands near by, or a table's header
+    after: str = ""
 
     @property
     def place(self) -> str:

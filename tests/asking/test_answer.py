@@ -9,6 +9,7 @@ import pytest
 
 from clew import methods
 from clew.asking.answer import extract_answer
+from clew.asking.context import build_context
 from clew.cli import render
 from clew.models import Reply
 from clew.testing import ScriptedLLM
@@ -73,10 +74,35 @@ def test_a_citation_names_the_path_that_ends_in_its_passage():
     paths = (replace(oslo, score=9.0), fram)
     first = answer(QUESTION, evidence(FRAM, OSLO, paths=paths), models())
     assert first.citations[0].document_id == "fram"
-    assert FRAM.text in plain(render.render_answer(first))
-    assert " oslo" not in plain(render.render_answer(first)).partition("The thread")[2]
-    without = answer(QUESTION, evidence(FRAM, paths=paths[:1]), models())
-    assert " oslo" in plain(render.render_answer(without)).partition("The thread")[2]
+    assert "The thread" not in render.render_answer(first)
+
+
+def test_the_thread_leads_to_the_first_quote_by_another_document():
+    """It ends with the quote; one that passes the quote's own document only says nothing."""
+    ends = unit(FRAM, FRAM.text)
+    way = path(unit(hit("moss", "Moss built ships."), "Moss built ships."), unit(FRAM, ""), ends)
+    drawn = plain(
+        render.render_answer(answer(QUESTION, evidence(FRAM, OSLO, paths=(way,)), models()))
+    )
+    thread = drawn.partition("The thread")[2]
+    assert "Moss built ships." in thread
+    first = answer(QUESTION, evidence(FRAM, OSLO, paths=(way,)), models()).citations[0]
+    assert f'"{first.quote}"' in " ".join(thread.split())
+    assert "quoted as [1]" in thread
+    other = path(unit(OSLO, OSLO.text), unit(OSLO, OSLO.text))
+    drawn = render.render_answer(answer(QUESTION, evidence(FRAM, OSLO, paths=(other,)), models()))
+    assert "The thread" not in drawn
+
+
+def test_quotes_are_numbered_in_their_order():
+    """The first quote is of the passage that comes last, which is [1] in the context then."""
+    found = answer(QUESTION, evidence(OSLO, FRAM), models())
+    assert found.citations[0].document_id == "fram"
+    assert [each.number for each in found.citations][:1] == [1]
+    assert found.context.passages[0].document_id == "fram"
+    assert [each.number for each in found.context.passages] == [1, 2]
+    assert found.context.text.index(FRAM.text) < found.context.text.index(OSLO.text)
+    assert found.context.n_tokens == build_context(found.evidence).n_tokens
 
 
 def test_tables_are_not_quoted():

@@ -116,7 +116,7 @@ def test_ask_quotes_cites_and_draws_the_thread(clew, shared_index):
     assert re.search(r"\[\d\] \S+/archer\.md:3\n +\"", result.stdout)
     assert "┌ question  Where was Colin Archer born?" in result.stdout
     assert "(the question names it: colin archer)" in result.stdout
-    assert re.search(r"└ chunk +\S+/polar/\w+\.md:3 \(holds it\)", result.stdout)
+    assert re.search(r"└ unit +\".+\"\n +\S+/archer\.md:3 \(quoted as \[1\]\)", result.stdout)
     assert re.search(r"\n0 tokens, 0 LLM calls; .+\n$", result.stdout)
     assert "\x1b" not in result.stdout
     answer = json.loads(clew("ask", QUESTION, "--index", shared_index, "--json").stdout)
@@ -345,7 +345,7 @@ def test_documents_cannot_command_the_terminal(clew, tmp_path, command):
     arguments = ["evil.md"] if command == "show" else ["Evil Bob"]
     result = clew(command, *arguments, color=True)
     assert result.exit_code == 0
-    assert "Red" in result.stdout
+    assert command == "ask" or "Red" in result.stdout
     own = re.compile(r"\x1b\[(0|1|2|36)m")  # what the command line itself sets
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", own.sub("", result.stdout))
     if command != "show":

@@ -37,6 +37,54 @@ def test_what_repeats_another_goes_behind(twice):
     assert chosen.also == {rows[0]: (rows[1],)}
 
 
+REPORT = (
+    "In the year {} the company had a revenue of {} million euro. The board thanks all employees"
+    " for their work. The meeting was held in the town hall, and the auditors approved the accounts"
+    " without remarks."
+)
+
+
+def repeated(documents, question):
+    """Return for each document of a set the ids of those that repeat it."""
+    with built(documents, models(LATE)) as snapshot:
+        asked = steps.read_query(models(LATE), question)
+        rows = list(range(len(documents)))
+        _, chosen = order_as_set(snapshot, asked, rows, [1 / (row + 1) for row in rows])
+        return {row: set(others) for row, others in chosen.also.items()}
+
+
+def reports(*, titled):
+    """Return a report for each of four years, all in the same words."""
+    return [
+        Document(
+            id=str(year), title=f"Report {year}" if titled else "", text=REPORT.format(year, year)
+        )
+        for year in range(2012, 2016)
+    ]
+
+
+def test_what_the_question_tells_apart_repeats_nothing():
+    """2012 and 2015 are asked for: each stays; 2013 and 2014 only repeat one another."""
+    found = repeated(reports(titled=False), "Was the revenue higher in 2012 or 2015?")
+    assert {row for others in found.values() for row in others} <= {1, 2}
+    assert found
+
+
+def test_titles_of_two_things_tell_their_chunks_apart():
+    """No year is asked for, and each report has one in its title."""
+    assert repeated(reports(titled=True), "What was the revenue?") == {}
+    assert repeated(reports(titled=False), "What was the revenue?")
+
+
+def test_a_code_of_another_chunk_tells_chunks_apart():
+    """The log has 2014, which the question does not: that report is behind none of the others."""
+    log = Document(id="log", text="On Monday the archive was flooded, and the papers of 2014 lost.")
+    question = "What was the revenue in the year whose papers were lost?"
+    found = repeated([*reports(titled=False), log], question)
+    assert {row for others in found.values() for row in others} <= {0, 1, 3}
+    assert found
+
+
 def test_parts_of_a_chunk_stay_together(twice):
     """They come in the order in which they were given, at their chunk's place."""
     asked = steps.read_query(models(LATE), "Who kept bees?")

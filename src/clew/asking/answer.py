@@ -7,10 +7,11 @@ from dataclasses import replace
 from itertools import accumulate
 
 from clew.asking.citations import CitationFinder, CitedRange, find_citations
-from clew.asking.context import format_context
+from clew.asking.context import format_context, move_to_front
 from clew.asking.question import MAX_QUOTES
 from clew.asking.quotes import Quote
 from clew.asking.quotes import choose_quotes as chosen_quotes
+from clew.asking.surroundings import find_surroundings
 from clew.models import Models, Prompt, Reply
 from clew.prompts import fill_prompt
 from clew.snapshot import Snapshot
@@ -125,7 +126,12 @@ def _take_own_answer(question: str, context: Context, evidence: Evidence) -> Ans
 def _build_quoted(
     question: str, chosen: Sequence[Quote], context: Context, evidence: Evidence
 ) -> Answer:
-    citations = [_build_citation(each.passage, each.start, each.end, evidence) for each in chosen]
+    first = list(dict.fromkeys(each.passage for each in chosen))
+    context = move_to_front(context, first)
+    numbered = dict(zip(first, context.passages, strict=False))
+    citations = [
+        _build_citation(numbered[each.passage], each.start, each.end, evidence) for each in chosen
+    ]
     said = [" ".join(each.quote.split()) for each in citations]
     ends = accumulate(map(len, said), lambda end, size: end + 1 + size)  # a blank between two
     citations = [replace(each, at=(end,)) for each, end in zip(citations, ends, strict=True)]
@@ -267,11 +273,20 @@ def locate_citations(found: Answer, snapshot: Snapshot) -> Answer:
 
 
 def locate_citation(document: Document, citation: Citation) -> Citation:
-    """Return a citation of a document with the section and pages of its range."""
+    """Return a citation of a document with the section and pages of its range, and what is near."""
     page, last_page = document.pages_of(citation.start, citation.end)
     section = document.section_at(citation.start)
     line = document.line_at(citation.start)
-    return replace(citation, section=section, page=page, last_page=last_page, line=line)
+    before, after = find_surroundings(document.text, citation.start, citation.end)
+    return replace(
+        citation,
+        section=section,
+        page=page,
+        last_page=last_page,
+        line=line,
+        before=before,
+        after=after,
+    )
 
 
 def _cite_range(found: CitedRange, evidence: Evidence) -> Citation:

@@ -36,19 +36,18 @@ def build_context(evidence: Evidence, *, budget_tokens: int = 4_000) -> Context:
     passages, costs = _first_passages(evidence.hits, budget_tokens)
     room = max(budget_tokens // 2, budget_tokens - sum(costs))
     tables = _fit_tables(evidence.tables, room)
-    text = "".join(map(_format_table, tables))
-    left = budget_tokens - tokens.count(text)
+    left = budget_tokens - tokens.count("".join(map(_format_table, tables)))
     whole = passages[: len(take_fitting(range(len(costs)), costs.__getitem__, left))]
     if passages and not whole and (cut := _truncate_passage(passages[0], left)).text:
         whole = [cut]
-    text += "".join(blocks.format_passage(each.number, each.head, each.text) for each in whole)
-    return Context(
-        tables=tables,
-        passages=tuple(whole),
-        text=text,
-        n_tokens=tokens.count(text),
-        budget_tokens=budget_tokens,
-    )
+    return _join_context(tables, whole, budget_tokens)
+
+
+def move_to_front(context: Context, first: Iterable[Passage]) -> Context:
+    """Return a context whose passages begin with those given, all numbered in their order."""
+    ordered = list(dict.fromkeys([*first, *context.passages]))
+    passages = [replace(each, number=number) for number, each in enumerate(ordered, 1)]
+    return _join_context(context.tables, passages, context.budget_tokens)
 
 
 def format_context(context: Context, plain: str) -> QuotedBlock:
@@ -67,6 +66,21 @@ def format_context(context: Context, plain: str) -> QuotedBlock:
     ends = accumulate(len(piece.line) for piece in pieces)
     whole = [piece for piece, end in zip(pieces, ends, strict=True) if end <= len(plain)]
     return QuotedBlock(tuple(whole), plain)
+
+
+def _join_context(
+    tables: tuple[Table, ...], passages: Iterable[Passage], budget_tokens: int
+) -> Context:
+    passages = tuple(passages)
+    text = "".join(map(_format_table, tables))
+    text += "".join(blocks.format_passage(each.number, each.head, each.text) for each in passages)
+    return Context(
+        tables=tables,
+        passages=passages,
+        text=text,
+        n_tokens=tokens.count(text),
+        budget_tokens=budget_tokens,
+    )
 
 
 def _first_passages(hits: Iterable[Hit], budget_tokens: int) -> tuple[list[Passage], list[int]]:

@@ -43,7 +43,7 @@ def cut_preview(text: str, weights: Mapping[str, float], *, indent: str) -> str:
         starts = _find_starts(shown, sentences, matches, room)
         start = _choose_start(starts, sentences, matches, weights, room)
     said = f"… {shown[start:]}" if start else shown
-    return _mark_terms(wrap_text(said, first=indent, rest=indent, max_lines=_LINES), weights)
+    return mark_terms(wrap_text(said, first=indent, rest=indent, max_lines=_LINES), weights)
 
 
 def _find_sentences(text: str) -> list[tuple[int, int]]:
@@ -90,7 +90,7 @@ def _choose_start(
     return max(starts, key=lambda start: (weight(start), -start))
 
 
-def _mark_terms(lines: str, weights: Mapping[str, float]) -> str:
+def mark_terms(lines: str, weights: Mapping[str, float]) -> str:
     """Return lines with the words of some terms in bold; terms that overlap are marked as one."""
     spans: list[tuple[int, int]] = []
     for term, start, end in term_spans(lines):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 
 import click
 
 from clew.cli.plain import bold, count_more, dim, one_line, terminal_width, wrap_text
-from clew.cli.preview import cut_preview, weigh_terms
+from clew.cli.preview import cut_preview, mark_terms, weigh_terms
 from clew.cli.talk import is_quiet
 from clew.display.columns import fit, width_of
 from clew.text.quantities import format_count
@@ -146,14 +147,30 @@ def _render_answers(found: EvidenceGraph) -> Iterator[str]:
 def render_citations(found: Answer) -> Iterator[str]:
     """Yield each citation: its number, file and line, pages and section, and its words."""
     most = _QUOTE_LINES if found.kind == "generated" else None
-    if found.citations:
-        yield "\n".join(_render_citation(each, most) for each in found.citations)
+    weights = weigh_terms(found.evidence.query, [each.quote for each in found.citations])
+    blocks = [_render_citation(each, weights, most) for each in found.citations]
+    if blocks:
+        yield ("\n" if most else "\n\n").join(blocks)
 
 
-def render_thread(path: Path) -> str:
-    """Return a path drawn as a thread, a stop a line, each with the reason to go there."""
-    marks = ["┌", *["├"] * (len(path.steps) - 2), "└"][: len(path.steps)]
-    return "\n".join(_render_stop(*each) for each in zip(path.steps, marks, strict=True))
+def render_thread(path: Path, cited: Citation | None = None) -> str:
+    """Return a path drawn as a thread, a stop a line, each with the reason to go there.
+
+    It ends with the quote that is `cited` from its last passage, if one is.
+    """
+    ends = path.steps
+    if cited is not None:
+        quote = replace(
+            ends[-1],
+            layer="unit",
+            text=cited.quote,
+            line=cited.line,
+            reason=f"quoted as [{cited.number}]",
+        )
+        said = [step for step in ends[:-1] if step.layer != "unit" or not _is_in(step, cited)]
+        ends = (*said, quote)
+    marks = ["┌", *["├"] * (len(ends) - 2), "└"][: len(ends)]
+    return "\n".join(_render_stop(*each) for each in zip(ends, marks, strict=True))
 
 
 def render_costs(usage: Usage) -> Iterator[str]:
@@ -200,23 +217,52 @@ def _render_nearest(evidence: Evidence) -> Iterator[str]:
         yield from (render_hit(*each, weights) for each in enumerate(evidence.hits[:_MOST_NEAR], 1))
 
 
-def _render_citation(cited: Citation, max_lines: int | None) -> str:
+def _render_citation(cited: Citation, weights: Mapping[str, float], max_lines: int | None) -> str:
+    """Return a citation: its number, file and line, pages and section, and its words.
+
+    Those that weigh something are bold. Faint is what stands around a quote that is not cut.
+    """
     head = f"  [{cited.number}] "
     indent = " " * len(head)
     place = click.style(one_line(cited.place), fg="cyan")
     pages = page_range(cited.page, cited.last_page)
     section = dim(one_line(cited.section)) if cited.section else ""
     quote = wrap_text(f'"{cited.quote.strip()}"', first=indent, rest=indent, max_lines=max_lines)
-    return f"{head}{'  '.join(filter(None, (place, pages, section)))}\n{quote}"
+    lines = [mark_terms(quote, weights)]
+    if max_lines is None:
+        before, after = (f"… {cited.before}", f"{cited.after} …")
+        near = [wrap_text(each, first=indent, rest=indent) for each in (before, after)]
+        lines = [dim(near[0])] * bool(cited.before) + lines + [dim(near[1])] * bool(cited.after)
+    return "\n".join([f"{head}{'  '.join(filter(None, (place, pages, section)))}", *lines])
 
 
 def _render_best_thread(found: Answer) -> Iterator[str]:
-    """Yield the thread that ends in the first passage cited that has one, else the best one."""
+    """Yield the thread to the first quote, where it passes another document or that sentence.
+
+    Else it says nothing but that the question names the quote's document. Of an answer without a
+    quote it is the best thread.
+    """
     paths = found.evidence.paths
-    cited = [paths[each.path] for each in found.citations if each.path is not None]
-    if paths:
+    if found.citations:
+        cited = found.citations[0]
+        path = None if cited.path is None else paths[cited.path]
+        stops = [] if path is None else [step for step in path.steps[1:-1] if step.document_id]
+        if path is not None and any(_leads_to(step, cited) for step in stops):
+            yield f"{bold('The thread')}\n{render_thread(path, cited)}"
+    elif paths:
         best = max(paths, key=lambda path: (round(path.score, _DECIMALS), len(path.steps)))
-        yield f"{bold('The thread')}\n{render_thread([*cited, best][0])}"
+        yield f"{bold('The thread')}\n{render_thread(best)}"
+
+
+def _leads_to(step: Step, cited: Citation) -> bool:
+    """Say whether a stop tells more than that a question names a quote's document."""
+    return step.document_id != cited.document_id or _is_in(step, cited)
+
+
+def _is_in(step: Step, cited: Citation) -> bool:
+    """Say whether a stop of a thread shares words with a quote."""
+    same = step.document_id == cited.document_id
+    return same and step.start < cited.end and cited.start < step.end
 
 
 def _render_stop(step: Step, mark: str) -> str:

@@ -55,8 +55,7 @@ class PageRank:
             return steps.nearest_chunks(snapshot, asked, "pagerank", self.chunks, notes)
         influence = graph.spread_near(restart, self.damping)
         rows = graph.best_chunks(influence, self.chunks, hybrid)
-        reasons = {entity: reason for entity, (_, reason) in seeds.items()}
-        spread = Spread(influence=influence, reasons=reasons)
+        spread = Spread(influence=influence, seeds=seeds)
         return Evidence(
             query=query,
             method="pagerank",

@@ -115,8 +115,7 @@ class Walk:
     ) -> tuple[Spread, ChosenChunks]:
         """Return how weight came to the nodes after all legs, and the chunks chosen then."""
         first = graph.spread_near(restart, self.damping)
-        reasons = {entity: reason for entity, (_, reason) in seeds.items()}
-        spread = Spread(influence=first, reasons=reasons, before=first)
+        spread = Spread(influence=first, seeds=seeds, before=first)
         chosen = choose(first)
         for _ in range(self.legs):
             onward, origins = self._entity_weights(graph, chosen.rows[: self.followed], seeds)

@@ -148,7 +148,7 @@ def _build_candidates(
         matches=coverage.of("chunk", rows),
         naming=naming,
         named=np.asarray(asked.sum(axis=1)),
-        repeats=_find_repeats(snapshot, rows),
+        repeats=_find_repeats(snapshot, rows, coverage.words, titles),
     )
 
 
@@ -166,12 +166,16 @@ def _mention_link(link: Link, rows: NDArray[np.integer]) -> Matrix:
     return replace_data(found, (found.data & steps.MENTIONED).astype(np.float64))
 
 
-def _find_repeats(snapshot: Snapshot, rows: Sequence[int]) -> NDArray[np.bool_]:
+def _find_repeats(
+    snapshot: Snapshot, rows: Sequence[int], words: Sequence[int], titles: Matrix
+) -> NDArray[np.bool_]:
     """Return the (n, n) truth of whether chunk i says what chunk j says, of the same length n.
 
     It does where j has 0.7 of its terms, each as often, and their vectors have a cosine of 0.7. So
     the shorter of two versions repeats the longer one, and both repeat each other where they hardly
-    differ. No chunk repeats itself.
+    differ. It does not where the question, or a chunk unlike both, tells them apart: one has a word
+    of the question, or a number or code of that chunk, which the other lacks. Nor where their
+    titles name two entities, unless all else is the same. No chunk repeats itself.
     """
     terms = snapshot.linked("chunk", "term").rows(np.asarray(rows, dtype=np.intp))
     used, places = np.unique(terms.indices, return_inverse=True)
@@ -181,5 +185,16 @@ def _find_repeats(snapshot: Snapshot, rows: Sequence[int]) -> NDArray[np.bool_]:
     own = np.maximum(counts.sum(axis=1), 1)[:, None]
     vectors = snapshot.layer("chunk").vectors[rows]
     same = (shared >= _SAME_TERMS * own) & (vectors @ vectors.T >= _SAME_MEANING)
+    has = counts > 0
+    asked = has[:, np.isin(used, words)]
+    same &= (asked[:, None] == asked).all(axis=-1)
+    words_used = snapshot.layer("term").ids(used.tolist())
+    codes = has[:, np.array([not word.isalpha() for word in words_used], dtype=bool)]
+    said = (~same & ~same.T).astype(np.intp) @ codes > 0
+    own_codes = codes & said
+    same &= (own_codes[:, None] <= codes).all(axis=-1)
+    of_title = titles.indptr[1:] > titles.indptr[:-1]
+    same_title = (titles @ titles.T).toarray() > 0
+    same &= same_title | ~(of_title[:, None] & of_title) | (shared == own)
     np.fill_diagonal(same, val=False)
     return np.asarray(same, dtype=np.bool_)

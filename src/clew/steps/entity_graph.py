@@ -304,7 +304,17 @@ _GRAPH = Derived("the graph of chunks and entities", _build_graph)
 
 # -- where a question enters ----------------------------------------------------------------------
 
-Seeds = dict[int, tuple[float, str]]  # of an entity's row: its weight, and why it is one
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """What a seed entity weighs, and why it is one."""
+
+    weight: float
+    reason: str
+    unit: int = -1  # the row of the sentence near the question that has it, else -1
+
+
+Seeds = dict[int, Seed]  # by the entity's row
 
 
 def seed_entities(
@@ -317,15 +327,15 @@ def seed_entities(
     """
     names, notes = steps.query_names(models, asked.text) if models.llm is not None else ([], ())
     linked = [*steps.named_entities(snapshot, asked.text), *steps.same_names(snapshot, names)]
-    seeds: Seeds = {link.row: (link.score, link.reason) for link in linked}
+    seeds: Seeds = {link.row: Seed(link.score, link.reason) for link in linked}
     named = frozenset(seeds)
     units = snapshot.linked("unit", "entity")
     near = steps.units_near(snapshot, asked, dense)
     rows, cosines = steps.nearest_units(snapshot, asked, n_units, near)
     for unit, cosine in zip(rows.tolist(), cosines.tolist(), strict=True):
         for entity in neighbours(units, unit).tolist() if cosine > 0 else ():
-            weight, reason = seeds.get(entity, (0.0, "in a sentence near the question"))
-            seeds[entity] = (weight + cosine, reason)
+            seed = seeds.get(entity) or Seed(0.0, "in a sentence near the question", unit)
+            seeds[entity] = replace(seed, weight=seed.weight + cosine)
     return seeds, named, notes
 
 
@@ -336,7 +346,7 @@ def build_restart(
 
     A chunk weighs `weight` of its score.
     """
-    restart = {graph.first_entity + entity: each for entity, (each, _) in seeds.items()}
+    restart = {graph.first_entity + entity: seed.weight for entity, seed in seeds.items()}
     best = hybrid.best(n_chunks, positive=True)
     scores = (weight * hybrid.of(best)).tolist()
     return restart | dict(zip(best.tolist(), scores, strict=True))
@@ -345,8 +355,8 @@ def build_restart(
 def seed_steps(snapshot: Snapshot, seeds: Seeds) -> tuple[Step, ...]:
     """Return the seeds as stops, in the order of their rows."""
     return tuple(
-        steps.entity_step(snapshot, row, reason, weight)
-        for row, (weight, reason) in sorted(seeds.items())
+        steps.entity_step(snapshot, row, seed.reason, seed.weight)
+        for row, seed in sorted(seeds.items())
     )
 
 
@@ -358,7 +368,7 @@ class Spread:
     """How weight came to the nodes of a graph, for those who ask for a thread."""
 
     influence: LocalScores
-    reasons: Mapping[int, str]  # why an entity is a seed, by its row
+    seeds: Seeds
     # The chunk from which a walk went on to an entity, and the influence before it did.
     origins: Mapping[int, int] = field(default_factory=dict)
     before: LocalScores | None = None
@@ -380,7 +390,9 @@ def strongest_path(
         origin = spread.origins.get(entity, here)
         reason = _explain_step(snapshot, spread, entity, here)
         backwards.append(steps.entity_step(snapshot, entity, reason))
-        if entity in spread.reasons:
+        if entity in spread.seeds:
+            if (unit := spread.seeds[entity].unit) >= 0:
+                backwards.append(steps.unit_step(snapshot, unit, "near the question"))
             break
         if origin != here and spread.before is not None:
             backwards += _find_mention(snapshot, origin, entity)
@@ -402,8 +414,8 @@ def _drop_repeated_units(steps_: Iterable[Step]) -> Iterator[Step]:
 
 def _explain_step(snapshot: Snapshot, spread: Spread, entity: int, here: int) -> str:
     """Return why a thread that stops at an entity of the chunk `here` came by it."""
-    if entity in spread.reasons:
-        return spread.reasons[entity]
+    if entity in spread.seeds:
+        return spread.seeds[entity].reason
     origin = spread.origins.get(entity, here)
     if origin == here:
         return "leads on"

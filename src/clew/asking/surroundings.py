@@ -1,0 +1,60 @@
+"""What stands around a quote and makes it readable: a table's header, a list's lead-in, a term."""
+
+from __future__ import annotations
+
+import re
+
+_NEAR = 150  # characters on either side, at most
+_CELLS = re.compile(r"[^|\n]*\|")
+_ITEM = re.compile(r"[ \t]*(?:[-*+•]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]")
+_HEADING = re.compile(r"^#+ .*$", re.MULTILINE)  # stands beside the quote as its section
+_BREAK = re.compile(r"\n[ \t]*\n|(?<=[.!?:;])\s|\n")
+
+
+def find_surroundings(text: str, start: int, end: int) -> tuple[str, str]:
+    """Return what is read before and after the range of a text.
+
+    Before a row of a table that is its header, before an item of a list the line that leads in;
+    else whole sentences or lines near by, and words where one of these is too long.
+    """
+    begin = text.rfind("\n", 0, start) + 1
+    line = text[begin : text.find("\n", start) % (len(text) + 1)]
+    if _CELLS.match(line):
+        head = _find_header(text, begin)
+        return (head, "") if head else ("", _read_after(text, end))
+    if _ITEM.match(line) and (lead := _find_lead(text, begin)):
+        return lead, _read_after(text, end)
+    return _read_before(text, start), _read_after(text, end)
+
+
+def _find_header(text: str, begin: int) -> str:
+    """Return the first line of the table in which a line begins, nothing where that is itself."""
+    first = begin
+    while first and _CELLS.match(text, above := text.rfind("\n", 0, first - 1) + 1, first):
+        first = above
+    return "" if first == begin else text[first : text.find("\n", first)].strip()
+
+
+def _find_lead(text: str, begin: int) -> str:
+    """Return the line above the list in which a line begins, where it ends with a colon."""
+    for line in reversed(text[max(0, begin - 20 * _NEAR) : begin].splitlines()):
+        if line.rstrip().endswith(":") and not _ITEM.match(line):
+            return line.strip()[-_NEAR:]
+    return ""
+
+
+def _read_before(text: str, start: int) -> str:
+    begin = max(0, start - _NEAR)
+    near = text[begin:start]
+    if begin:
+        ends = [m.end() for m in _BREAK.finditer(near.rstrip())]
+        near = near[ends[0] :] if ends else near.partition(" ")[2]
+    return _HEADING.split(near)[-1].strip()
+
+
+def _read_after(text: str, end: int) -> str:
+    near = text[end : end + _NEAR]
+    if end + _NEAR < len(text):
+        ends = [m.start() for m in _BREAK.finditer(near) if near[: m.start()].strip()]
+        near = near[: ends[-1]] if ends else near.rpartition(" ")[0]
+    return _HEADING.split(near)[0].strip()
