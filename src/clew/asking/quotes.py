@@ -5,7 +5,7 @@ How likely a sentence holds it is estimated by `clew.asking.sentence_signs`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,6 +36,12 @@ class Quote:
     passage: Passage
     start: int  # in the document
     end: int
+    probability: float = 0.0  # that it holds the answer, by its signs
+
+    @property
+    def text(self) -> str:
+        """The range as it stands in the document."""
+        return self.passage.text[self.start - self.passage.start : self.end - self.passage.start]
 
 
 def choose_quotes(
@@ -61,7 +67,8 @@ def choose_quotes(
     chosen = choose_sentences(signs, likely, most)
     quotes: list[Quote] = []
     for i in chosen:
-        quotes.append(_build_quote(sentences[i], passages, quotes))
+        quote = _build_quote(sentences[i], passages, quotes)
+        quotes.append(replace(quote, probability=float(likely[i])))
     return [quotes[i] for i in top_k(likely[chosen], len(chosen))]
 
 
