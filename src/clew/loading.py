@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from clew.models import Chat
     from clew.models.budget import Budget
+    from clew.models.extractive import SpanReader
     from clew.models.ledger import Ledger
     from clew.models.prices import Price
     from clew.models.sqlite import Place
@@ -45,6 +46,7 @@ class Specs:
     tagger: str | None = None
     reranker: str | None = None
     llm: str | None = None
+    reader: str | None = None  # of answers without an LLM: extractive, extractive:MODEL
 
     def __post_init__(self) -> None:
         named = {each.name: getattr(self, each.name) for each in fields(self)}
@@ -66,6 +68,8 @@ def load_models(
         tagger=load_tagger(specs.tagger or "rules"),
         reranker=load_reranker(specs.reranker, embedder),
         llm=load_llm(specs.llm, prices=prices) if specs.llm else None,
+        reader=load_reader(specs.reader) if specs.reader else None,
+        writes=specs.reader is None,
     )
 
 
@@ -76,6 +80,7 @@ def from_recipe(specs: Specs, recipe: Mapping[str, Scalar]) -> Specs:
         tagger=specs.tagger or _tagger_of(recipe),
         reranker=specs.reranker,
         llm=specs.llm,
+        reader=specs.reader,
     )
 
 
@@ -196,6 +201,18 @@ def load_reranker(spec: str | None, embedder: Embedder) -> Reranker:
         return reranker
     known = "maxsim, cosine, cross-encoder:NAME, endpoint:MODEL@URL"
     raise InputError(f"there is no reranker {spec!r}: take one of {known}")
+
+
+def load_reader(spec: str) -> SpanReader | None:
+    """Return the model that `spec` names for short answers; None for the signs of quotes."""
+    kind, _, model = spec.partition(":")  # a path may have any sign in it
+    if kind == "extractive" and model:
+        from clew.models.extractive import ExtractiveReader
+
+        return ExtractiveReader(model)
+    if spec == "extractive":
+        return None
+    raise InputError(f"answers are not made by {spec!r}: take extractive or extractive:MODEL")
 
 
 @arguments.check_values({"spec": arguments.TEXT})

@@ -521,6 +521,30 @@ class Citation(Shown):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class AnswerSpan(Shown):
+    """A range of a document that a short answer is, or that it rests on."""
+
+    citation: int  # the place of its quote among the answer's citations, from 0
+    document_id: str
+    start: int
+    end: int
+    text: str  # what stands there
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ShortAnswer(Shown):
+    """An answer in a few words: a range of a document, yes or no, or what was found of a list."""
+
+    text: str
+    kind: str  # "span", "yes or no", "list" or "count"
+    probability: float  # that it is right
+    spans: tuple[
+        AnswerSpan, ...
+    ]  # the range itself; of yes or no, and of a list, what is behind it
+    note: str = ""  # what it does not prove
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Answer(Shown):
     """An answer with its citations and the evidence they stand on."""
 
@@ -531,6 +555,7 @@ class Answer(Shown):
     context: Context
     evidence: Evidence
     unsupported: tuple[str, ...] = ()  # sentences of an LLM that nothing in the context holds
+    short: ShortAnswer | None = None  # of a quoted answer, where one is likely enough
     usage: Usage = field(default_factory=Usage)
 
     def _repr_html_(self) -> str:
@@ -540,6 +565,8 @@ class Answer(Shown):
         told = paragraph(self.question, strong=True) + paragraph(
             self.text or "Nothing in the index answers this."
         )
+        if self.short is not None:
+            told += paragraph(f"{self.short.text} {self.short.note}".rstrip(), strong=True)
         missing = "".join(paragraph(f"Not in what was found: {each}") for each in self.unsupported)
         return told + missing + paragraph(f"{self.kind}, by {self.evidence.method}") + cited
 

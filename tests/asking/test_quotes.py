@@ -30,7 +30,7 @@ def passage(number, text, title="", start=0):
 def quoted(question, *texts, most=3, titles=()):
     titled = [*titles, *[""] * len(texts)]
     passages = [passage(n, text, titled[n - 1]) for n, text in enumerate(texts, 1)]
-    found = choose_quotes(question, passages, models(), most=most)
+    found, _ = choose_quotes(question, passages, models(), most=most)
     return [each.passage.text[each.start : each.end] for each in found]
 
 
@@ -243,9 +243,9 @@ def test_what_the_index_stores_is_not_embedded_again():
             end=len(text), text=text,
         )  # fmt: skip
         question = "Who built the Hesper?"
-        stored = choose_quotes(question, [here], real_models(embedder), snapshot)
+        stored, _ = choose_quotes(question, [here], real_models(embedder), snapshot)
         assert asked == [question]
-        again = choose_quotes(question, [here], real_models(embedder))
+        again, _ = choose_quotes(question, [here], real_models(embedder))
     assert asked[1:] == [question, "Ada Lund built the Hesper.", "She was a brig."]
     # Of the stored tokens stop words are left out, so the rest need not be the same.
     assert stored[0].start == again[0].start
@@ -258,8 +258,8 @@ TEXTS = st.lists(st.lists(WORDS, max_size=25).map(" ".join), max_size=4)
 @given(TEXTS, st.lists(WORDS, max_size=8).map(" ".join), st.integers(0, 4))
 def test_quotes_are_ranges_of_their_passages(texts, question, most):
     passages = [passage(n, text, start=7) for n, text in enumerate(texts, 1)]
-    found = choose_quotes(question, passages, models(), most=most)
-    assert found == choose_quotes(question, passages, models(), most=most)
+    found, _ = choose_quotes(question, passages, models(), most=most)
+    assert found == choose_quotes(question, passages, models(), most=most)[0]
     assert len(found) <= most
     assert len({(q.passage.number, q.start, q.end) for q in found}) == len(found)
     for each in found:

@@ -251,7 +251,7 @@ class Adding(OpenIndex):
             yield None
             return
         specs = loading.from_recipe(self._specs, store.recipe)
-        opened = open_workers(spec, replace(specs, llm=None, reranker=None))
+        opened = open_workers(spec, replace(specs, llm=None, reranker=None, reader=None))
         with nullcontext() if opened is None else closing(opened):
             yield opened
 

@@ -11,6 +11,8 @@ from clew.asking.context import format_context, move_to_front
 from clew.asking.question import MAX_QUOTES
 from clew.asking.quotes import Quote
 from clew.asking.quotes import choose_quotes as chosen_quotes
+from clew.asking.short_answer import add_short_answer
+from clew.asking.support import judge_quotes
 from clew.asking.surroundings import find_surroundings
 from clew.models import Models, Prompt, Reply
 from clew.prompts import fill_prompt
@@ -48,7 +50,8 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
 
     An answer that the evidence brings along is taken where the context holds its quote. Else, with
     an LLM, the answer is its own; without one, or when it gives none, it is the names that a graph
-    has for it, with the facts that lead there, or at most `quotes` quotes from the passages. What
+    has for it, with the facts that lead there, or at most `quotes` quotes from the passages, with
+    a short answer where one is likely enough. What
     the `snapshot` of the evidence stores is not embedded again for them.
     `max_tokens` cap the LLM's reply: one that is cut off there is of no use. An LLM that is told
     the evidence's support, which it is where `min_support` is above 0, may refuse; below
@@ -76,7 +79,7 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
             evidence, f"no passage fits a context of {context.budget_tokens} tokens"
         )
     found = _take_own_answer(question, context, evidence)
-    if found is None and models.llm is not None:
+    if found is None and models.llm is not None and models.writes:
         asked = _build_prompt(question, context, evidence.prompt, max_tokens, support)
         hear = None if told is None else told.feed
         reply = reply_to(models.llm, asked, part="answer", on_text=hear)
@@ -86,12 +89,18 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
         instead = ": quoted sentences instead" if context.passages else ""
         note = f"the LLM gave no answer ({reply.error or 'an empty reply'}){instead}"
         evidence = evidence if found else _add_note(evidence, note)
-    if found is None and evidence.support is not None and evidence.support < min_support:
-        found = _build_refusal(question, context, evidence)
-    found = found or _build_named(question, context, evidence)
+    if found is None and not _is_refused(evidence, min_support):
+        found = _build_named(question, context, evidence)
     if found is None:
-        chosen = chosen_quotes(question, context.passages, models, snapshot, most=quotes)
-        found = _build_quoted(question, chosen, context, evidence)
+        chosen, signs = chosen_quotes(question, context.passages, models, snapshot, most=quotes)
+        evidence = judge_quotes(evidence, signs)
+        if _is_refused(evidence, min_support):
+            found = _build_refusal(question, context, evidence)
+        else:
+            chosen, short = add_short_answer(
+                question, chosen, context.passages, models, evidence.support, most=quotes
+            )
+            found = replace(_build_quoted(question, chosen, context, evidence), short=short)
     if told is not None:
         told.end(found.text)
     return found
@@ -197,6 +206,10 @@ def _build_generated(
         context=context,
         evidence=evidence,
     )
+
+
+def _is_refused(evidence: Evidence, min_support: float) -> bool:
+    return evidence.support is not None and evidence.support < min_support
 
 
 def _build_refusal(question: str, context: Context, evidence: Evidence) -> Answer:

@@ -5,13 +5,13 @@ How likely a sentence holds it is estimated by `clew.asking.sentence_signs`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.algo.topk import top_k
-from clew.asking.sentence_signs import SentenceSigns
+from clew.asking.sentence_signs import QuoteSigns, SentenceSigns
 from clew.asking.sentence_weights import FITTED
 from clew.asking.sentences import find_sentences, read_sentences
 
@@ -36,6 +36,12 @@ class Quote:
     passage: Passage
     start: int  # in the document
     end: int
+    probability: float = 0.0  # that it holds the answer, by its signs
+
+    @property
+    def text(self) -> str:
+        """The range as it stands in the document."""
+        return self.passage.text[self.start - self.passage.start : self.end - self.passage.start]
 
 
 def choose_quotes(
@@ -45,8 +51,10 @@ def choose_quotes(
     snapshot: Snapshot | None = None,
     *,
     most: int = 3,
-) -> list[Quote]:
+) -> tuple[list[Quote], QuoteSigns | None]:
     """Return at most `most` quotes from passages in their order, the likeliest answer first.
+
+    Beside them stands what tells how well they answer, None where there is no quote.
 
     A question that compares two names, or that has a yes or no for an answer, is quoted one
     sentence for each of its names, as far as a sentence or a title has them. With the `snapshot`
@@ -54,15 +62,18 @@ def choose_quotes(
     """
     sentences = [s for place, each in enumerate(passages) for s in find_sentences(each, place)]
     if not sentences or most < 1:
-        return []
+        return [], None
     reading = read_sentences(question, sentences, passages, models, snapshot)
     signs = SentenceSigns(question, sentences, reading)
     likely = FITTED.estimate(signs)
     chosen = choose_sentences(signs, likely, most)
     quotes: list[Quote] = []
     for i in chosen:
-        quotes.append(_build_quote(sentences[i], passages, quotes))
-    return [quotes[i] for i in top_k(likely[chosen], len(chosen))]
+        quote = _build_quote(sentences[i], passages, quotes)
+        quotes.append(replace(quote, probability=float(likely[i])))
+    order = top_k(likely[chosen], len(chosen)).tolist()
+    told = signs.judge_quotes(chosen, float(likely[chosen[order[0]]]))
+    return [quotes[i] for i in order], told
 
 
 def choose_sentences(signs: SentenceSigns, likely: NDArray[np.float64], most: int) -> list[int]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from clew.text.names import title_name
 from clew.text.phrases import overlap, query_type
 from clew.text.questions import (
     comparison_kind,
+    find_content_words,
     find_numbers,
     is_yes_no,
     names_a_place,
@@ -42,7 +44,20 @@ _LINK = 0.4  # what a name of two passages is worth beside all that they say abo
 _PARTNERS = 40  # sentences, the best ones, each looked at together with the best of all
 _OR = re.compile(r"\bor\b")
 # A number, a code, a name with an underscore or in capitals: what alike records differ in.
-_CODE = re.compile(r"[A-Za-z]*\d[\w./-]*|\w+_\w+|[A-Z][A-Z0-9-]+")
+_CODE = re.compile(r"[A-Za-z]*\d(?:[\w./-]*\w)?|\w+_\w+|[A-Z][A-Z0-9&-]+|\w+[#+]+")
+_ENDING = 3  # characters, at most, by which a form of a word is longer
+_LETTER = re.compile(r"(?=.*\d).*[A-Za-z]")  # in a code that has a digit, too
+
+
+@dataclass(frozen=True, slots=True)
+class QuoteSigns:
+    """What tells how well quotes together answer a question, each from 0 to 1."""
+
+    likely: float  # how probably the first one holds the answer
+    met: float  # how well they meet the question's tokens, rare ones more
+    named: float  # how well they meet the name of it that they meet least
+    missing: float  # the share of the question's codes that none of them has
+    whole: float  # the share of the question's words that the one with most of them has
 
 
 class SentenceSigns:
@@ -58,6 +73,7 @@ class SentenceSigns:
         self.titles = [name_key(title_name(s.title)) for s in sentences]
         self.keys = [
             {name_key(s.text[m.start : m.end]) for m in mentions if m.label != "DATE"}
+            | {name_key(code) for code in _CODE.findall(s.text) if _LETTER.search(code)}
             for s, mentions in zip(sentences, reading.mentions, strict=True)
         ]
         self.words = _Words(question, sentences, reading.in_question)
@@ -111,13 +127,28 @@ class SentenceSigns:
             "other code": words.other_code,
             "named": words.named,
             "other name": self._find_others(),
-            "nothing new": words.nothing_new,
+            "nothing new": words.nothing_new * (not is_yes_no(self.question)),
             "back": np.array([float(s.own > s.start) for s in self.sentences]),
             "asks": np.array([float(s.parts[-1].rstrip().endswith("?")) for s in self.sentences]),
             **self._find_values(),
         }
         full = words.titled_shares.max() ** 3
         return signs | {f"{name} full": full * values for name, values in signs.items()}
+
+    def judge_quotes(self, rows: Sequence[int], likely: float) -> QuoteSigns:
+        """Return what tells how well some sentences answer, the first one so `likely`."""
+        met, weights = self._met[rows].max(axis=0), self._reading.weights
+        spans = [(m.start, m.end) for m in self.question_names]
+        inside = [[overlap(token, name) for token in self._reading.spans] for name in spans]
+        shares = [float(weights @ np.array(each, dtype=np.float64)) for each in inside]
+        named = [
+            float((met * weights)[each].sum()) / share
+            for each, share in zip(inside, shares, strict=True)
+            if share > 0
+        ]
+        missing, whole = self.words.match_exactly(rows)
+        total = float(met @ weights)
+        return QuoteSigns(likely, total, min(named, default=total), missing, whole)
 
     @cached_property
     def question_names(self) -> list[Mention]:
@@ -251,12 +282,40 @@ class _Words:
         whole = [[name <= has for name in named] or [False] for has in titled]
         self.named = np.array([float(np.mean(each)) for each in whole])
         self.nothing_new = np.array([float(has <= set(asked)) for has in self.last])
+        self._asked = find_content_words(question)
+        self._titled = [f"{s.title}\n{s.text}" for s in sentences]
         codes = set(_CODE.findall(question))
         shapes = {_shape(code) for code in codes}
         said = [set(_CODE.findall(s.text)) for s in sentences]
         self.same_code = np.array([float(bool(codes & each)) for each in said])
         alike = np.array([any(_shape(code) in shapes for code in each) for each in said])
         self.other_code = np.where(alike, 1 - self.same_code, 0.0)
+
+    def match_exactly(self, rows: Sequence[int]) -> tuple[float, float]:
+        """Return the share of the question's codes that no row has, and of its words that one has.
+
+        That is the row with most of the words; a code counts where it stands as it is written.
+        """
+        if not self._asked:
+            return 0.0, 0.0
+        has = np.array([[_has_word(self._titled[i], word) for word in self._asked] for i in rows])
+        codes = np.array([bool(_CODE.fullmatch(word)) for word in self._asked])
+        missing = float(1 - has[:, codes].any(axis=0).mean()) if codes.any() else 0.0
+        return missing, float(has.mean(axis=1).max())
+
+
+def _has_word(text: str, word: str) -> bool:
+    """Say whether a text has a word, in some form of it; a code as it is written."""
+    if _CODE.fullmatch(word) or not (keys := set(terms(word))):
+        return bool(re.search(rf"(?<!\w){re.escape(word)}(?![\w#+]|[.-]\w)", text))
+    said = set(terms(text))
+    return all(key in said or any(_are_forms(key, other) for other in said) for key in keys)
+
+
+def _are_forms(a: str, b: str) -> bool:
+    """Say whether two terms may be forms of one word: "fix" and "fixed"."""
+    short, long = sorted((a, b), key=len)
+    return len(short) > 2 and long.startswith(short) and len(long) - len(short) <= _ENDING
 
 
 def _share(known: Mapping[str, float], texts: Sequence[set[str]]) -> Floats:

@@ -1,6 +1,7 @@
 """How probably what was found answers the question, by signs that need no LLM.
 
-Two logistic models, one for the whole of the evidence (`support`) and one for a hit (`relevance`).
+Three logistic models: for the whole of the evidence (`support`), for a hit (`relevance`), and for
+quotes as an answer, whose support takes the place of the evidence's.
 Which questions they were fitted on, and how well they tell answerable questions from others:
 docs/guides/support.md. `benchmarks/support.py` fits them again.
 """
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from clew.asking.sentence_signs import QuoteSigns
     from clew.models import Models
     from clew.snapshot import Snapshot
     from clew.types import Evidence
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 CALIBRATED = "all-MiniLM-L6-v2/"  # the embedder whose matches and cosines the weights are for
 
 _NAMED = 5  # hits among which a name is looked for
+_LEAST = 1e-6  # a probability whose odds are taken
 _READ = 10  # hits, and nearest chunks, that are read at all
 
 
@@ -64,6 +67,37 @@ RELEVANCE = {
     ),
     "words": LogisticModel(signs=("covered", "named"), weights=(3.027, 1.132), constant=-3.504),
 }
+
+
+# What was retrieved, by the logarithm of the odds of its support, and `QuoteSigns`.
+QUOTES = LogisticModel(
+    signs=("retrieved", "likely", "met", "named", "missing", "all"),
+    weights=(0.779, 1.533, 0.916, 0.308, -1.761, 0.534),
+    constant=-1.248,
+)
+_WHOLE = 0.5  # the support of a quote that has all words of the question, at least
+
+
+def judge_quotes(evidence: Evidence, quotes: QuoteSigns | None) -> Evidence:
+    """Return the evidence with the support of the answer that quotes give.
+
+    A quote with every word of a question, or of a keyword, is never refused by default.
+    """
+    if quotes is None or evidence.support is None:
+        return evidence
+    signs = read_quote_signs(evidence.support, quotes)
+    support = float(QUOTES.compute_probabilities(signs[None])[0])
+    return replace(evidence, support=max(support, _WHOLE * (quotes.whole >= 1)))
+
+
+def read_quote_signs(support: float, quotes: QuoteSigns) -> NDArray[np.float64]:
+    """Return the (m,) signs of quotes and of the evidence's `support`, as `QUOTES` has them."""
+    known = min(max(support, _LEAST), 1 - _LEAST)
+    odds = float(np.log(known / (1 - known)))
+    is_whole = float(quotes.whole >= 1)
+    return np.array(
+        [odds, quotes.likely, quotes.met, quotes.named, quotes.missing, is_whole], dtype=np.float64
+    )
 
 
 def judge_evidence(evidence: Evidence, snapshot: Snapshot, models: Models) -> Evidence:

@@ -21,6 +21,7 @@ from clew.types import Exchange
 @click.argument("question")
 @options.question_options("answer")
 @options.paid_options
+@options.reader
 @options.flag("--anyway", "Refuse nothing: the same as --threshold 0.")
 @options.text(
     "--history FILE",
@@ -34,6 +35,7 @@ def run_ask(
     question: str,
     asked: options.QuestionOptions,
     paid: options.PaidModels,
+    reader: str | None,
     history: Path | None,
     *,
     anyway: bool,
@@ -41,7 +43,8 @@ def run_ask(
 ) -> None:
     """Answer QUESTION, with citations and the thread that led there.
 
-    Without an LLM the answer quotes the sentences that support it best. A citation names a file
+    Without an LLM the answer quotes the sentences that support it best, below a short answer where
+    one is likely enough. A citation names a file
     and the line in it, [1] docs/fram.md:12, or the page or section of a file without lines; with
     --json also the range of characters. A question that was asked before costs nothing again. On a
     terminal an LLM's answer is shown while it is written.
@@ -51,8 +54,10 @@ def run_ask(
     """
     unrefused = {"min_support": 0.0} if anyway else {}
     whole = asked.build_question(question, paid.budget, history=read_turns(history), **unrefused)
-    writing = AnswerWriter() if paid.llm and not as_json and sys.stdout.isatty() else None
-    with asked.open_index(opener, paid) as index, writing or nullcontext():
+    writing = (
+        AnswerWriter() if paid.llm and not (reader or as_json) and sys.stdout.isatty() else None
+    )
+    with asked.open_index(opener, paid, reader) as index, writing or nullcontext():
         answer = index.ask(whole, on_text=writing)
     is_written = writing is not None and writing.finish(answer)
     if as_json:

@@ -176,6 +176,12 @@ def param(example: str) -> Decorator:
 reranker = text(
     "--reranker SPEC", "maxsim (default), cosine, cross-encoder:NAME or endpoint:MODEL@URL."
 )
+reader = text(
+    "--answers SPEC",
+    "Quote and let no LLM write answers: extractive, or extractive:MODEL, a folder with model.onnx "
+    "or a model of transformers that gives the short answer.",
+    "reader",
+)
 where = text(
     "--where FILTER",
     "Only documents that fulfil it, such as \"date >= 2024 and tags has 'fram'\"; may be "
@@ -263,11 +269,12 @@ class PaidModels:
     prices: Mapping[str, Price]
     budget: Budget | None
 
-    def choose_models(self, reranker: str | None = None) -> HowToOpen:
+    def choose_models(self, reranker: str | None = None, reader: str | None = None) -> HowToOpen:
         """Return what an index is opened with so that it asks this LLM."""
         from clew.loading import Specs
 
-        return {"specs": Specs(llm=self.llm, reranker=reranker), "prices": self.prices}
+        specs = Specs(llm=self.llm, reranker=reranker, reader=reader)
+        return {"specs": specs, "prices": self.prices}
 
 
 def read_paid(
@@ -465,9 +472,11 @@ class QuestionOptions:
     reranker: str | None
     options: Mapping[str, Any]  # of `Question`
 
-    def open_index(self, opener: Opener, paid: PaidModels) -> Index | Shards:
+    def open_index(
+        self, opener: Opener, paid: PaidModels, reader: str | None = None
+    ) -> Index | Shards:
         """Return the index, with the models that are asked."""
-        return open_any(opener, self.folder, **paid.choose_models(self.reranker))
+        return open_any(opener, self.folder, **paid.choose_models(self.reranker, reader))
 
     def build_question(self, text: str, budget: Budget | None, **others: Any) -> Question:  # noqa: ANN401 -- its fields
         """Return the question of a text with these options, of which `others` come first."""

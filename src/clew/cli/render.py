@@ -25,6 +25,7 @@ from clew.types import (
     Fact,
     Hit,
     Path,
+    ShortAnswer,
     Step,
     Subgraph,
     Table,
@@ -200,6 +201,8 @@ def _render_text(found: Answer) -> Iterator[str]:
     elif found.kind == "named":
         yield wrap_text(found.text)
     elif found.kind == "quoted":
+        if found.short is not None:
+            yield _render_short(found.short, found.citations)
         yield bold("The sentences that support an answer best")
     elif found.kind == "refused":
         support = found.evidence.support
@@ -207,6 +210,13 @@ def _render_text(found: Answer) -> Iterator[str]:
         yield f"Nothing in this index answers this{known}."
     else:
         yield "No answer: nothing was found that supports one."
+
+
+def _render_short(short: ShortAnswer, citations: Sequence[Citation]) -> str:
+    """Return a short answer with the numbers of its quotes, its probability and its note."""
+    numbers = dict.fromkeys(f"[{citations[span.citation].number}]" for span in short.spans)
+    about = ", ".join(filter(None, (short.note, f"probability {short.probability:.2f}")))
+    return f"{bold(one_line(short.text))} {''.join(numbers)} {dim(f'({about})')}"
 
 
 def _render_nearest(evidence: Evidence) -> Iterator[str]:

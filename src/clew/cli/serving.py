@@ -63,6 +63,7 @@ def _server_home(home: Path | None) -> Path:
 @options.llm
 @options.price
 @options.reranker
+@options.reader
 @options.number("--threads N", "Searches and answers at one time; others wait.", default=4)
 @options.text(
     "--workers N|RAY",
@@ -84,6 +85,7 @@ def run_server(
     llm: str | None,
     priced: tuple[str, ...],
     reranker: str | None,
+    reader: str | None,
     *,
     log_format: str,
     **given: Any,  # noqa: ANN401 -- fields of `ServerSettings`
@@ -100,7 +102,7 @@ def run_server(
     settings = ServerSettings(
         home=_server_home(home),
         indexes=name_folders(folders),
-        specs=Specs(llm=llm, reranker=reranker),
+        specs=Specs(llm=llm, reranker=reranker, reader=reader),
         prices=options.read_paid(llm, priced, None, None).prices,
         **given,
     )
@@ -147,7 +149,10 @@ def name_folders(folders: tuple[str, ...]) -> Mapping[str, Path]:
 @_folders_argument
 @options.paid_options
 @options.reranker
-def run_mcp(folders: tuple[str, ...], paid: options.PaidModels, reranker: str | None) -> None:
+@options.reader
+def run_mcp(
+    folders: tuple[str, ...], paid: options.PaidModels, reranker: str | None, reader: str | None
+) -> None:
     """Offer the indexes in FOLDERs as tools to a model, by standard input and output.
 
     This is for programs that start their tools themselves, such as Claude Desktop and VS Code:
@@ -158,7 +163,7 @@ def run_mcp(folders: tuple[str, ...], paid: options.PaidModels, reranker: str | 
     if not indexes:
         raise InputError("there is no index here: name the folder of one, or make one first")
     protocol = _import_server("mcp.protocol", "mcp", "clew mcp")
-    protocol.serve_stdio(indexes, **paid.choose_models(reranker), budget=paid.budget)
+    protocol.serve_stdio(indexes, **paid.choose_models(reranker, reader), budget=paid.budget)
 
 
 def _import_server(module: str, package: str, command: str) -> Any:  # noqa: ANN401 -- a module

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from clew.models.conversation import Conversation as Conversation
     from clew.models.conversation import recorded as recorded
+    from clew.models.extractive import SpanReader
     from clew.models.extractors.cooccurrence import Cooccurrence as Cooccurrence
     from clew.models.extractors.dependency import DependencyTriples as DependencyTriples
     from clew.models.ledger import Ledger as Ledger
@@ -350,6 +351,8 @@ class Models:
     tagger: Tagger
     reranker: Reranker
     llm: LLM | None = None
+    reader: SpanReader | None = None  # of short answers; None: by signs of the quotes
+    writes: bool = True  # whether the LLM writes answers; else they are quoted
 
 
 __getattr__ = lazy(

@@ -74,6 +74,12 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _BEHIND_PREPOSITION = re.compile(r"\b(?:in|at|of|near|from|to|on|into|outside) (?:the )?[A-Z]")
+_MARKS = "?!.,;:\"'()[]“”‘’«»"
+_ONLY_ASKING = frozenset(
+    "a all an and any are at by can compare could describe did do does each every explain find for"
+    " from give had has have how i in is list many me much my name of on or show tell that the"
+    " there to us was we were what when where which who whom whose why will with would".split()
+)
 _YES_NO = re.compile(
     r"\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b", re.IGNORECASE
 )
@@ -126,6 +132,20 @@ def comparison_kind(question: str) -> Kind | None:
 def is_yes_no(question: str) -> bool:
     """Say whether a question can be answered by yes or no: it begins with a verb for that."""
     return bool(_YES_NO.match(question))
+
+
+def find_content_words(question: str) -> list[str]:
+    """Return the words of a question but those that only ask, as they are written.
+
+    >>> find_content_words("Who leads IT?"), find_content_words("List all ferries")
+    (['leads', 'IT'], ['ferries'])
+    """
+    words = [word.strip(_MARKS) for word in question.split()]
+    return [
+        word
+        for word in words
+        if word and (word.casefold() not in _ONLY_ASKING or (word.isupper() and len(word) > 1))
+    ]
 
 
 def find_numbers(text: str) -> list[str]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from clew.server.endpoints import Access
     from clew.server.scoped import ScopedIndex
     from clew.server.scoped_questions import Scoped
-    from clew.types import Citation, Document, Hit, Step
+    from clew.types import Citation, Document, Hit, ShortAnswer, Step
 
 PLACE = "clew.place"  # in the scope of a request over HTTP
 LONG = 24_000  # characters, some 6,000 tokens: of a longer document a part is fetched at a time
@@ -255,6 +255,9 @@ class AnsweredBy(_Reply):
     citations: list[QuotedRange] = Field(
         description="of a refused answer: what comes nearest to it"
     )
+    short: str = Field(
+        default="", description="of a quoted answer: it in a few words, where that is likely enough"
+    )
     support: float | None = Field(description="how probably what was found answers the question")
     no_such_resource: list[str] = Field(
         description="sentences of the answer that no document holds"
@@ -283,11 +286,18 @@ def ask(place: Place, given: Ask) -> AnsweredBy:
             _quote_range(place, scoped.name, number, each, titles.get(each.number, ""))
             for number, each in enumerate(cited, 1)
         ],
+        short=_write_short(answer.short),
         support=answer.evidence.support,
         no_such_resource=list(answer.unsupported),
         notes=list(answer.evidence.notes),
         cost_usd=answer.usage.cost_usd,
     )
+
+
+def _write_short(short: ShortAnswer | None) -> str:
+    if short is None:
+        return ""
+    return f"{short.text} ({short.note})" if short.note else short.text
 
 
 def _quote_range(

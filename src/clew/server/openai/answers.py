@@ -94,6 +94,7 @@ class StreamedAnswer:
             "support": evidence.support,
             "notes": list(evidence.notes),
             "unsupported": list(self.answer.unsupported),
+            "short": None if self.answer.short is None else self.answer.short.to_dict(),
             "cost_usd": usage.cost_usd,
             "recorded_calls": usage.recorded_calls,
             "seconds": round(usage.total_seconds, 3),

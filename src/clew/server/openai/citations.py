@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from clew.server.addresses import build_document_address
 from clew.types import Passage
 
 if TYPE_CHECKING:
-    from clew.types import Answer, Citation
+    from clew.types import Answer, Citation, ShortAnswer
 
 _Range = tuple[str, int, int]  # a document, and characters of it
 NEAREST = 3  # passages that are told where nothing answers
@@ -112,7 +112,8 @@ def compose_rest(
         if cited:
             rest += f" Nearest to it: {', '.join(shown(e.title) + marks[e] for e in cited)}."
     elif answer.kind == "quoted":
-        rest = "\n\n".join(f"“{shown(each.quote)}”{marks[each]}" for each in cited)
+        quoted = (f"“{shown(each.quote)}”{marks[each]}" for each in cited)
+        rest = "\n\n".join([*_write_short(answer.short, cited, marks, shown), *quoted])
     elif form == "none" or not cited:
         rest = answer.text.removeprefix(told.text)
         if not (told.text or rest):
@@ -129,6 +130,19 @@ def compose_rest(
     if form == "markdown" and cited:
         rest += _SOURCES + "\n".join(map(_write_line, cited))
     return rest, () if form == "none" else tuple(cited), placed
+
+
+def _write_short(
+    short: ShortAnswer | None,
+    cited: Sequence[Reference],
+    marks: Mapping[Reference, str],
+    shown: Callable[[str], str],
+) -> Iterator[str]:
+    """Yield the short answer, if there is one, with the numbers of its quotes."""
+    if short is not None:
+        numbers = dict.fromkeys(marks[cited[span.citation]] for span in short.spans)
+        note = f" ({short.note})" if short.note else ""
+        yield f"{shown(short.text)}{''.join(numbers)}{note}"
 
 
 def _add_marks(

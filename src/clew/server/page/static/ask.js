@@ -4,7 +4,7 @@ import { announce, cost, count, fill, growing, h, percent, problem, seconds, sen
 import { get, indexPath, stream } from "./api.js";
 import { state, to } from "./state.js";
 import { askingOptions } from "./options.js";
-import { answerText, openDocument, passageList, sourceList } from "./evidence.js";
+import { answerText, openDocument, passageList, shortAnswer, sourceList } from "./evidence.js";
 
 const MOST_TURNS = 20; // that a question is told of
 const talks = new Map(); // the conversation with each index, as long as the page is open
@@ -180,7 +180,7 @@ function newTurn(index, question, body, address) {
         h("p.hint", {}, evidence.hits.length ? "Below is what is nearest. Ask in other words, take another method, or add documents." : "Ask in other words, or add documents."));
       announce("Nothing in these documents answers this");
     } else {
-      fill(text, answerText(answer, open));
+      fill(text, shortAnswer(answer, open), answerText(answer, open));
       fill(sources, answer.citations.length ? sourceList(answer, open) : null,
         answer.unsupported.length ? h("div.unsupported", {}, h("b", {}, "Not in what was found"), h("ul", {}, answer.unsupported.map((each) => h("li", { dir: "auto" }, each)))) : null);
       announce(`Answered, with ${count(answer.citations.length, "source")}`);

@@ -44,6 +44,14 @@ export function answerText(answer, open) {
   return paragraphs.filter((each) => each.childNodes.length);
 }
 
+/** A short answer, with the numbers of the quotes that it is taken from. */
+export function shortAnswer({ short, citations }, open) {
+  if (!short) return null;
+  const quotes = [...new Set(short.spans.map((each) => each.citation))].map((place) => citations[place]);
+  return h("p.short", { dir: "auto", title: `probability ${percent(short.probability)}` },
+    h("b", {}, short.text), quotes.map((each) => marker(each, open)), short.note ? h("span.hint", {}, ` ${short.note}`) : null);
+}
+
 /** A text and a number behind it, which is not parted from the last word. */
 function followed(text, node) {
   const at = text.lastIndexOf(" ") + 1;

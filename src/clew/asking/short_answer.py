@@ -1,0 +1,185 @@
+"""A short answer above the quotes: a span of them, yes or no, or the spans of a list.
+
+Nothing is generated: what is given stands in a document, but for yes, no and a count. Which span it
+is, and how probably it is right, is estimated by `clew.asking.answer_spans`; which of two things is
+first, or has something in common, by `clew.asking.comparisons`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.asking.answer_spans import CandidateSpan, SpanSigns
+from clew.asking.comparisons import Compared, compare_sides
+from clew.asking.quotes import Quote
+from clew.asking.span_weights import FITTED, SpanModel, read_confidence, share_scores
+from clew.text.phrases import overlap, query_type
+from clew.text.questions import is_yes_no
+from clew.text.sentences import sentence_spans
+from clew.types import AnswerSpan, ShortAnswer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.models import Models
+    from clew.types import Passage
+
+NOT_ALL = "of what was found, which need not be all"
+_LIST = re.compile(
+    r"\W*(?:list|enumerate|name all|name the \w+s)\b|.*\b(?:which|what)\b.*\ball\b", re.IGNORECASE
+)
+_OR = re.compile(r"\bor\b")
+_COUNT = re.compile(r"\W*how many\b", re.IGNORECASE)
+_LEAST_READ = 0.5  # of a model's own probability
+_CLEAR = 0.5  # of the shares of a quote's spans: the first one is what the quote says
+
+
+def find_short_answer(
+    question: str,
+    quotes: Sequence[Quote],
+    passages: Sequence[Passage],
+    models: Models,
+    support: float | None = None,
+    model: SpanModel = FITTED,
+) -> ShortAnswer | None:
+    """Return the short answer that quotes hold, None where none is likely enough.
+
+    `passages` are all of the context; the places of quotes are those of an answer's citations.
+    """
+    if not quotes:
+        return None
+    signs = SpanSigns(question, quotes, passages, models)
+    compared = compare_sides(question, quotes, signs.mentions)
+    if compared is not None:
+        found = name_compared(compared, quotes, model.compared)
+    elif not asks_for_span(signs):
+        return None
+    elif _LIST.match(question) or (_COUNT.match(question) and not signs.spans):
+        return _list_spans(signs, model, is_count=bool(_COUNT.match(question)))
+    else:
+        found = _find_span(signs, model, support)
+    return found if found and found.probability >= model.least else None
+
+
+def add_short_answer(
+    question: str,
+    quotes: Sequence[Quote],
+    passages: Sequence[Passage],
+    models: Models,
+    support: float | None = None,
+    *,
+    most: int,
+) -> tuple[list[Quote], ShortAnswer | None]:
+    """Return the quotes with the short answer, if any.
+
+    One that a model reads may stand elsewhere in the passages: then its sentence is the first of at
+    most `most` quotes.
+    """
+    if models.reader is None:
+        return list(quotes), find_short_answer(question, quotes, passages, models, support)
+    read = models.reader.read(question, [each.text for each in passages])
+    if read is None or read.probability < _LEAST_READ:
+        return list(quotes), None
+    passage = passages[read.text]
+    start, end = passage.start + read.start, passage.start + read.end
+    holding = [q for q in quotes if q.passage is passage and q.start <= start and end <= q.end]
+    if not holding:
+        around = [s for s in sentence_spans(passage.text) if overlap(s, (read.start, read.end))]
+        a, b = around[0][0], around[-1][1]
+        holding = [Quote(passage, passage.start + a, passage.start + b, read.probability)]
+        quotes = [*holding, *quotes][:most]
+    place = next(i for i, quote in enumerate(quotes) if quote is holding[0])
+    span = _place_span(place, holding[0], start - holding[0].start, end - holding[0].start)
+    found = ShortAnswer(text=span.text, kind="span", probability=read.probability, spans=(span,))
+    return list(quotes), found
+
+
+def asks_for_span(signs: SpanSigns) -> bool:
+    """Say whether a question asks for neither yes or no nor one of two names that it has itself."""
+    names = [(m.start, m.end) for m in signs.in_question if m.label != "DATE"]
+    is_choice = _OR.search(signs.question) and query_type(signs.question, names) == "comparison"
+    return not (is_yes_no(signs.question) or is_choice)
+
+
+def name_compared(
+    compared: Compared, quotes: Sequence[Quote], probability: float
+) -> ShortAnswer | None:
+    """Return yes or no with both quotes, or the name of the side that a comparison gives."""
+    if compared.text:
+        sides = [quotes[side.quote] for side in compared.sides]
+        spans = [
+            _place_span(side.quote, quote, 0, len(quote.text))
+            for side, quote in zip(compared.sides, sides, strict=True)
+        ]
+        return ShortAnswer(
+            text=compared.text, kind="yes or no", probability=probability, spans=tuple(spans)
+        )
+    first = compared.sides[0]
+    if first.name is None:
+        return None
+    quote = quotes[first.quote]
+    before = quote.start - quote.passage.start
+    span = _place_span(first.quote, quote, first.name[0] - before, first.name[1] - before)
+    return ShortAnswer(text=span.text, kind="span", probability=probability, spans=(span,))
+
+
+def _find_span(signs: SpanSigns, model: SpanModel, support: float | None) -> ShortAnswer | None:
+    """Return the likeliest span, with its probability to be right."""
+    if not signs.spans:
+        return None
+    read = signs.read()
+    best, about = read_confidence(signs.spans, model.score(read), read, support)
+    span = _place_candidate(signs, signs.spans[best])
+    return ShortAnswer(
+        text=span.text, kind="span", probability=model.estimate(about), spans=(span,)
+    )
+
+
+def _list_spans(signs: SpanSigns, model: SpanModel, *, is_count: bool) -> ShortAnswer | None:
+    """Return the likeliest span of each quote where one is clear, none twice, or how many.
+
+    The probability is the mean of their shares of their quotes. None for fewer than two.
+    """
+    if is_count:
+        signs.spans = signs.find_names()
+    scores = model.score(signs.read())
+    found: dict[str, tuple[AnswerSpan, float]] = {}
+    for i in range(len(signs.quotes)):
+        rows = [row for row, span in enumerate(signs.spans) if span.quote == i]
+        if not rows:
+            continue
+        shares = share_scores(scores[rows])
+        best = int(np.argmax(shares))
+        span = signs.spans[rows[best]]
+        if shares[best] >= _CLEAR:
+            placed = _place_candidate(signs, span)
+            found.setdefault(span.text.casefold(), (placed, float(shares[best])))
+    if len(found) < 2:
+        return None
+    spans = tuple(span for span, _ in found.values())
+    return ShortAnswer(
+        text=str(len(spans)) if is_count else ", ".join(span.text for span in spans),
+        kind="count" if is_count else "list",
+        probability=float(np.mean([share for _, share in found.values()])),
+        spans=spans,
+        note=NOT_ALL,
+    )
+
+
+def _place_candidate(signs: SpanSigns, span: CandidateSpan) -> AnswerSpan:
+    return _place_span(span.quote, signs.quotes[span.quote], span.start, span.end)
+
+
+def _place_span(place: int, quote: Quote, start: int, end: int) -> AnswerSpan:
+    """Return the range of a quote, or of its passage around it, in the document."""
+    passage, begin = quote.passage, quote.start - quote.passage.start
+    return AnswerSpan(
+        citation=place,
+        document_id=passage.document_id,
+        start=quote.start + start,
+        end=quote.start + end,
+        text=passage.text[begin + start : begin + end],
+    )
