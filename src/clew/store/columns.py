@@ -9,7 +9,7 @@ import numpy as np
 
 from clew.algo.links import expand_ranges
 from clew.algo.narrow import widen
-from clew.store.schema import parent_column
+from clew.store.schema import parent_column, size_column
 from clew.store.segments import MappedSegment
 
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ class StoredColumns:
 
     def size(self, layer: str) -> int:
         """Return how many rows of a layer are stored, dead ones among them."""
-        name = "document.title_entity" if layer == "document" else parent_column(layer)
-        return sum(self.sizes(name))
+        return sum(self.sizes(size_column(layer)))
 
     def sizes(self, name: str) -> list[int]:
         """Return how many rows of a column each segment that has it holds."""

@@ -183,7 +183,9 @@ class _DamagedRows:
     def __init__(self, parts: Sequence[_Part]) -> None:
         self.parts = parts
         self.starts = {  # the first row of each layer in each segment, and behind the last
-            layer: np.cumsum([0, *(len(p.arrays.get(_rows_of(layer), ())) for p in parts)])
+            layer: np.cumsum(
+                [0, *(len(p.arrays.get(schema.size_column(layer), ())) for p in parts)]
+            )
             for layer in ("document", *TABLES)
         }
         self.rows = {layer: np.zeros(n[-1], dtype=bool) for layer, n in self.starts.items()}
@@ -279,11 +281,6 @@ class _DamagedRows:
             first = min(before, len(self.rows[above]) - 1)
             column[start:stop] = first
             self.rows[above][first : max(behind, first) + 1] = True
-
-
-def _rows_of(layer: str) -> str:
-    """Return the column that has one value for each row of a layer."""
-    return TITLE if layer == "document" else parent_column(layer)
 
 
 def _mend_counts(part: _Part, count: str, wide: str) -> Spans:

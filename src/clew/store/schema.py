@@ -84,6 +84,11 @@ def parent_column(layer: str) -> str:
     return f"{layer}.{TABLES[layer].above}"
 
 
+def size_column(layer: str) -> str:
+    """Return the column that has one value for each row of a layer, or of documents."""
+    return "document.title_entity" if layer == "document" else parent_column(layer)
+
+
 def number_columns(layer: str) -> tuple[str, ...]:
     """Return the full names of a layer's columns of numbers, its parent's first."""
     return parent_column(layer), *(f"{layer}.{name}" for name in TABLES[layer].columns)
