@@ -225,19 +225,14 @@ def assemble(
 
     n_chunks, n_entities = len(live.rows["chunk"]), len(entity_rows)
     titled = np.flatnonzero(titles >= 0)
+    counts = take(table["count.n"], live.rows["count"])
     matrices = {
         ("chunk", "unit"): build_link(units.pairs[0], units.pairs[1], n_chunks, len(units.chunk)),
         ("unit", "entity"): build_link(
             mentions["unit"], mentions["entity"], len(units.chunk), n_entities
         ),
         ("document", "entity"): build_link(titled, titles[titled], len(documents), n_entities),
-        ("chunk", "term"): build_link(
-            live.above["count"],
-            terms,
-            n_chunks,
-            len(term_rows),
-            take(table["count.n"], live.rows["count"]),
-        ),
+        ("chunk", "term"): build_link(live.above["count"], terms, n_chunks, len(term_rows), counts),
         ("entity", "chunk"): build_link(described, described_chunk, n_entities, n_chunks),
         ("triple", "chunk"): build_link(
             columns["occurrence.triple"],
@@ -248,7 +243,7 @@ def assemble(
         ),
     }
     links = {pair: StoredLink.from_matrix(matrix) for pair, matrix in matrices.items()}
-    del mentions, matrices
+    del mentions, matrices, counts
     stored = {
         "document": documents,
         "chunk": live.rows["chunk"],

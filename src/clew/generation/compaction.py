@@ -195,4 +195,5 @@ def _join_ranges(ranges: NDArray[np.int64], owners: Rows) -> list[list[int]]:
     apart = (begins[1:] != ends[:-1]) | (owners[1:] != owners[:-1])
     first = np.concatenate([[True], apart])[: len(begins)]
     last = np.concatenate([apart, [True]])[: len(begins)]
-    return np.stack([owners[first], begins[first], ends[last]], axis=1).tolist()
+    runs: list[list[int]] = np.stack([owners[first], begins[first], ends[last]], axis=1).tolist()
+    return runs

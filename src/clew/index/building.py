@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from clew.errors import ClewError, RecipeMismatch
-from clew.index import LATE
+from clew.index import LATE, Hashed
 from clew.layers import chunks, entities, terms, vectors
 from clew.models import Models, gives_tokens
 from clew.models.metered import Meter, add_meter
@@ -26,8 +26,6 @@ from clew.types import Document, Scalar
 if TYPE_CHECKING:
     from clew.layers.chunks import Columns
     from clew.stopping import Stop
-
-Hashed = list[tuple[Document, str]]  # documents with their content hashes
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 TITLE = "document.title_entity"
 _DOCUMENT = "chunk.document"
 _EXTRACTION = "extraction"
+_LAYERS = ("document", *TABLES)
 _NAMES = ("name.entity", "name.vectors")
 _DTYPES: Mapping[str, str] = {  # of columns that are no int32
     "mention.label": "uint8", "statement_mention.label": "uint8", "sentence.key": "uint64",
@@ -182,17 +183,16 @@ class _DamagedRows:
 
     def __init__(self, parts: Sequence[_Part]) -> None:
         self.parts = parts
-        self.starts = {  # the first row of each layer in each segment, and behind the last
-            layer: np.cumsum(
-                [0, *(len(p.arrays.get(schema.size_column(layer), ())) for p in parts)]
-            )
-            for layer in ("document", *TABLES)
-        }
+        # The first row of each layer in each segment, and behind the last.
+        self.starts = {layer: np.cumsum([0, *self._sizes(layer)]) for layer in _LAYERS}
         self.rows = {layer: np.zeros(n[-1], dtype=bool) for layer, n in self.starts.items()}
         self._extractions = (np.zeros(0, np.int64),) * 4
         self.is_unsure = False
         for i, part in enumerate(parts):
             self._mark("document", i, part.damaged.get(TITLE, ()))
+
+    def _sizes(self, layer: str) -> list[int]:
+        return [len(part.arrays.get(schema.size_column(layer), ())) for part in self.parts]
 
     def follow(self, layer: str) -> None:
         """Mark the damaged rows of a layer, and the rows above all that are marked.
