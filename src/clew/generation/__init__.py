@@ -161,7 +161,7 @@ def _restrict_aliases(view: View, documents: NDArray[np.int64]) -> Mapping[str, 
     if not aliases:
         return aliases
     rows = view.rows("entity", sorted({*aliases, *aliases.values()}))
-    present = assemble.entities_of(schema.open_columns(view.segments), documents)
+    present = assemble.entities_of(schema.OpenColumns(view.segments), documents)
     known = {key for key, row in rows.items() if row in present}
     return {a: b for a, b in aliases.items() if a in known and b in known}
 

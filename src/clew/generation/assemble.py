@@ -16,10 +16,10 @@ import numpy as np
 from clew.algo.links import Column, StoredLink, link_from_arrays, link_to_arrays, open_column
 from clew.algo.narrow import narrow, widen
 from clew.generation.lookups import (
-    OccurrenceTable,
     build_lookups,
     is_common,
     is_useful,
+    occurrence_lookups,
     triple_keys,
     unit_codes,
 )
@@ -188,7 +188,7 @@ def assemble(
     the documents are a part of it.
     O(rows log rows); the vectors are not touched.
     """
-    table = schema.open_columns(segments)
+    table = schema.OpenColumns(segments)
     target = _alias_targets(table, documents, aliases or {})
     live = live_rows(table, documents, _LAYERS, n_extractions=n_extractions)
     units = _units(table, live)
@@ -259,8 +259,8 @@ def assemble(
     all_lookups: Columns = {}
     if editable and not aliases:
         all_lookups = build_lookups(table, live, columns, stored, terms, named)
-        for name, each in _collect_occurrences(table, live, units, stored, columns).items():
-            all_lookups |= each.to_lookups(name)
+        chunks = columns["occurrence.chunk"]
+        all_lookups |= _collect_occurrences(table, live, units, occurrences, chunks)
     if not halved:
         del live.rows["count"], live.above["count"], terms
     postings = Postings.from_table(table, live, term_rows)
@@ -277,20 +277,19 @@ def assemble(
 
 
 def _collect_occurrences(
-    table: Table, live: Live, units: _Units, stored: Mapping[str, Rows], columns: Columns
-) -> dict[str, OccurrenceTable]:
-    """Return all occurrences of units, sentences and triples, of which equal ones are one row."""
-    occurrences = stored["occurrence"]
+    table: Table, live: Live, units: _Units, occurrences: Rows, chunks: NDArray[Any]
+) -> Columns:
+    """Return lookups of all occurrences of units, sentences and triples: equal ones are one row."""
     ends = (table[f"triple.{name}"][occurrences] for name in ("subject", "relation_key", "object"))
-    tables = {
-        "unit": OccurrenceTable(units.keys, units.pairs[0], units.codes),
-        "triple": OccurrenceTable(triple_keys(*ends), columns["occurrence.chunk"], occurrences),
+    lookups = {
+        **occurrence_lookups("unit", units.keys, units.pairs[0], units.codes),
+        **occurrence_lookups("triple", triple_keys(*ends), chunks, occurrences),
     }
     if units.made:
-        rows = live.rows["sentence"]
+        rows, above = live.rows["sentence"], live.above["sentence"]
         keys = table["sentence.key"][rows].astype(np.uint64)
-        tables["sentence"] = OccurrenceTable(keys, live.above["sentence"], rows)
-    return tables
+        lookups |= occurrence_lookups("sentence", keys, above, rows)
+    return lookups
 
 
 _LAYERS = (

@@ -42,7 +42,7 @@ def compact_segments(
 
     Vectors that are not coded as the `recipe` says, as of an index of format 6, are so then.
     """
-    table = schema.open_columns(segments)
+    table = schema.OpenColumns(segments)
     live = live_rows(table, documents)
     entities, titles = _entities(table, live)
     doubtful = table["statement_mention.term"][live.rows["statement_mention"]]

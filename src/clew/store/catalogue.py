@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
-from clew.errors import DamagedIndex
+from clew.errors import DamagedIndex, NotAnIndex
 from clew.store import Touched
 from clew.types import Apparatus, Document, Heading, Scalar
 
@@ -97,6 +97,19 @@ class Catalogue(ABC):
     @abstractmethod
     def _has_touched(self) -> bool:
         """Say whether the table of touched documents exists."""
+
+    def begin_meta(self, recipe: Mapping[str, Scalar], **more: str) -> None:
+        """Set the values of an index that has nothing yet."""
+        meta = {"format": FORMAT, "generation": 0, "numbering": 0, "recipe": dict(recipe)}
+        for name, value in (meta | more).items():
+            self.set_meta(name, value)
+
+    def check_format(self, shown: object) -> None:
+        """Raise NotAnIndex where the index, which is called `shown`, is of an unknown format."""
+        if (version := self.meta("format")) not in READABLE:
+            raise NotAnIndex(
+                f"{shown} has index format {version}, this version reads {FORMAT}: index again"
+            )
 
     def set_format(self, recipe: Mapping[str, Scalar]) -> None:
         """Say that the index is of this version's format, inside a transaction."""

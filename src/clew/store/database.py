@@ -19,7 +19,7 @@ from clew.errors import DamagedIndex, IndexLocked, NotAnIndex, StoreError
 from clew.runtime import sqlite
 from clew.runtime.private import open_file
 from clew.store import sharded
-from clew.store.catalogue import FORMAT, READABLE, SCHEMA, TOUCHED, Catalogue
+from clew.store.catalogue import SCHEMA, TOUCHED, Catalogue
 from clew.types import KINDS, Document, Scalar
 
 FILE = "index.sqlite"
@@ -119,9 +119,7 @@ class Database(Catalogue):
                 for table in (*SCHEMA, TOUCHED):
                     self._select(f"CREATE TABLE {table}")
                 self._select("CREATE INDEX document_by_id ON document (id)")
-                meta = {"format": FORMAT, "generation": 0, "numbering": 0, "recipe": dict(recipe)}
-                for name, value in meta.items():
-                    self.set_meta(name, value)
+                self.begin_meta(recipe)
 
     def _check_format(self, folder: Path, *, is_damaged: bool) -> None:
         try:
@@ -135,10 +133,7 @@ class Database(Catalogue):
             raise
         if format_ is None:
             raise NotAnIndex(f"{self.path} is not a Clew index (it has no format)")
-        if format_ not in READABLE:
-            raise NotAnIndex(
-                f"{folder} has index format {format_}, this version reads {FORMAT}: index again"
-            )
+        self.check_format(folder)
 
     def _check_generation(self, newest: int) -> None:
         """Raise DamagedIndex where commits that were made are not in the database any more."""

@@ -126,8 +126,7 @@ def damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
         from clew.store.check import find_damages
 
         return find_damages(folder, hash_of)
-    from clew.store.postgres.check import find_postgres_damages
-    from clew.store.postgres.store import PostgresStore
+    from clew.store.postgres.store import PostgresStore, find_postgres_damages
 
     with PostgresStore(found) as store:
         return find_postgres_damages(store, hash_of)

@@ -76,7 +76,10 @@ class Objects:
                 self._store, self._key(name), path, chunk_size=_PIECE, max_concurrency=_AT_ONCE
             )
             if isinstance(self._store, LocalStore):
-                _sync(Path(self._shown, self._key(name)))
+                stored = Path(self._shown, self._key(name))
+                with stored.open("rb") as file:
+                    os.fsync(file.fileno())
+                sync_folder(stored.parent)
             path.replace(self.folder / name)
         except (exceptions.BaseError, OSError, ValueError) as error:
             if path.suffix == _UNFINISHED:
@@ -213,9 +216,8 @@ def _open_storage(url: str) -> Any:  # noqa: ANN401 -- obstore has a class for e
             return LocalStore(url)
         except OSError as error:
             raise StoreError(f"{url} cannot be made ({error.strerror}): name another") from error
-    client = dict(CLIENT)
-    if os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://"):
-        client["allow_http"] = True
+    is_plain = os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://")
+    client = CLIENT | ({"allow_http": True} if is_plain else {})
     try:
         return from_url(url, client_options=client, retry_config=_RETRIES)  # type: ignore[call-overload]
     except (exceptions.BaseError, ValueError) as error:
@@ -266,17 +268,8 @@ def _write_error(path: Path, error: OSError) -> StoreError:
     )
 
 
-def _sync(path: Path) -> None:
-    """Make a file durable, with its name."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-    sync_folder(path.parent)
-
-
 def _most_bytes() -> int:
     megabytes = os.environ.get("CLEW_CACHE_MB", "")
-    if not megabytes:
-        return MOST_MB << 20
-    if not megabytes.isascii() or not megabytes.isdigit():
+    if megabytes and not (megabytes.isascii() and megabytes.isdigit()):
         raise InputError(f"CLEW_CACHE_MB is a number of megabytes, not {megabytes!r:.40}")
-    return int(megabytes) << 20
+    return int(megabytes or MOST_MB) << 20
