@@ -91,7 +91,6 @@ class Assembly:
         return widen(self._column("column", self.columns, name)[rows])
 
     def value(self, name: str, row: int) -> int:
-        """Return one row of a column."""
         return self._column("column", self.columns, name).get(row)
 
     def _column(self, kind: str, table: Table, name: str) -> Column:

@@ -114,7 +114,6 @@ def _values(table: Table, name: str, rows: Rows, numbers: Rows | None) -> Iterat
 def _wide_arrays(
     segments: Sequence[Segment], layer: str, rows: Rows, recipe: Mapping[str, Scalar]
 ) -> Arrays:
-    """Return a layer's live vectors and ragged arrays."""
     arrays: Arrays = {}
     name = f"{layer}.vectors"
     if schema.TABLES[layer].vectors and any(name in segment for segment in segments):

@@ -111,7 +111,6 @@ class GenerationEdits:
     arrays: Mapping[str, NDArray[Any]]
 
     def rows(self, layer: str) -> RowEdits:
-        """Return the edits of a layer's rows."""
         is_unit = layer in _UNITS and layer not in self._rows
         return self._rows["unit" if is_unit else layer]
 
@@ -131,7 +130,6 @@ class GenerationEdits:
 
     @cached_property
     def assembly(self) -> Assembly:
-        """The generation."""
         stored = {name: partial(self._stored_rows, name) for name in self.base.stored}
         columns = {name: partial(self._column, name) for name in self.base.columns}
         links = {pair: partial(self._link, pair) for pair in self.base.links}
@@ -183,7 +181,6 @@ class BaseGeneration:
         return ArrayLoader(self.cache, self.view, self.edited.base.stored, whole=False)
 
     def rows(self, layer: str) -> RowEdits:
-        """Return the edits of a layer's rows."""
         return self.edited.rows(layer)
 
     @property

@@ -59,7 +59,6 @@ class Parts:
 
     @property
     def dimension(self) -> int:
-        """The dimensions of a vector."""
         return schema.read_number(self.view.recipe, "dimension")
 
     def columns(self, layer: str) -> Mapping[str, NDArray[Any]]:
@@ -81,7 +80,6 @@ class Parts:
         return int(self.assembly.stored_rows(layer, np.array([row]))[0])
 
     def document(self, row: int) -> Document:
-        """Return the document in a row of this generation."""
         return self._documents.get(
             row, lambda: self.view.documents([self.stored_row("document", row)])[0]
         )

@@ -76,7 +76,6 @@ class Settings:
             )
 
     def build_recipe(self, models: Models) -> dict[str, Scalar]:
-        """Return the recipe of an index that `models` make."""
         late = self.vectors == LATE and gives_tokens(models.embedder)
         return {
             **build_model_recipe(models),

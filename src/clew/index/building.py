@@ -131,7 +131,6 @@ class _PendingBatch:
 
     @property
     def claimed(self) -> list[str]:
-        """The keys whose vectors it brings."""
         return [self.rows.entities[i] for i in self.unnamed] if self.rows else []
 
 

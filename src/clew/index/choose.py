@@ -135,11 +135,9 @@ class Wanted:
         return any(self.llm_share(kind) not in ((), before.llm_share(kind)) for kind in KINDS)
 
     def list_kinds(self) -> list[str]:
-        """Return the kinds of extraction that an LLM is to do."""
         return [kind for kind in KINDS if self.llm_share(kind)]
 
     def to_plain(self) -> dict[str, Scalar]:
-        """Return the wish as the index keeps it."""
         return asdict(self)
 
 
@@ -366,11 +364,9 @@ class ReplyMemory:
     terms: TermSettings | None = None  # what these are
 
     def mark_known(self, kind: str, texts: Sequence[str]) -> NDArray[np.bool_]:
-        """Return which texts have a kept reply."""
         return np.asarray([part is not None for part in self.get_parts(kind, texts)], dtype=bool)
 
     def get_parts(self, kind: str, texts: Sequence[str]) -> list[Any]:
-        """Return the kept part for each text, or None."""
         unrelated = [self._find_unrelated(kind, text) for text in texts]
         if self.ledger is None or not texts:
             return unrelated
@@ -399,7 +395,6 @@ class ReplyMemory:
         return [replace(self, model=each) for each in models if each != self.model]
 
     def prompt_version(self, kind: str) -> str:
-        """Return the version of the prompt for a kind of extraction."""
         return get_prompt_version(kind, statistical=self.listed is not None)
 
     def _stored_version(self, kind: str) -> str:

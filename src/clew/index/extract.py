@@ -241,7 +241,6 @@ class ExtractionCorpus:
 
     @cached_property
     def hints(self) -> list[list[str]]:
-        """The salient terms of each chunk, as it spells them."""
         return find_hints(self.texts)
 
     @property
@@ -256,7 +255,6 @@ class ExtractionCorpus:
         return dict(zip(texts, statistical_terms(texts, self.terms or TermSettings()), strict=True))
 
     def remember(self, memory: ReplyMemory) -> ReplyMemory:
-        """Return a memory of what is asked about this corpus."""
         if self.terms is None:
             return memory
         return replace(memory, listed=self.listed, terms=self.terms)

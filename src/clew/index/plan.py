@@ -60,12 +60,10 @@ class PlanCorpus:
 
     @cached_property
     def hints(self) -> list[list[str]]:
-        """The salient terms of each chunk, as it spells them."""
         return find_hints(self.texts)
 
     @cached_property
     def listed(self) -> dict[str, list[str]]:
-        """The statistical entities of each text, by the text."""
         terms = self.terms or relations.TermSettings()
         return dict(zip(self.texts, relations.statistical_terms(self.texts, terms), strict=True))
 
@@ -288,7 +286,6 @@ class _Estimator:
         return relations.relations_prompt(texts, [self._corpus.listed[text] for text in texts])
 
     def _count_tokens(self, kind: str, rows: tuple[int, ...]) -> int:
-        """Return how many tokens the prompt for some chunks has."""
         if (kind, rows) not in self._counted:
             prompt = self.prompts[kind](rows)
             counted = self._llm.chat.count_tokens(prompt) if self._llm else None
@@ -345,7 +342,6 @@ def _count_prompt(prompt: Prompt) -> int:
 
 
 def _add_estimates(first: CostEstimate, second: CostEstimate) -> CostEstimate:
-    """Return both together."""
 
     def add_optional(a: float | None, b: float | None) -> float | None:
         return None if a is None or b is None else a + b

@@ -122,15 +122,12 @@ class StoredColumn:
 
     @property
     def width(self) -> int:
-        """How many numbers a row of a wide array has."""
         return int(self.part(0, 0).shape[1])
 
     def part(self, start: int, stop: int) -> NDArray[Any]:
-        """Return rows that are neighbours."""
         return _read_part(self.segment, self.name, start, stop)
 
     def take(self, rows: Rows) -> NDArray[Any]:
-        """Return some rows."""
         return np.asarray(_verify_ranges(self.segment, self.name, rows, rows + 1)[rows])
 
 

@@ -104,7 +104,6 @@ class Database(Catalogue):
             raise
 
     def _hold(self, connection: sqlite.Connection) -> None:
-        """Use a connection from now on."""
         self._connection = connection
         self._finalizer = weakref.finalize(self, connection.close)
         self._finalizer.atexit = False
@@ -151,7 +150,6 @@ class Database(Catalogue):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Run the block as one write transaction."""
         with self._lock, _translate_errors(self.path), sqlite.transaction(self._connection):
             yield
 
@@ -233,7 +231,6 @@ class Database(Catalogue):
         return bool(self._select("SELECT 1 FROM sqlite_master WHERE name = 'touched'"))
 
     def faults(self) -> list[str]:
-        """Return the faults that SQLite finds in the file."""
         try:
             with self._lock, _translate_errors(self.path):
                 return sqlite.faults(self._connection)
@@ -356,7 +353,6 @@ class WriterLock:
 
 
 def _pack_generation(generation: int) -> bytes:
-    """Return the bytes of the note that says the newest generation."""
     note = {"generation": generation}
     return json.dumps(note | {"crc32": crc32(json.dumps(note).encode())}).encode()
 
@@ -373,7 +369,6 @@ def _read_generation(folder: Path) -> int:
 
 @contextmanager
 def _translate_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into ours."""
     try:
         yield
     except (apsw.ConnectionClosedError, apsw.BindingsError):

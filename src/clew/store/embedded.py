@@ -65,7 +65,6 @@ class EmbeddedStore(SegmentedStore[Database]):
 
     @staticmethod
     def exists(folder: Path) -> bool:
-        """Say whether `folder` looks like an index."""
         return not is_blank(folder / FILE)
 
     @classmethod
@@ -142,7 +141,6 @@ class EmbeddedStore(SegmentedStore[Database]):
         segments.restore_names(self._segments, self._list_names())
 
     def salvage(self, hash_of: Callable[[Document], str]) -> SalvagedRows:
-        """Return the readable rows of a damaged database."""
         return self._catalogue.salvage(hash_of)
 
     def close(self) -> None:

@@ -177,7 +177,6 @@ class CodedSegment(Mapping[str, "NDArray[Any]"]):
         return encode_array(name, self._segment[name], self._recipe)
 
     def let_go(self, name: str) -> None:
-        """Free the memory of a mapped array."""
         let_go(self._segment, name)
 
     def __iter__(self) -> Iterator[str]:

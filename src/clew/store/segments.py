@@ -253,7 +253,6 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
         mapped.touched[blocks] = True
 
     def let_go(self, name: str) -> None:
-        """Free the memory of an array; it is read again at its next use."""
         mapped = self._arrays[name]
         self._let_go(mapped.begin, mapped.begin + mapped.array.nbytes)
         mapped.touched[:] = False

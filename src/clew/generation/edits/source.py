@@ -53,7 +53,6 @@ class Source:
         return "sentence" in self.base.stored
 
     def column(self, name: str) -> NDArray[Any]:
-        """Return a column of the base."""
         return self.base.columns[name]
 
     # -- documents and chunks ---------------------------------------------------------------------

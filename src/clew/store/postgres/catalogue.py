@@ -172,12 +172,10 @@ class PostgresCatalogue(Catalogue):
             )
 
     def freeze(self) -> None:
-        """Begin a read transaction: later commits of others stay unseen until `close`."""
         self._connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         self._frozen_at = tuple(self._connection.execute(_STATE, (_TELLING,)).fetchall())
 
     def state(self) -> dict[str, Any]:
-        """Return the generation, the numbering and the identity of the index."""
         return {name: json.loads(value) for name, value in self._select(_STATE, (_TELLING,))}
 
     def take_lease(self) -> None:
@@ -259,7 +257,6 @@ class PostgresCatalogue(Catalogue):
                 self._select(f'DROP SCHEMA "{name}" CASCADE')
 
     def size_bytes(self) -> int:
-        """Return how many bytes the tables of the index have."""
         tables = "FROM pg_tables WHERE schemaname = ?"
         size = "sum(pg_total_relation_size(format('%I.%I', schemaname, tablename)::regclass))"
         [(n_bytes,)] = self._select(f"SELECT {size} {tables}", (self.address.schema,))

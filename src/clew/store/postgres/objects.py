@@ -179,7 +179,6 @@ class Objects:
         return piece, size
 
     def size(self, name: str) -> int:
-        """Return the bytes of a file, or 0 if it does not exist."""
         try:
             return int(obstore.head(self._store, self._key(name))["size"])
         except FileNotFoundError:
@@ -188,7 +187,6 @@ class Objects:
             raise self._to_store_error("cannot be read", error) from error
 
     def delete(self, names: Iterable[str]) -> None:
-        """Delete files and their copies here; missing files are ignored."""
         for name in names:
             try:
                 obstore.delete(self._store, self._key(name))
@@ -257,7 +255,6 @@ def trim(keep: Path) -> None:
 
 
 def _temporary_path(path: Path) -> Path:
-    """Return a unique path beside another one."""
     return path.with_name(f"{secrets.token_hex(8)}{_UNFINISHED}")
 
 
