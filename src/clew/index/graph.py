@@ -225,7 +225,7 @@ def _place_extractions(
     """Give what names a text to the chunks of that text, a commit for some chunks at a time."""
     if not ids:
         return
-    with closing(ExtractionCorpus(store)) as corpus:
+    with closing(ExtractionCorpus(store, models)) as corpus:
         parts = (_split_extraction(corpus, *each) for each in stated.iterate_documents(ids))
         for group in group_by_size(filter(None, parts), len, _CHUNKS_AT_ONCE):
             extracted = list(itertools.chain.from_iterable(group))

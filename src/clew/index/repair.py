@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from contextlib import closing, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -204,24 +204,23 @@ def recall_extractions(
     one; it waits where there is none, or the budget is spent. `rules` extract triples where these
     are not wanted of an LLM.
     """
-    wanted, decided, done = read_wanted(store), store.note(NOTE), ExtractionReport()
-    recorded = replace(models, llm=None)
-    with closing(ExtractionCorpus(store)) as corpus:
+    wanted, decided = read_wanted(store), store.note(NOTE)
+    with closing(ExtractionCorpus(store, models)) as corpus:
         if rules is not None:
-            extract_by_rules(corpus, models, rules, wanted.triples, done)
+            extract_by_rules(corpus, rules, wanted.triples)
         for kind in wanted.list_kinds():
             name = models.llm.name if models.llm is not None else ""
             memory = corpus.remember(ReplyMemory(ledger, name))
             memories = [memory, *memory.list_others(kind)]
             rows = _requeue_decided(corpus, kind, decided.get(kind, {}), memories)
-            task = get_task(corpus, models, kind)
+            task = get_task(corpus, kind)
             for each in memories:
-                extract_by_llm(corpus, recorded, task, each, done, among=rows)
+                extract_by_llm(corpus, None, task, each, rows)
             if models.llm is not None:
-                extract_by_llm(corpus, models, task, memory, done, among=rows)
+                extract_by_llm(corpus, models.llm, task, memory, rows)
     if decided:
         store.set_note(NOTE, {})
-    return done
+    return corpus.done
 
 
 def _requeue_decided(
