@@ -20,6 +20,7 @@ from clew.generation.lookups import (
     is_common,
     is_useful,
     occurrence_lookups,
+    sum_groups,
     triple_keys,
     unit_codes,
 )
@@ -389,20 +390,15 @@ def _mentions(table: Table, units: _Units) -> Columns:
     """
     parts: list[Columns] = []
     first = 0
-    for layer, above, owners in (
-        ("mention", "sentence", units.sentence),
-        ("statement_mention", "statement", units.statement),
-    ):
+    for layer, owners in (("mention", units.sentence), ("statement_mention", units.statement)):
         own = np.flatnonzero(owners >= 0)
-        n_above = len(table[schema.parent_column(above)])
+        n_above = len(table[schema.parent_column(schema.TABLES[layer].above)])
         parents = table[schema.parent_column(layer)]
         rows, position = follow(parents, owners[own], n_above)
-        names = ("entity", "label", "term")
-        parts.append({name: take(table[f"{layer}.{name}"], rows) for name in names})
-        parts[-1] |= {
-            "unit": take(own.astype(small_type(len(owners))), position),
-            "row": first + rows,
-        }
+        part = {name: take(table[f"{layer}.{name}"], rows) for name in ("entity", "label", "term")}
+        part["unit"] = take(own.astype(small_type(len(owners))), position)
+        part["row"] = first + rows
+        parts.append(part)
         first += len(parents)
     together = {name: _concatenate([part.pop(name) for part in parts]) for name in [*parts[0]]}
     if np.any(together["unit"][1:] < together["unit"][:-1]):
@@ -461,28 +457,20 @@ def _common_terms(table: Table, live: Live, whole: IndexCounts | None) -> NDArra
     if whole is not None:
         return is_common(*whole.written)
     size = max(int(table[name].max(initial=-1)) for name in _TERM_COLUMNS) + 1
-    n, n_lower = np.zeros((2, size), dtype=np.int64)
-    terms, rows = table["count.term"], live.rows["count"]
-    written = ((n, table["count.n"]), (n_lower, table["count.n_lower"]))
-    for start in range(0, len(rows), _AT_ONCE):
-        some = rows[start : start + _AT_ONCE]
-        for total, counts in written:
-            np.add.at(total, terms[some], counts[some])
-    return is_common(n, n_lower)
+    rows = live.rows["count"]
+    terms = take(table["count.term"], rows)
+    written = (sum_groups(terms, table[f"count.{n}"], rows, size) for n in ("n", "n_lower"))
+    return is_common(*written)
 
 
 _TERM_COLUMNS = ("count.term", "mention.term", "statement_mention.term")
-_AT_ONCE = 2**20  # counts
 
 
 # -- sentences and sub-chunks ---------------------------------------------------------------------
 
 
 def _sentences(table: Table, live: Live, units: _Units, postings: Postings) -> Assembly:
-    """Return the distinct sentences of all chunks, by first occurrence, with their terms.
-
-    Only the terms where the units are these sentences.
-    """
+    """Return the distinct sentences with their terms; only these where sentences are the units."""
     rows, chunk = units.sentence, units.chunk
     if units.made:
         first, _ = first_occurrences(table["sentence.key"][live.rows["sentence"]])

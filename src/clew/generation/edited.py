@@ -30,26 +30,15 @@ if TYPE_CHECKING:
 
 # Columns whose numbers are rows of a layer.
 _ROWS_OF = {
-    "chunk.document": "document",
-    "unit.chunk": "chunk",
-    "subchunk.chunk": "chunk",
-    "mention.unit": "unit",
-    "mention.entity": "entity",
-    "entity.mention": "mention",
-    "entity.description": "description",
-    "document.title_entity": "entity",
-    "sentence.chunk": "chunk",
-    "triple.subject": "entity",
-    "triple.object": "entity",
-    "triple.chunk": "chunk",
-    "occurrence.triple": "triple",
-    "occurrence.chunk": "chunk",
-    "description.entity": "entity",
-    "description.chunk": "chunk",
-    "profile.description": "description",
-    "profile.entity": "entity",
-    "profile.chunk": "chunk",
-}
+    "chunk.document": "document", "document.title_entity": "entity",
+    "unit.chunk": "chunk", "sentence.chunk": "chunk", "subchunk.chunk": "chunk",
+    "mention.unit": "unit", "mention.entity": "entity",
+    "entity.mention": "mention", "entity.description": "description",
+    "triple.subject": "entity", "triple.object": "entity", "triple.chunk": "chunk",
+    "occurrence.triple": "triple", "occurrence.chunk": "chunk",
+    "description.entity": "entity", "description.chunk": "chunk",
+    "profile.description": "description", "profile.entity": "entity", "profile.chunk": "chunk",
+}  # fmt: skip
 _UNITS = ("unit.sentence", "unit.statement", "sentence")  # the last where they are the units
 
 
@@ -65,13 +54,10 @@ class EditedAssembly(Assembly):
 
     def values(self, name: str, rows: Rows) -> NDArray[Any]:
         def former(rows: Rows) -> NDArray[Any]:
-            base_values = self.of.base.values(name, rows)
-            owners = _ROWS_OF.get(name)
-            return (
-                base_values
-                if owners is None
-                else self.of.rows(owners).to_present(base_values).astype(base_values.dtype)
-            )
+            values = self.of.base.values(name, rows)
+            if name not in _ROWS_OF:
+                return values
+            return self.of.rows(_ROWS_OF[name]).to_present(values).astype(values.dtype)
 
         return self._gather_rows(name.partition(".")[0], f"came.{name}", rows, former)
 
@@ -120,11 +106,11 @@ class GenerationEdits:
         return Lazily({layer: partial(self._edits, layer) for layer in layers})
 
     def _edits(self, layer: str) -> RowEdits:
-        stored = {"unit": "unit.sentence"}.get(layer, layer)
-        if layer == "mention":
-            n = len(self.base.columns["mention.label"])
-        else:
-            n = self.base.size(stored)
+        n = (
+            len(self.base.columns["mention.label"])
+            if layer == "mention"
+            else self.base.size("unit.sentence" if layer == "unit" else layer)
+        )
         gone, at, origin = (self.arrays[f"{layer}.{name}"] for name in ("gone", "at", "from"))
         return RowEdits(n, gone, at, origin)
 

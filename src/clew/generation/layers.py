@@ -468,10 +468,10 @@ class _Descriptions(_StoredLayer):
     """Entities as an extraction of one chunk has them. An id is ENTITY@CHUNK."""
 
     def ids(self, rows: Sequence[int]) -> list[str]:
-        entities = _Entities(self._parts, "entity")
-        chunks = _Chunks(self._parts, "chunk", self._parts.assembly.size("chunk"))
-        keys = entities.ids([int(self._columns["entity"][row]) for row in rows])
-        places = chunks.ids([int(self._columns["chunk"][row]) for row in rows])
+        chosen = np.asarray(rows, dtype=np.intp)
+        entities, chunks = (self._columns[name][chosen].tolist() for name in ("entity", "chunk"))
+        keys = _Entities(self._parts, "entity").ids(entities)
+        places = _Chunks(self._parts, "chunk", self._parts.assembly.size("chunk")).ids(chunks)
         return [f"{key}@{place}" for key, place in zip(keys, places, strict=True)]
 
     def texts(self, rows: Sequence[int]) -> list[str]:
@@ -535,10 +535,9 @@ def _subchunks(parts: Parts, chunks: _Chunks) -> _Ranges:
     """Return the parts of chunks; these are the chunks themselves where none is halved."""
     if "subchunk" in parts.assembly.stored:
         return _Ranges(parts, "subchunk", parts.assembly.size("subchunk"))
-    own = {"chunk": partial(np.arange, len(chunks), dtype=np.int32)}
-    return _SameRanges(
-        chunks, "subchunk", Lazily({**reading(chunks.columns, chunks.columns), **own})
-    )
+    columns = reading(chunks.columns, chunks.columns)
+    columns["chunk"] = partial(np.arange, len(chunks), dtype=np.int32)
+    return _SameRanges(chunks, "subchunk", Lazily(columns))
 
 
 def _sentences(parts: Parts, units: _Units) -> _Ranges:

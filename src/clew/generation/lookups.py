@@ -98,8 +98,8 @@ def build_lookups(
         "named.entities": np.array(list(named), dtype=np.int64),
         "named.df": np.array(list(named.values()), dtype=np.int64),
         "term.rows": _rows_of(stored["term"]),
-        "term.n": _sum_groups(terms, table["count.n"], counts, len(first)),
-        "term.n_lower": _sum_groups(terms, table["count.n_lower"], counts, len(first)),
+        "term.n": sum_groups(terms, table["count.n"], counts, len(first)),
+        "term.n_lower": sum_groups(terms, table["count.n_lower"], counts, len(first)),
         "term.chunk": live.above["count"][first].astype(np.int32),
         "term.count": counts[first].astype(np.int32),
     }
@@ -109,7 +109,7 @@ def _rows_of(stored: Rows) -> NDArray[np.int32]:
     return place_by_row(stored, int(stored.max(initial=-1)) + 1).astype(np.int32)
 
 
-def _sum_groups(groups: Rows, values: NDArray[Any], rows: Rows, size: int) -> NDArray[np.int64]:
+def sum_groups(groups: Rows, values: NDArray[Any], rows: Rows, size: int) -> NDArray[np.int64]:
     """Return the sum of values in `rows` for each of `size` groups."""
     sums = np.zeros(size, dtype=np.int64)
     for start in range(0, len(rows), _AT_ONCE):

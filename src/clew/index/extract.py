@@ -348,10 +348,7 @@ def extract_by_llm(
     memory: ReplyMemory,
     among: frozenset[int] | None = None,
 ) -> None:
-    """Extract from every pack that waits, until all are done or the budget is spent.
-
-    Where some rows are given, it is from the packs of these only.
-    """
+    """Extract from every pack that waits, of the rows `among` if given, as the budget lasts."""
     packs = corpus.read_packs(task.kind)
     if among is not None:
         packs = [pack for pack in packs if among.issuperset(pack)]

@@ -127,10 +127,7 @@ def _check_target(folder: Path, target: Path) -> None:
 
 @contextmanager
 def _open_generation(folder: Path) -> Iterator[tuple[Database, Mapping[str, BinaryIO]]]:
-    """Yield a database in a read transaction, and its open segments.
-
-    So both stay readable, whoever replaces them.
-    """
+    """Yield a database in a read transaction, and its open segments: both stay readable."""
     for tries in range(_TRIES):
         with ExitStack() as stack:
             database = stack.enter_context(closing(Database(folder)))

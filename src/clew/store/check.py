@@ -150,7 +150,7 @@ def _owning_documents(path: Path) -> set[int] | None:
 def _find_faults(path: Path, counts: Mapping[str, int] | None = None) -> Iterator[tuple[str, str]]:
     """Yield each damaged array of a file, or the file itself, with the fault.
 
-    A segment has to have as many rows as were committed.
+    A segment has to have as many rows as were committed: `counts`.
     """
     try:
         segment = segments.open_segment(path)

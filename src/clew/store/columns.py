@@ -53,10 +53,7 @@ class StoredColumns:
     def take(
         self, name: str, rows: Rows, code: Callable[[NDArray[Any]], NDArray[Any]] = widen
     ) -> NDArray[Any]:
-        """Return some rows of a column.
-
-        What each segment has is handed through `code`, so that all of it is kept alike.
-        """
+        """Return some rows of a column, each segment's handed through `code` to be alike."""
         taken: NDArray[Any] | None = None
         for segment, begin, end in self._places(name):
             mine = np.flatnonzero((rows >= begin) & (rows < end))

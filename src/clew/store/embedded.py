@@ -99,7 +99,7 @@ class EmbeddedStore(SegmentedStore[Database]):
     def _is_writer(self) -> bool:
         return self._lock is not None
 
-    def _write_lock(self) -> None:
+    def lock(self) -> None:
         if self._lock is None:
             self._lock = WriterLock(self.folder)
             if self._is_damaged:  # what it says of its files may be wrong

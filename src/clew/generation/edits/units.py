@@ -113,7 +113,7 @@ class StoredUnits:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The stored entities that some mention is a word of in a script without capitals, ascending.
+    """The stored entities that some mention has as a word of a script without capitals, ascending.
 
     Such a word is a name where it joins a few chunks.
     """

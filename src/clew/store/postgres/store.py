@@ -96,7 +96,7 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
     def _is_writer(self) -> bool:
         return self._catalogue.is_writer
 
-    def _write_lock(self) -> None:
+    def lock(self) -> None:
         if not self._catalogue.is_writer:
             self._catalogue.take_lease()
             try:
@@ -154,7 +154,7 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
 
     def erase(self) -> None:
         """Delete the index with its files. Raises IndexLocked while another process writes."""
-        self._write_lock()
+        self.lock()
         self._objects.delete([*self._list_objects(), *self._catalogue.list_unused()])
         self._catalogue.drop()
 
