@@ -20,7 +20,7 @@ from clew.store.columns import StoredColumns
 from clew.types import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from clew.generation.edited import BaseGeneration
     from clew.snapshot import Snapshot
     from clew.store import Store, View
-    from clew.store.schema import Segment
 
 _ASSEMBLY = "assembly"  # what its arrays are cached under
 _EDITS = "edits"
@@ -208,32 +207,21 @@ def wasted_share(store: Store) -> float:
     """Return the share of stored chunks that are dead or outside the largest segment."""
     with closing(store.view()) as view:
         sizes = StoredColumns(view.segments).sizes("chunk.document")
-        total, dead = sum(sizes), 0.0
+        total = sum(sizes)
         if not total:
             return 0.0
+        n_extractions = StoredColumns(view.segments).size("extraction")
         base = _open_base(store, view)
         if base is not None:
-            n_live = base.rows("chunk").size
-            columns = base.edited.assembly.columns
+            n_live, columns = base.rows("chunk").size, base.edited.assembly.columns
             used = sum(int(np.count_nonzero(columns[f"chunk.{kind}"])) for kind in KINDS)
-            n_extractions = StoredColumns(view.segments).size("extraction")
-            dead = 1 - used / n_extractions if n_extractions else 0.0
         else:
-            documents = _live_documents(view)
-            live = np.zeros(view.count("document"), dtype=bool)
-            live[documents] = True
-            n_live = int(live[schema.concatenate_column(view.segments, "chunk.document")].sum())
-            dead = _dead_extraction_share(view.segments, documents)
+            layers = ("chunk", "extraction") if n_extractions else ("chunk",)
+            table = schema.OpenColumns(view.segments)
+            rows = live_rows(table, _live_documents(view), layers).rows
+            n_live, used = len(rows["chunk"]), len(rows.get("extraction", ()))
+    dead = 1 - used / n_extractions if n_extractions else 0.0
     return max(1 - max(sizes) / total, 1 - n_live / total, dead)
-
-
-def _dead_extraction_share(segments: Sequence[Segment], documents: NDArray[np.int64]) -> float:
-    """Return the share of extractions that are replaced or whose chunk is gone."""
-    names = ("document.title_entity", "chunk.document", *schema.number_columns("extraction"))
-    table = {name: schema.concatenate_column(segments, name) for name in names}
-    total = len(table["extraction.chunk"])
-    live = live_rows(table, documents, ("chunk", "extraction")) if total else None
-    return 1 - len(live.rows["extraction"]) / total if live else 0.0
 
 
 def _live_documents(view: View) -> NDArray[np.int64]:

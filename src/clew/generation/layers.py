@@ -436,7 +436,7 @@ class _Triples(_StoredLayer):
     @cached_property
     def _by_subject(self) -> tuple[Rows, Rows]:
         """The rows of all triples, subject after subject, and where each subject's begin."""
-        return _group_rows(self._columns["subject"], len(self._parts.assembly.stored["entity"]))
+        return _group_rows(self._columns["subject"], self._parts.assembly.size("entity"))
 
     def relations(self, rows: Sequence[int]) -> list[str]:
         stored = self._parts.assembly.stored["triple"]

@@ -11,7 +11,7 @@ graph are no texts, and are never considered.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypedDict, get_args, overload
 
@@ -136,9 +136,6 @@ class Wanted:
 
     def list_kinds(self) -> list[str]:
         return [kind for kind in KINDS if self.llm_share(kind)]
-
-    def to_plain(self) -> dict[str, Scalar]:
-        return asdict(self)
 
 
 def read_wanted(store: Store) -> Wanted:

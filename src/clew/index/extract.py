@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -129,7 +129,7 @@ def extract_wanted(
             requeue_failed(store, corpus.snapshot, wanted, memory.mark_known)
         with _undo_wanted(corpus, wanted, before, memory, with_llm=with_llm):
             if wanted != before:
-                store.set_note(NOTE, wanted.to_plain())
+                store.set_note(NOTE, asdict(wanted))
             if rules is not None:
                 extract_by_rules(corpus, rules, wanted.triples)
             for kind in wanted.list_kinds() if with_llm else ():
@@ -149,7 +149,7 @@ def _undo_wanted(
         if wanted != before and not corpus.done.n_chunks:
             store, known = corpus.store, memory.mark_known
             choose_chunks(store, corpus.snapshot, before, known, with_llm=with_llm)
-            store.set_note(NOTE, before.to_plain())
+            store.set_note(NOTE, asdict(before))
         raise
 
 

@@ -177,13 +177,16 @@ def plan_extraction(
     all_triples = reckoner.estimate(
         "triples of all chunks", {**by_llm, "core": 1.0}, readers, GRAPH, everything
     )
+    basis = f"{reckoner.basis[UNITS]} (units) and {reckoner.basis[GRAPH]} (triples)"
+    if {*reckoner.basis.values()} == {_GUESSED}:
+        basis = _GUESSED
     return Plan(
         model=llm.name if llm else "",
         n_documents=corpus.n_documents,
         n_chunks=len(corpus.texts),
         n_tokens=int(corpus.n_tokens.sum()),
         exact=reckoner.exact,
-        basis=_describe_basis(reckoner.basis),
+        basis=basis,
         core_is_known=corpus.ranks is not None,
         n_known=reckoner.n_known,
         n_probed=probed[0],
@@ -289,7 +292,10 @@ class _Estimator:
         if (kind, rows) not in self._counted:
             prompt = self.prompts[kind](rows)
             counted = self._llm.chat.count_tokens(prompt) if self._llm else None
-            self._counted[kind, rows] = _count_prompt(prompt) if counted is None else counted
+            if counted is None:
+                parts = filter(None, (prompt.system, prompt.user))
+                counted = sum(tokens.count(part) + _AROUND for part in parts)
+            self._counted[kind, rows] = counted
         return self._counted[kind, rows]
 
     def _count_completion(self, kind: str, rows: tuple[int, ...]) -> int:
@@ -328,17 +334,6 @@ class _Rate:
     completion: float | None = None  # tokens for a token of the chunks, as the prompt has them
     repairs: tuple[float, float] = (0.0, 0.0)  # tokens of prompts and of completions for a call
     seconds: float | None = None  # for a token of prompt or completion
-
-
-def _describe_basis(by_kind: Mapping[str, str]) -> str:
-    if set(by_kind.values()) == {_GUESSED}:
-        return _GUESSED
-    return f"{by_kind[UNITS]} (units) and {by_kind[GRAPH]} (triples)"
-
-
-def _count_prompt(prompt: Prompt) -> int:
-    parts = [part for part in (prompt.system, prompt.user) if part]
-    return sum(tokens.count(part) + _AROUND for part in parts)
 
 
 def _add_estimates(first: CostEstimate, second: CostEstimate) -> CostEstimate:

@@ -246,7 +246,10 @@ class Database(Catalogue):
         with self._lock, _translate_errors(self.path):
             readable = sqlite.readable(self._connection, "document", "row", (0, _MOST_ROWS))
             rows = {row: (fields[1], fields[2]) for row, *fields in readable}
-            names = self._read_names()
+            names: dict[int, str] = {}  # ids by row, from an index of these, as far as it goes
+            with suppress(sqlite.Error):  # what came before stays
+                ids = "SELECT row, id FROM document INDEXED BY document_by_id"
+                names.update(self._connection.execute(ids))
         notes = self._read_notes()
         work: dict[str, dict[int, int]] | None = None
         with suppress(DamagedIndex):
@@ -291,14 +294,6 @@ class Database(Catalogue):
             for decision in self._select("SELECT live, hash FROM document WHERE row = ?", (row,)):
                 return tuple(decision)
         return 1, ""
-
-    def _read_names(self) -> dict[int, str]:
-        """Return the ids of documents by their rows, from an index of these, as far as it goes."""
-        ids: dict[int, str] = {}
-        with suppress(sqlite.Error):  # what came before stays
-            statement = "SELECT row, id FROM document INDEXED BY document_by_id"
-            ids.update(self._connection.execute(statement))
-        return ids
 
     def _read_notes(self) -> dict[str, Any]:
         """Return the notes that can be read; a part of a note may be zeros."""

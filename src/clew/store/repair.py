@@ -165,9 +165,9 @@ def _stand_in(counts: Mapping[str, int], n_documents: int, others: Sequence[Arra
     arrays: dict[str, NDArray[Any]] = {TITLE: np.full(n_documents, -1, np.int32)}
     known = {name: other[name] for other in others for name in other}
     for layer, n in counts.items():
-        parent, *columns = schema.number_columns(layer)
-        for name in (parent, *(each for each in columns if each in known)):
-            arrays[name] = np.zeros(n, _DTYPES.get(name, "int32"))
+        for name in schema.number_columns(layer):
+            if name == parent_column(layer) or name in known:
+                arrays[name] = np.zeros(n, _DTYPES.get(name, "int32"))
         wide = dict.fromkeys(TABLES[layer].ragged.values(), 0)
         for name, n_rows in {f"{layer}.vectors": n, **wide}.items():
             if name in known:

@@ -271,8 +271,7 @@ class PostgresCatalogue(Catalogue):
     def drop_cached(self, name: str, generation: int) -> None:
         self._select("DELETE FROM cached WHERE name = ? AND generation = ?", (name, generation))
 
-    def _make_touched(self) -> None:
-        """Do nothing: every index in PostgreSQL has the table."""
+    def _make_touched(self) -> None: ...  # every index in PostgreSQL has the table
 
     def _has_touched(self) -> bool:
         return True
