@@ -26,7 +26,7 @@ from clew.algo.fusion import mean_of_min_max
 from clew.algo.topk import top_k
 from clew.asking import classify
 from clew.evaluate.metrics import accuracy, macro_recall
-from clew.models.remembered import add_memory
+from clew.models.around import add_memory
 from clew.types import Document
 
 if TYPE_CHECKING:

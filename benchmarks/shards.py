@@ -36,8 +36,8 @@ from clew.asking.method import build_method
 from clew.asking.pipeline import run_method
 from clew.evaluate import load
 from clew.evaluate.metrics import distinct, ranking
+from clew.models.around import add_memory
 from clew.models.metered import Meter
-from clew.models.remembered import add_memory
 from clew.shards import Neighbourhood, Shards, open_shards, split
 from clew.shards.links import LocalShard
 from clew.store import opening

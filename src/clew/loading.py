@@ -81,18 +81,20 @@ def from_recipe(specs: Specs, recipe: Mapping[str, Scalar]) -> Specs:
 
 def _embedder_of(recipe: Mapping[str, Scalar]) -> str | None:
     """Return the spec of an index's embedder; what was "minilm" once has a name of its own now."""
-    spec = _text(recipe.get("embedder_spec"))
-    if spec is not None and recipe.get("embedder") == _FORMER_MINILM:
+    spec = recipe.get("embedder_spec")
+    if not isinstance(spec, str):
+        return None
+    if recipe.get("embedder") == _FORMER_MINILM:
         return re.sub("^minilm(?=:|$)", "minilm-float32", spec)
     return spec
 
 
 def _tagger_of(recipe: Mapping[str, Scalar]) -> str | None:
     """Return the spec of an index's tagger; what was "spacy" alone is the pipeline of its name."""
-    spec = _text(recipe.get("tagger_spec"))
+    spec = recipe.get("tagger_spec")
     if spec == "spacy" and (found := _PIPELINE.search(str(recipe.get("tagger")))):
         return f"spacy:{found[1]}"
-    return spec
+    return spec if isinstance(spec, str) else None
 
 
 def load_embedder(
@@ -176,7 +178,7 @@ def load_reranker(spec: str | None, embedder: Embedder) -> Reranker:
     if kind == "maxsim":
         raise InputError(f"maxsim needs token vectors, which {embedder.name} does not give")
     if kind == "cosine":
-        from clew.models.cosine import Cosine
+        from clew.models.maxsim import Cosine
 
         return Cosine(embedder)
     if kind == "cross-encoder" and name:
@@ -263,7 +265,3 @@ def _parts(spec: str) -> tuple[str, str, str]:
             f"set {KEY_VARIABLE} instead"
         )
     return kind, name, url
-
-
-def _text(value: Scalar) -> str | None:
-    return value if isinstance(value, str) else None

@@ -16,10 +16,9 @@ from clew.loading import (
 )
 from clew.models.budget import Budget
 from clew.models.cache import CachedEmbedder
-from clew.models.cosine import Cosine
 from clew.models.ledger import Ledger
 from clew.models.local import LocalChat
-from clew.models.maxsim import MaxSim
+from clew.models.maxsim import Cosine, MaxSim
 from clew.models.minilm import MiniLM
 from clew.models.openai import OpenAIChat, OpenAIEmbeddings
 from clew.models.rerank_api import RerankEndpoint

@@ -10,7 +10,7 @@ import pytest
 import clew
 from clew import testing
 from clew.models import Prompt, Reply, is_late
-from clew.models.cosine import Cosine
+from clew.models.maxsim import Cosine
 from tests import snapshots
 
 SCHEMA = {"type": "object"}

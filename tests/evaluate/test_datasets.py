@@ -7,7 +7,6 @@ import pytest
 
 from clew.errors import InputError
 from clew.evaluate import DatasetQuestion, load
-from clew.evaluate.datasets import _draw_sample
 
 
 def test_fields_arrive_where_they_belong(folder):
@@ -138,8 +137,7 @@ def test_a_sample_is_drawn_from_the_split_in_the_order_of_the_file(folder):
 
 def test_each_question_is_drawn_equally_often_from_any_file(folder):
     """Over 600 seeds, each of six questions is the one drawn about 100 times."""
-    questions = load(folder).questions
-    drawn = Counter(_draw_sample(questions, 1, seed)[0].id for seed in range(600))
+    drawn = Counter(load(folder, sample=1, seed=seed).questions[0].id for seed in range(600))
     assert sorted(drawn) == ["q1", "q2", "q3", "q4", "q5", "q6"]
     assert max(abs(n - 100) for n in drawn.values()) < 40  # 4.4 standard deviations
     path = folder / "questions.jsonl"

@@ -11,8 +11,7 @@ from clew.errors import BudgetSpent, EndpointError, InputError, MissingLayer
 from clew.evaluate import Scoring, Setting, evaluate, grid, render
 from clew.evaluate.datasets import DatasetQuestion
 from clew.evaluate.evaluation import measurable, score_answer, score_quotes, score_retrieval
-from clew.evaluate.summary import Row
-from clew.evaluate.verdicts import Verdict
+from clew.evaluate.summary import Row, Verdict
 from clew.types import Citation, Table, Usage
 
 WORDS, FIXED = Setting("words"), Setting("fixed")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import clew
 from clew.errors import InputError, MissingExtra
 from clew.evaluate import load
-from clew.evaluate.formats.pool import Paragraph, paragraph_id, pool_paragraphs, supporting
+from clew.evaluate.formats.parsed import Paragraph, paragraph_id, pool_paragraphs, supporting
 from clew.evaluate.formats.records import records
 from clew.testing import models
 from clew.types import Document

@@ -13,7 +13,7 @@ import pytest
 from clew.errors import BudgetSpent, InputError
 from clew.evaluate import DatasetQuestion
 from clew.evaluate.llm_judge import METRICS, LLMJudge
-from clew.evaluate.verdicts import Verdict
+from clew.evaluate.summary import Verdict
 from clew.models import Reply
 from clew.models.budget import Budget
 from clew.models.conversation import recorded

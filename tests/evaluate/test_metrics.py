@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from clew.errors import InputError, MissingExtra
 from clew.evaluate import metrics
-from clew.evaluate.rouge import common_length
+from clew.evaluate.metrics import common_length
 
 IDS = st.lists(st.sampled_from("abcdefghij"), max_size=15)
 GOLD = st.sets(st.sampled_from("abcdefghijxy"), min_size=1)

@@ -12,8 +12,7 @@ from clew.errors import EndpointError, InputError, MissingLayer
 from clew.evaluate import Scoring, Setting, evaluate, read_run, read_runs, render
 from clew.evaluate import report_of as report_of_runs
 from clew.evaluate.run_files import Head, append, difference, file_name, resume
-from clew.evaluate.summary import Row
-from clew.evaluate.verdicts import Verdict
+from clew.evaluate.summary import Row, Verdict
 from clew.types import Usage
 
 WORDS, FIXED = Setting("words"), Setting("fixed", {"n": 2})

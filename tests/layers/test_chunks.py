@@ -93,7 +93,7 @@ def test_nothing_has_no_rows():
     assert found == []
     assert [len(column) for column in columns.values()] == [0] * 7
     assert chunks.subchunk_columns(cut()) == {}
-    assert cut().part_texts() == []
+    assert cut().part_spans() == []
     nothing = chunks.subchunk_columns(chunks.cut_chunks([], Chunking(subchunk_depth=2)))
     assert [len(column) for column in nothing.values()] == [0] * 4
 
@@ -105,7 +105,8 @@ def test_subchunk_columns():
     assert columns["subchunk.start"].tolist() == [0, 16, 0, 0]
     assert columns["subchunk.end"].tolist() == [16, 30, 11, 9]
     texts = ["Ice came. Ice\nst", "ayed. It went.", "Ice stayed.", "Ice came."]
-    assert cut(size=16, subchunk_depth=1).part_texts() == texts
+    parts = cut(size=16, subchunk_depth=1)
+    assert parts.texts_at(parts.part_spans()) == texts
     assert columns["subchunk.n_tokens"].tolist() == [tokens.count(text) for text in texts]
     assert cut(size=16, subchunk_depth=1).titled_parts() == [
         "Ice age\nIce came. Ice\nst",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from clew.models.cosine import Cosine
+from clew.models.maxsim import Cosine
 
 
 class Lengths:

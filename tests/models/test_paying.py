@@ -21,7 +21,7 @@ from clew.loading import Specs
 from clew.models import Models
 from clew.models.budget import Budget
 from clew.models.cache import CachedEmbedder
-from clew.models.cosine import Cosine
+from clew.models.maxsim import Cosine
 from clew.models.metered import Meter, add_meter
 from clew.models.rules import RuleTagger
 from clew.text import tokens

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from clew.models import gives_tokens
-from clew.models.remembered import add_memory
+from clew.models.around import add_memory
 from clew.testing import HashEmbedder, HashTokenEmbedder, models
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from clew.errors import InputError, MissingExtra, UnreadableSource
 from clew.readers.graph_files import read_graph
-from clew.readers.stated import Stated
+from clew.readers.triples import Stated
 from clew.text.keys import name_key
 from clew.text.normalize import entity_key
 from clew.types import Described, Skipped, Triple

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 NURSERY = """
 import json, os, runpy, socket, sys, traceback
 
-import clew.evaluate.measure, clew.server.jobs.evaluation, clew.server.jobs.process
+import clew.evaluate.datasets, clew.evaluate.measure, clew.server.jobs.process
 from clew import methods, testing
 
 with testing.built(testing.small_documents(), triples=True) as snapshot:

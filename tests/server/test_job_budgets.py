@@ -9,7 +9,7 @@ import pytest
 
 from clew.errors import BudgetSpent
 from clew.models.budget import Bill
-from clew.server.jobs.budgets import JobBudget
+from clew.server.jobs.process import JobBudget
 from clew.server.jobs.queue import JobQueue
 from clew.server.keys import KeyOptions, Keys
 from clew.server.process_locks import ProcessLock

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from clew.models.budget import Bill
 from clew.server.database import ServerDatabase
 from clew.server.jobs import queue as queues
-from clew.server.jobs.lock import hold_lock
 from clew.server.jobs.queue import JobQueue
+from clew.server.process_locks import hold_lock
 from clew.wire.jobs import JobSpent
 
 RUN = {"folder": "/f", "specs": {}, "prices": None}
@@ -103,7 +103,8 @@ def test_only_the_process_of_the_attempt_enters(queue):
 def test_a_lock_is_free_when_its_process_is_dead(tmp_path):
     """However it died; and it is not given twice meanwhile, in this process or another."""
     script = (
-        "import sys, time\nfrom pathlib import Path\nfrom clew.server.jobs.lock import hold_lock\n"
+        "import sys, time\nfrom pathlib import Path\n"
+        "from clew.server.process_locks import hold_lock\n"
         "with hold_lock(Path(sys.argv[1])) as held:\n    print(held, flush=True)\n"
         "    time.sleep(60)"
     )

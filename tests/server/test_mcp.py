@@ -276,9 +276,9 @@ async def test_as_a_client_starts_it(home):
     folder = home.settings.indexes["small"]
     script = (
         "import sys; from functools import partial; import clew, clew.testing;"
-        " from clew.server.mcp import local; from clew.cli import main;"
+        " from clew.server.mcp import protocol; from clew.cli import main;"
         " opener = lambda folder, **_: clew.open(folder, models=clew.testing.models());"
-        " local.serve.__kwdefaults__['opener'] = opener; main(sys.argv[1:])"
+        " protocol.serve_stdio.__kwdefaults__['opener'] = opener; main(sys.argv[1:])"
     )
     server = StdioServerParameters(
         command=sys.executable,

@@ -15,8 +15,8 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from clew.server import logs
-from clew.server.audit import Audit
-from clew.server.measures import Measures
+from clew.server.logs import Audit
+from clew.server.state import Measures
 from tests.server.conftest import REPLY, on_answers, open_with
 from tests.server.served import API, long_text, until
 
@@ -154,7 +154,7 @@ def test_alive_and_ready(own_home, monkeypatch):
             assert (found.status_code, found.json()) == (200, {"status": "ok"})
         (own_home.settings.indexes["small"] / "index.sqlite").write_bytes(b"x" * 4096)
         assert client.get("/readyz").status_code == 200  # as of the last second
-        monkeypatch.setattr("clew.server.readiness._FRESH_S", 0.0)
+        monkeypatch.setattr("clew.server.state._FRESH_S", 0.0)
         bad = client.get("/readyz")
         assert (bad.status_code, bad.json()) == (503, {"status": "not ready"})
         assert client.get("/healthz").status_code == 200
@@ -203,7 +203,7 @@ def test_histograms_add_up():
     """A bound holds what is at most as long; each bucket holds those before it."""
     measures = Measures()
     for seconds in (0.004, 0.005, 0.3, 100.0):
-        measures.count_request("/r", "GET", 200, seconds)
+        measures.request_seconds.labels("GET", "/r").observe(seconds)
     found = measured(generate_latest(measures.registry).decode())
     for bound, n in (("0.005", 2), ("0.25", 2), ("0.5", 3), ("60.0", 3), ("+Inf", 4)):
         assert found["clew_request_seconds_bucket", bound, "GET", "/r"] == n

@@ -12,9 +12,8 @@ from clew.generation import compact, open_snapshot
 from clew.layers.extractions import ChunkExtraction, build_graph_batch, build_statement_batch
 from clew.store.embedded import EmbeddedStore
 from clew.text.analyze import term_spans
-from clew.text.chunking import Chunking
+from clew.text.chunking import Chunking, halve
 from clew.text.normalize import title_head
-from clew.text.subchunks import halve
 from clew.types import Described, Extraction, Triple
 from tests.index.build import (
     MODELS,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.text.labels import label_key
+from clew.text.normalize import label_key
 
 
 @pytest.mark.parametrize(

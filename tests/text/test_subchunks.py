@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from clew.errors import InputError
 from clew.text import tokens
-from clew.text.chunking import Chunking
-from clew.text.subchunks import halve
+from clew.text.chunking import Chunking, halve
 
 # Eight words, each of one token.
 CHUNKS = ["the ship left the port in the spring", "ice held the ship for the whole winter"]

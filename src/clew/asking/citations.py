@@ -61,9 +61,9 @@ def find_citations(question: str, said: str, reply: str, context: Context) -> Fo
     Where the answer itself names no passage, the numbers of the whole reply are taken for its own.
     """
     citing, start = CitationFinder(question, context), 0
-    for found in MARKS.finditer(said):
-        citing.feed(said[start : found.start()], found[0])
-        start = found.end()
+    for match in MARKS.finditer(said):
+        citing.feed(said[start : match.start()], match[0])
+        start = match.end()
     if citing.is_empty:
         citing.numbers = _parse_numbers(reply)
     citing.end(said[start:])

@@ -27,8 +27,7 @@ from clew.prompts.quoted import quote_lines as quoted_lines
 from clew.snapshot import Snapshot
 from clew.steps import reply_to
 from clew.text import tokens
-from clew.text.labels import label_key
-from clew.text.normalize import collapse
+from clew.text.normalize import collapse, label_key
 from clew.types import Classified, Document, Evidence
 
 if TYPE_CHECKING:

@@ -258,13 +258,13 @@ def _outer_spans(spans: Iterable[Span]) -> Iterator[Span]:
 
 def _blank_expletives(question: str) -> str:
     """Return a question with blanks for "it" and "there" where they stand for nothing."""
-    return _EXPLETIVE.sub(lambda found: " " * len(found[0]), question)
+    return _EXPLETIVE.sub(lambda match: " " * len(match[0]), question)
 
 
 def _find_pronouns(question: str) -> Iterator[tuple[str, int, int]]:
     """Yield the words that stand for what was named: what kind of thing, and the place."""
-    for found in _STANDS_FOR.finditer(_blank_expletives(question)):
-        yield _WORDS[found[0].lower()], found.start(), found.end()
+    for match in _STANDS_FOR.finditer(_blank_expletives(question)):
+        yield _WORDS[match[0].lower()], match.start(), match.end()
 
 
 def _find_unbound(question: str, names: Sequence[_Name]) -> list[tuple[str, int, int]]:

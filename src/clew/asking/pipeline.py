@@ -24,9 +24,9 @@ from clew.asking.context import build_context
 from clew.asking.method import CONTEXT_TOKENS, build_method, choose_context_tokens
 from clew.errors import InputError
 from clew.filters import to_filter
+from clew.models.around import add_memory
 from clew.models.conversation import recorded
 from clew.models.metered import Meter, add_meter
-from clew.models.remembered import add_memory
 
 if TYPE_CHECKING:
     from clew.asking.askable import Askable

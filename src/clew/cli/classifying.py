@@ -19,8 +19,7 @@ from clew.cli.program import SKIPPED, GroupedCommand
 from clew.cli.progress import show_questions
 from clew.cli.render import render_costs, render_hit
 from clew.errors import InputError
-from clew.text.labels import label_key
-from clew.text.normalize import title_head
+from clew.text.normalize import label_key, title_head
 from clew.text.quantities import format_count
 from clew.types import Document, Skipped, Usage
 

@@ -157,8 +157,8 @@ def run_mcp(folders: tuple[str, ...], paid: options.PaidModels, reranker: str | 
     indexes = name_folders(folders)
     if not indexes:
         raise InputError("there is no index here: name the folder of one, or make one first")
-    local = _import_server("mcp.local", "mcp", "clew mcp")
-    local.serve(indexes, **paid.choose_models(reranker), budget=paid.budget)
+    protocol = _import_server("mcp.protocol", "mcp", "clew mcp")
+    protocol.serve_stdio(indexes, **paid.choose_models(reranker), budget=paid.budget)
 
 
 def _import_server(module: str, package: str, command: str) -> Any:  # noqa: ANN401 -- a module

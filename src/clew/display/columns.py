@@ -5,7 +5,7 @@ rich knows the widths; it is loaded for the first text that needs them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 
 def width_of(text: str) -> int:
@@ -65,13 +65,12 @@ def shorten(line: str, width: int, mark: str) -> str:
 def align(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
     """Return rows as lines: columns to the left first, then those to the right."""
     widths = [max(map(width_of, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(_pad_cells(row, widths, left)) for row in rows]
-
-
-def _pad_cells(row: Sequence[str], widths: Sequence[int], left: int) -> Iterator[str]:
-    for place, (cell, width) in enumerate(zip(row, widths, strict=True)):
-        blank = " " * (width - width_of(cell))
-        yield cell + blank if place < left else blank + cell
+    lines = []
+    for row in rows:
+        blanks = (" " * (w - width_of(cell)) for cell, w in zip(row, widths, strict=True))
+        padded = enumerate(zip(row, blanks, strict=True))
+        lines.append("  ".join(c + blank if i < left else blank + c for i, (c, blank) in padded))
+    return lines
 
 
 def _chop(text: str, width: int) -> list[str]:

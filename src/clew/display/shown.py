@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from html import escape
-from typing import Any
+from typing import Any, TypeVar
 
 from clew.display.visible import visible
+
+T = TypeVar("T")
 
 _LONGEST = 60  # characters of a text in one line
 _MOST = 3  # values of a tuple in one line
@@ -23,11 +25,11 @@ class Shown:
         return {each.name: plain(getattr(self, each.name)) for each in _fields(self)}
 
     def __repr__(self) -> str:
-        told = [
-            f"{each.name}={_short(getattr(self, each.name))}"
-            for each in _fields(self)
-            if getattr(self, each.name) != _default(each)
-        ]
+        told = []
+        for each in _fields(self):
+            value, make = getattr(self, each.name), each.default_factory
+            if value != (each.default if make is MISSING else make()):
+                told.append(f"{each.name}={_short(value)}")
         return f"{type(self).__name__}({', '.join(told)})"
 
 
@@ -42,12 +44,14 @@ def plain(value: object) -> Any:  # noqa: ANN401 -- JSON's types
     return value
 
 
+def make_view(kind: type[T], source: object, **others: Any) -> T:  # noqa: ANN401 -- its fields
+    """Return a dataclass of some values; the others are those of `source` by their names."""
+    names = {each.name for each in _fields(kind)} - others.keys()
+    return kind(**{name: getattr(source, name) for name in names}, **others)
+
+
 def _fields(value: object) -> tuple[Field[Any], ...]:
     return fields(value)  # type: ignore[arg-type]  # what is called here is a dataclass
-
-
-def _default(field: Field[Any]) -> object:
-    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def _short(value: object) -> str:
@@ -58,18 +62,14 @@ def _short(value: object) -> str:
     if isinstance(value, Shown):
         whole = repr(value)
         return whole if len(whole) <= _LONGEST else f"{type(value).__name__}(...)"
-    if isinstance(value, list | tuple | Mapping) and value:
-        return _short_many(value)
-    return repr(value)
-
-
-def _short_many(values: Sequence[object] | Mapping[Any, object]) -> str:
-    if isinstance(values, Mapping):
-        return f"<{len(values)} values>"
-    if is_dataclass(values[0]):
-        return f"<{len(values)} {type(values[0]).__name__}>"
-    few = len(values) <= _MOST and all(isinstance(each, str | int | float) for each in values)
-    return f"[{', '.join(map(_short, values))}]" if few else f"<{len(values)} values>"
+    if not isinstance(value, list | tuple | Mapping) or not value:
+        return repr(value)
+    kind = "values" if isinstance(value, Mapping) else type(value[0]).__name__
+    if not isinstance(value, Mapping) and not is_dataclass(value[0]):
+        kind = "values"
+        if len(value) <= _MOST and all(isinstance(each, str | int | float) for each in value):
+            return f"[{', '.join(map(_short, value))}]"
+    return f"<{len(value)} {kind}>"
 
 
 # -- HTML: every text in it comes from documents, questions and models, and is escaped ------------

@@ -113,9 +113,9 @@ def _is_needed(match: re.Match[str]) -> bool:
     character, text = match[0], match.string
     before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
     if character in (_ZWNJ, _ZWJ):
-        return _joins_letters(before, after) or (
-            character == _ZWJ and _ends_emoji(before) and bool(_EMOJI.match(after))
-        )
+        ends_emoji = before == "\ufe0f" or _EMOJI.match(before)
+        joins_emoji = character == _ZWJ and ends_emoji and _EMOJI.match(after)
+        return bool(joins_emoji) or _joins_letters(before, after)
     if re.match(f"[{_SELECTORS}]", character):
         return _is_selected(before, after)
     return False
@@ -129,10 +129,6 @@ def _joins_letters(before: str, after: str) -> bool:
         return unicodedata.category(before)[0] in "LM"
     is_mark = unicodedata.category(before) == "Mn" and "\u0610" <= before <= "\u08ff"
     return is_mark or unicodedata.bidirectional(before) == _ARABIC
-
-
-def _ends_emoji(before: str) -> bool:
-    return before == "\ufe0f" or bool(_EMOJI.match(before))
 
 
 def _is_selected(before: str, after: str) -> bool:

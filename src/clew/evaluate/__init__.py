@@ -11,7 +11,7 @@ from clew.evaluate.evaluation import evaluate
 from clew.evaluate.report import Report
 from clew.evaluate.run_files import Run, read_run, read_runs, report_of
 from clew.evaluate.settings import Scoring, Setting, grid
-from clew.evaluate.tables.text import render
+from clew.evaluate.tables import render
 from clew.runtime.lazy import lazy
 
 __all__ = [
@@ -36,7 +36,7 @@ __getattr__ = lazy(
         "figures.sensitivity": ("draw",),
         "llm_judge": ("LLMJudge",),
         "measure": ("Protocol",),
-        "verdicts": ("Verdict",),
+        "summary": ("Verdict",),
     },
     renamed={"Question": "DatasetQuestion"},
 )

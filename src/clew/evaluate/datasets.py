@@ -44,6 +44,7 @@ class Dataset:
     @property
     def about(self) -> About:
         """What a report says of this dataset."""
+        lines = (json.dumps(asdict(question), ensure_ascii=False) for question in self.questions)
         return About(
             name=self.name,
             n_questions=len(self.questions),
@@ -52,7 +53,7 @@ class Dataset:
             n_without_answers=sum(not question.answers for question in self.questions),
             unknown_ids=self.unknown_ids,
             dropped_answers=self.dropped_answers,
-            digest=_digest(self.questions),
+            digest=hashlib.sha256("\n".join(lines).encode()).hexdigest(),
             format=self.format,
             left_out=self.left_out,
         )
@@ -92,12 +93,15 @@ def load(
     and place are named), an id that occurs twice, a split that no question has, and where no
     question is left; MissingExtra for Parquet without the extra.
     """
-    _check_both(limit, sample)
     root, other = Path(path), None if corpus is None else Path(corpus)
+    _check_wanted(limit, sample)
     file, parsed, found = formats.read(root, split, other)
-    asked = _of_split(parsed.questions, file, split)
-    asked = _draw_sample(_first(asked, limit), sample, seed)
-    return _dataset(_name(root, other), asked, parsed, found)
+    asked = _choose(parsed.questions, file, split, limit, sample, seed)
+    whole = root.resolve()
+    name = whole.name if whole.is_dir() else whole.stem
+    if other is not None:  # which makes another dataset
+        name = f"{name}-{other.resolve().stem}"
+    return _dataset(name, asked, parsed, found)
 
 
 def load_questions(
@@ -115,15 +119,14 @@ def load_questions(
     They are in one of the formats that have their questions in one file, and are chosen as by
     `load`, which says what is raised.
     """
-    _check_both(limit, sample)
     file = Path(path)
+    _check_wanted(limit, sample)
     parsed = formats.parsed_questions(file)
-    asked = _of_split(parsed.questions, file, split)
-    asked = _draw_sample(_first(asked, limit), sample, seed)
+    asked = _choose(parsed.questions, file, split, limit, sample, seed)
     return _dataset(name, asked, parsed, Corpus((), frozenset(document_ids)))
 
 
-def _check_both(limit: int | None, sample: int | None) -> None:
+def _check_wanted(limit: int | None, sample: int | None) -> None:
     if limit is not None and sample is not None:
         raise InputError("take the first questions or a sample of them, not both")
 
@@ -145,48 +148,29 @@ def _dataset(name: str, asked: Sequence[DatasetQuestion], parsed: Parsed, found:
     )
 
 
-def _name(root: Path, corpus: Path | None) -> str:
-    """Return a name for a dataset, which is another one with another corpus."""
-    whole = root.resolve()
-    name = whole.name if whole.is_dir() else whole.stem
-    return name if corpus is None else f"{name}-{corpus.resolve().stem}"
-
-
-def _of_split(
-    questions: Sequence[DatasetQuestion], file: Path, split: str | None
+def _choose(
+    questions: Sequence[DatasetQuestion],
+    file: Path,
+    split: str | None,
+    limit: int | None,
+    sample: int | None,
+    seed: int,
 ) -> Sequence[DatasetQuestion]:
+    """Return the questions of a split that are wanted: of a sample, those with the least hashes."""
     if not questions:
         raise InputError(f"{file}: no questions")
     kept = [question for question in questions if split in (None, question.split)]
     if not kept:
         have = ", ".join(sorted({q.split for q in questions if q.split is not None}))
         raise InputError(f"{file}: no question of split {split!r}, only of {have or 'no split'}")
-    return kept
+    for name, size in (("limit", limit), ("sample", sample)):
+        if size is not None and size < 1:
+            raise InputError(f"the {name} of questions must be at least 1, but is {size}")
+    if sample is None:
+        return kept[:limit]
 
+    def hash_of(question: DatasetQuestion) -> bytes:
+        return hashlib.sha256(f"{seed} {question.id}".encode()).digest()
 
-def _first(questions: Sequence[DatasetQuestion], limit: int | None) -> Sequence[DatasetQuestion]:
-    if limit is not None and limit < 1:
-        raise InputError(f"the limit of questions must be at least 1, but is {limit}")
-    return questions[:limit]
-
-
-def _draw_sample(
-    questions: Sequence[DatasetQuestion], size: int | None, seed: int
-) -> Sequence[DatasetQuestion]:
-    """Return the questions whose ids, hashed with the seed, are the smallest."""
-    if size is None:
-        return questions
-    if size < 1:
-        raise InputError(f"the sample of questions must be at least 1, but is {size}")
-    drawn = {
-        question.id
-        for question in sorted(
-            questions, key=lambda each: hashlib.sha256(f"{seed} {each.id}".encode()).digest()
-        )[:size]
-    }
-    return [question for question in questions if question.id in drawn]
-
-
-def _digest(questions: Sequence[DatasetQuestion]) -> str:
-    lines = (json.dumps(asdict(question), ensure_ascii=False) for question in questions)
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    drawn = {question.id for question in sorted(kept, key=hash_of)[:sample]}
+    return [question for question in kept if question.id in drawn]

@@ -17,8 +17,7 @@ from clew.evaluate.datasets import Dataset, DatasetQuestion
 from clew.evaluate.evidence_coverage import evidence_coverage, passages_of
 from clew.evaluate.report import Report
 from clew.evaluate.settings import Scoring, Setting
-from clew.evaluate.summary import Row
-from clew.evaluate.verdicts import Judge, Verdict
+from clew.evaluate.summary import Judge, Row
 from clew.models.waiting import measuring
 from clew.types import Answer, Citation, Context, Evidence
 
@@ -171,7 +170,10 @@ def _row(question: DatasetQuestion, setting: Setting, functions: _Functions) -> 
     if functions.answer is not None:
         scores |= score_answer(question, text)
         scores |= score_quotes(question, response.citations if response else ())
-    verdict, judge_error = _judge_answer(question, response, functions)
+    verdict, judge_error = None, ""
+    if functions.judge is not None and functions.answer is not None:
+        judge, judged = functions.judge, response or _no_answer(question)
+        verdict, judge_error = _try_to_ask(lambda: judge(question, judged))
     return Row(
         question_id=question.id,
         label=setting.label,
@@ -190,16 +192,6 @@ def _row(question: DatasetQuestion, setting: Setting, functions: _Functions) -> 
         judge_error=judge_error,
         unparsable=verdict.unparsable if verdict else (),
     )
-
-
-def _judge_answer(
-    question: DatasetQuestion, response: Answer | None, functions: _Functions
-) -> tuple[Verdict | None, str]:
-    """Return what the judge says of an answer, or why it failed."""
-    judge = functions.judge
-    if judge is None or functions.answer is None:
-        return None, ""
-    return _try_to_ask(lambda: judge(question, response or _no_answer(question)))
 
 
 def _no_answer(question: DatasetQuestion) -> Answer:

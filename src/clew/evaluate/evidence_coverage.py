@@ -42,18 +42,17 @@ def evidence_coverage(evidence: Sequence[str], passages: Sequence[str]) -> float
         raise InputError(f"passages must be a list of texts, but are one text: {passages[:40]!r}")
     statements = [_stems(statement) for statement in distinct(evidence)]
     found = [_stems(passage) for passage in distinct(passages)]
-    return sum(_is_covered(wanted, found) for wanted in statements) / len(statements)
+    n_covered = sum(
+        bool(wanted) and any(len(wanted & stems) >= _SHARE * len(wanted) for stems in found)
+        for wanted in statements
+    )
+    return n_covered / len(statements)
 
 
 def passages_of(context: Context) -> tuple[str, ...]:
     """Return what may cover a statement: each passage with its title, and each row of a table."""
     rows = (" ".join(row) for table in context.tables for row in table.rows)
     return *rows, *(f"{passage.title}\n{passage.text}" for passage in context.passages)
-
-
-def _is_covered(wanted: frozenset[str], found: Sequence[frozenset[str]]) -> bool:
-    least = _SHARE * len(wanted)
-    return bool(wanted) and any(len(wanted & stems) >= least for stems in found)
 
 
 @lru_cache(maxsize=1 << 14)  # a chunk is found by many methods and for many questions

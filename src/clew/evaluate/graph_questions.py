@@ -84,14 +84,18 @@ def load_graph_questions(path: Path) -> list[GraphQuestion]:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read as questions: {error}") from None
     if path.suffix.lower() == ".txt":
-        found = [_of_text(path, n, line) for n, line in _lines(text)]
+        parted = [(n, line.partition("\t")) for n, line in _lines(text)]
+        found = [
+            _question(path, n, {"question": asked, "answers": answers.split("|")})
+            for n, (asked, _, answers) in parted
+        ]
     elif path.suffix.lower() == ".json":
         items = _json(path, 1, text)
         if not isinstance(items, list):
             raise InputError(f"{path} holds no list of questions")
-        found = [_of_object(path, n, item) for n, item in enumerate(items, 1)]
+        found = [_question(path, n, item) for n, item in enumerate(items, 1)]
     else:
-        found = [_of_object(path, n, _json(path, n, line)) for n, line in _lines(text)]
+        found = [_question(path, n, _json(path, n, line)) for n, line in _lines(text)]
     if not found:
         raise InputError(f"{path} holds no questions")
     return found
@@ -132,11 +136,14 @@ def score_graph(question: GraphQuestion, evidence: Evidence) -> dict[str, float]
     ends = [end for f in (graph.facts if graph else ()) for end in (f.subject, f.object)]
     ranked = [each.id for each in graph.answers] if graph else []
     order = [key for key in dict.fromkeys(ranked or ends) if key != topic]
-    held = (
-        wanted.intersection({*ends, *ranked})
-        if graph
-        else _find_named_answers(question.answers, evidence)
-    )
+    if graph:
+        held = wanted.intersection({*ends, *ranked})
+    else:  # the names that stand in tables and chunks, as whole words
+        cells = [cell for table in evidence.tables for row in table.rows for cell in row]
+        texts = [*cells, *(hit.text for hit in evidence.hits)]
+        said = " | ".join(["", *map(normalize_answer, texts), ""])
+        names = (name for name in question.answers if f" {normalize_answer(name)} " in said)
+        held = set(map(name_key, names))
     scores = {
         "hits@1": float(not wanted.isdisjoint(order[:1])),
         "hits@5": float(not wanted.isdisjoint(order[:5])),
@@ -176,14 +183,6 @@ def _ask(
     )
 
 
-def _find_named_answers(answers: Sequence[str], evidence: Evidence) -> set[str]:
-    """Return the keys of the names that stand in tables and chunks, as whole words."""
-    cells = [cell for table in evidence.tables for row in table.rows for cell in row]
-    texts = [*cells, *(hit.text for hit in evidence.hits)]
-    held = " | ".join(["", *map(normalize_answer, texts), ""])
-    return {name_key(name) for name in answers if f" {normalize_answer(name)} " in held}
-
-
 def _sum_up(
     method: str, group: str, rows: Sequence[_GraphQuestionResult], left_out: Sequence[str]
 ) -> GraphRow:
@@ -219,18 +218,9 @@ def _json(path: Path, line: int, text: str) -> Any:  # noqa: ANN401 -- whatever 
         raise InputError(f"{path}, line {line}: is not valid JSON: {error}") from None
 
 
-def _of_text(path: Path, line: int, text: str) -> GraphQuestion:
-    asked, _, answers = text.partition("\t")
-    return _question(path, line, {"question": asked, "answers": answers.split("|")})
-
-
-def _of_object(path: Path, line: int, item: object) -> GraphQuestion:
+def _question(path: Path, line: int, item: object) -> GraphQuestion:
     if not isinstance(item, dict):
         raise InputError(f"{path}, line {line}: is not a JSON object")
-    return _question(path, line, item)
-
-
-def _question(path: Path, line: int, item: Mapping[str, Any]) -> GraphQuestion:
     text = item.get("question")
     answers = item.get("answers", item.get("answer"))
     answers = [answers] if isinstance(answers, str) else answers
@@ -240,21 +230,17 @@ def _question(path: Path, line: int, item: Mapping[str, Any]) -> GraphQuestion:
         raise InputError(f"{path}, line {line}: has no 'question' with 'answers'")
     named = _TOPIC.search(text)
     topic = item.get("topic_entity") or (named[1] if named else "")
-    hops = item.get("hops", item.get("hop_count"))
+    hops, triples = item.get("hops", item.get("hop_count")), item.get("evidences") or ()
+    gold = []
+    for triple in triples if isinstance(triples, list | tuple) else [triples]:
+        if not isinstance(triple, list | tuple) or len(triple) != 3:
+            raise InputError(f"{path}, line {line}: its 'evidences' are not lists of three texts")
+        gold.append((str(triple[0]), str(triple[1]), str(triple[2])))
     return GraphQuestion(
         id=str(item.get("id", item.get("_id", line))),
         text=collapse(_TOPIC.sub(r"\1", text)),
         answers=tuple(names),
         topic=str(topic),
         group=f"{hops} hops" if "hops" in item else str(item.get("type") or ""),
-        gold=_gold(path, line, item.get("evidences") or ()),
+        gold=tuple(gold),
     )
-
-
-def _gold(path: Path, line: int, triples: object) -> tuple[tuple[str, str, str], ...]:
-    found = []
-    for triple in triples if isinstance(triples, list | tuple) else [triples]:
-        if not isinstance(triple, list | tuple) or len(triple) != 3:
-            raise InputError(f"{path}, line {line}: its 'evidences' are not lists of three texts")
-        found.append((str(triple[0]), str(triple[1]), str(triple[2])))
-    return tuple(found)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from clew.asking.context import format_context
 from clew.errors import InputError
 from clew.evaluate.datasets import DatasetQuestion
-from clew.evaluate.verdicts import Verdict
+from clew.evaluate.summary import Verdict
 from clew.layers.packing import closed_schema, number_texts, reply_schema
 from clew.models import LLM, Embedder, Prompt, Reply
 from clew.models.metered import Meter
@@ -81,7 +81,12 @@ class LLMJudge:
         replies = {**first, **self._ask(_second_round(case, stated, wanted), meter)}
         marks = {metric: _mark(metric, case, stated, replies) for metric in wanted}
         if "correctness" in marks:
-            marks["correctness"] = self._with_cosine(marks["correctness"], case, meter)
+            mark, share = marks["correctness"], _STATEMENTS_SHARE
+            with meter.stage("embed"):
+                given, right = self.embedder.embed([case.given, case.right[0]], kind="query")
+            nearness = min(max((float(given @ right) + 1) / 2, 0.0), 1.0)
+            whole = share * (mark.score or 0.0) + (1 - share) * nearness
+            marks["correctness"] = _Mark(whole, mark.is_unparsable)
         return Verdict(
             scores={m: mark.score for m, mark in marks.items() if mark.score is not None},
             unparsable=tuple(m for m, mark in marks.items() if mark.is_unparsable),
@@ -96,13 +101,6 @@ class LLMJudge:
         for reply in replies:
             meter.add(reply)
         return dict(zip(requests, replies, strict=True))
-
-    def _with_cosine(self, mark: _Mark, case: _Case, meter: Meter) -> _Mark:
-        with meter.stage("embed"):
-            given, right = self.embedder.embed([case.given, case.right[0]], kind="query")
-        nearness = min(max((float(given @ right) + 1) / 2, 0.0), 1.0)
-        share = _STATEMENTS_SHARE
-        return _Mark(share * (mark.score or 0.0) + (1 - share) * nearness, mark.is_unparsable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +222,9 @@ def _mark(
 ) -> _Mark:
     reply = replies.get(metric)
     if metric == "judge":
-        return _verdict(replies["judge"])
+        is_read = not replies["judge"].error
+        is_right = is_read and replies["judge"].data["verdict"] == "correct"
+        return _Mark(float(is_right), is_unparsable=not is_read)
     if metric == "correctness":
         return _overlap(stated, reply)
     if metric == "answer coverage":
@@ -232,20 +232,12 @@ def _mark(
     return _share(reply) if case.context.plain else _Mark(0.0)
 
 
-def _verdict(reply: Reply) -> _Mark:
-    if reply.error:
-        return _Mark(0.0, is_unparsable=True)
-    return _Mark(float(reply.data["verdict"] == "correct"))
-
-
 def _overlap(stated: _AnswerStatements, reply: Reply | None) -> _Mark:
     """Return the F1 of two lists of statements: 1 where both are empty, 0 where it is unknown."""
-    if stated.given is None or stated.right is None:
+    if stated.given is None or stated.right is None or (reply is not None and reply.error):
         return _Mark(0.0, is_unparsable=True)
     if reply is None:
         return _Mark(float(not stated.given and not stated.right))
-    if reply.error:
-        return _Mark(0.0, is_unparsable=True)
     n_right, n_said = _n_yes(reply.data["answer"]), _n_yes(reply.data["right"])
     n_missing = len(stated.right) - n_said
     return _Mark(2 * n_right / (n_right + len(stated.given) + n_missing))

@@ -20,7 +20,7 @@ from clew.evaluate.evaluation import Progress, Respond, Search, evaluate
 from clew.evaluate.llm_judge import METRICS, LLMJudge
 from clew.evaluate.metrics import DEEPEST
 from clew.evaluate.settings import Scoring, Setting
-from clew.runtime.renamed import keep_old_names
+from clew.runtime.lazy import keep_old_names
 from clew.types import Scalar
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_PACKAGES = ("numpy", "scipy", "ir-measures", "snowballstemmer")
+_PACKAGES = ("numpy", "scipy", "ir-measures", "snowballstemmer")  # that figures come from
 _LAYERS = ("document", "chunk", "triple")  # whose rows a run counts
 
 
@@ -104,10 +104,15 @@ def measure(
     `budget` has no room for a request: what was measured before that stands in the runs.
     """
     check_protocol(protocol)
-    answering = _answering(index, protocol, budget)
-    judge = _judge(index, protocol, budget)
+    answering, judge = None, None
+    if protocol.answer_llm is not None:
+        answering = index.load_llm(protocol.answer_llm, budget=budget)
+    if protocol.judge is not None:
+        llm = index.load_llm(protocol.judge, budget=budget)
+        judge = LLMJudge(llm, index.models.embedder, protocol.judged)
     head = _head(index, dataset, protocol, answering, judge)
-    files = {} if folder is None else _files(folder, protocol)
+    labels = [] if folder is None else [setting.label for setting in protocol.settings]
+    files = {label: Path(folder or "") / run_files.file_name(label) for label in labels}
     search, respond = _asking(index, protocol, answering, budget)
     report = evaluate(
         dataset,
@@ -140,19 +145,18 @@ def index_cost(index: Index) -> dict[str, Scalar]:
     }
 
 
-def _files(folder: Path, protocol: Protocol) -> dict[str, Path]:
-    """Return the file of each setting's run, by label."""
-    labels = (setting.label for setting in protocol.settings)
-    return {label: folder / run_files.file_name(label) for label in labels}
-
-
 def _read_recorded_rows(
     files: Mapping[str, Path], protocol: Protocol, head: run_files.Head
 ) -> dict[tuple[str, str], Row]:
-    """Return the rows that stand in the files, by label and question id."""
-    recorded = {}
+    """Return the rows that stand in the files, by label and question id.
+
+    The head of a run has every parameter of the method, those left as they are among them.
+    """
+    recorded, room = {}, protocol.scoring.context_tokens
     for setting in protocol.settings if files else ():
-        mine = replace(head, setting=setting, parameters=_all_parameters(protocol, setting))
+        method = build_method(setting.method, protocol.parameters(setting), room)
+        every = {each.name: getattr(method, each.name) for each in fields(method)}  # type: ignore[arg-type]
+        mine = replace(head, setting=setting, parameters=every)
         for row in run_files.resume(files[setting.label], mine):
             recorded[setting.label, row.question_id] = row
     return recorded
@@ -210,19 +214,6 @@ def _end_with_budget(ask: Callable[P, T], budget: Budget | None) -> Callable[P, 
     return ask_within_budget
 
 
-def _answering(index: Index, protocol: Protocol, budget: Budget | None) -> LLM | None:
-    if protocol.answer_llm is None:
-        return None
-    return index.load_llm(protocol.answer_llm, budget=budget)
-
-
-def _judge(index: Index, protocol: Protocol, budget: Budget | None) -> LLMJudge | None:
-    if protocol.judge is None:
-        return None
-    llm = index.load_llm(protocol.judge, budget=budget)
-    return LLMJudge(llm, index.models.embedder, protocol.judged)
-
-
 def _head(
     index: Index,
     dataset: Dataset,
@@ -238,6 +229,10 @@ def _head(
         "judge": judge.llm if judge else None,
     }
     named = {role: llm.name for role, llm in llms.items() if llm is not None}
+    versions = {"clew": clew.__version__, "python": platform.python_version()}
+    for name in _PACKAGES:
+        with suppress(PackageNotFoundError):  # of an extra that these metrics do without
+            versions[name] = version(name)
     return run_files.Head(
         dataset=dataset.about,
         setting=Setting(""),
@@ -252,7 +247,7 @@ def _head(
             **named,
         },
         prompts=prompts.prompt_versions() if named else {},
-        versions=_versions(),
+        versions=versions,
         index={
             "recipe": dict(snapshot.recipe),
             "generation": snapshot.generation,
@@ -262,22 +257,6 @@ def _head(
         },
         index_cost=index_cost(index),
     )
-
-
-def _versions() -> dict[str, str]:
-    """Return the versions of Clew, of Python, and of the packages that figures come from."""
-    found = {"clew": clew.__version__, "python": platform.python_version()}
-    for name in _PACKAGES:
-        with suppress(PackageNotFoundError):  # of an extra that these metrics do without
-            found[name] = version(name)
-    return found
-
-
-def _all_parameters(protocol: Protocol, setting: Setting) -> dict[str, Scalar]:
-    """Return every parameter of the method of a setting, those left as they are among them."""
-    given, room = protocol.parameters(setting), protocol.scoring.context_tokens
-    method = build_method(setting.method, given, room)
-    return {each.name: getattr(method, each.name) for each in fields(method)}  # type: ignore[arg-type]
 
 
 __getattr__ = keep_old_names(__name__, {"check": "check_protocol"})

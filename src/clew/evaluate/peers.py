@@ -6,7 +6,7 @@ other keys are ignored. What it cost is not known, and there is no context to lo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,18 +79,17 @@ class _Peer:
     known: frozenset[str]  # the documents
 
     def rows(self, ks: Sequence[int]) -> list[Row]:
-        common = tuple(self._common_notes(ks))
+        common: tuple[str, ...] = ()
+        if self.n_ignored:
+            common += (f"{self.n_ignored} lines about other questions were ignored",)
+        depth = max(len(line.retrieved_ids) for line in self.lines)
+        if depth < max((*ks, DEEPEST)):
+            end = f"lists end at {depth} documents"
+            common += (f"{end}: measures that look further are lower bounds",)
         return [
             self._row(question, line, common, ks)
             for question, line in zip(self.questions, self.lines, strict=True)
         ]
-
-    def _common_notes(self, ks: Sequence[int]) -> Iterable[str]:
-        if self.n_ignored:
-            yield f"{self.n_ignored} lines about other questions were ignored"
-        depth = max(len(line.retrieved_ids) for line in self.lines)
-        if depth < max((*ks, DEEPEST)):
-            yield f"lists end at {depth} documents: measures that look further are lower bounds"
 
     def _row(
         self, question: DatasetQuestion, line: _Line, notes: tuple[str, ...], ks: Sequence[int]
@@ -118,9 +117,13 @@ def _peer(path: Path, name: str, by_id: Mapping[str, _Line], dataset: Dataset) -
     place = f"{path}: method {name!r}"
     missing = [question for question in dataset.questions if question.id not in by_id]
     if missing:
+        splits = distinct(q.split for q in dataset.questions if q.split is not None)
+        lacking = {question.split for question in missing}
+        whole = " or ".join(repr(split) for split in splits if split not in lacking)
+        hint = f"it has all of split {whole}" if whole else "a peer must have one for each question"
         raise InputError(
             f"{place} has no line for {len(missing)} of {len(dataset.questions)} questions, such "
-            f"as {missing[0].id!r}: {_hint(by_id, dataset.questions)}"
+            f"as {missing[0].id!r}: {hint}"
         )
     lines = [by_id[question.id] for question in dataset.questions]
     if len({line.answer is None for line in lines}) > 1:
@@ -138,14 +141,3 @@ def _peer(path: Path, name: str, by_id: Mapping[str, _Line], dataset: Dataset) -
         n_ignored=len(by_id) - len(lines),
         known=dataset.document_ids,
     )
-
-
-def _hint(by_id: Mapping[str, _Line], questions: Sequence[DatasetQuestion]) -> str:
-    """Return what to do where some of the questions have no line."""
-    splits = distinct(question.split for question in questions if question.split is not None)
-    fitting = [
-        split for split in splits if all(q.id in by_id for q in questions if q.split == split)
-    ]
-    if fitting:
-        return f"it has all of split {' or '.join(map(repr, fitting))}"
-    return "a peer must have one for each question"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -97,7 +97,8 @@ def resume(file: Path, head: Head) -> tuple[Row, ...]:
     again. Raises InputError for a file that is no run, or one whose head differs in more than the
     cost of the index.
     """
-    if not file.exists() or _is_torn_head(file.read_bytes()):
+    data = file.read_bytes() if file.exists() else b""
+    if b"\n" not in data and _BEGINNING.startswith(data[: len(_BEGINNING)]):  # no head, or torn
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(_line(_head_record(head)))
         return ()
@@ -111,18 +112,13 @@ def resume(file: Path, head: Head) -> tuple[Row, ...]:
     whole = tuple(row for row in run.rows if not row.is_failed)
     if len(whole) < len(run.rows):
         lines = (_head_record(run.head), *map(_row_record, whole))
-        _replace(file, b"".join(map(_line, lines)))
+        new = file.with_name(f"{file.name}.new")  # what stood there is lost once that is written
+        new.write_bytes(b"".join(map(_line, lines)))
+        new.replace(file)
     else:
         with file.open("r+b") as stream:
             stream.truncate(file.read_bytes().rfind(b"\n") + 1)
     return whole
-
-
-def _replace(file: Path, data: bytes) -> None:
-    """Write a file anew: what stood there before is lost only once the new bytes are there."""
-    new = file.with_name(f"{file.name}.new")
-    new.write_bytes(data)
-    new.replace(file)
 
 
 def append(file: Path, row: Row) -> None:
@@ -156,7 +152,11 @@ def read_run(file: Path) -> Run:
 
 def read_runs(paths: Iterable[Path]) -> list[Run]:
     """Return the runs in files and folders, a folder's by name. Raises InputError without any."""
-    files = [file for path in paths for file in _files(path)]
+    files = [
+        file
+        for path in paths
+        for file in (sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path])
+    ]
     if not files:
         raise InputError("there is no run: name files or folders of 'clew eval --runs'")
     return [read_run(file) for file in dict.fromkeys(files)]
@@ -175,6 +175,10 @@ def report_of(runs: Sequence[Run], baseline: str = "") -> Report:
         raise InputError(f"there is no run {baseline!r}: take one of {', '.join(labels)}")
     runs = sorted(runs, key=lambda run: run.head.setting.label != (baseline or labels[0]))
     heads = [run.head for run in runs]
+    by_id = [{row.question_id: row for row in run.rows} for run in runs]
+    for run, rows in zip(runs, by_id, strict=True):
+        if rows.keys() != by_id[0].keys():
+            raise InputError(f"{runs[0].file} and {run.file} cannot be compared: questions differ")
     costs = {head.setting.label: head.index_cost for head in heads}
     shared = all(cost == heads[0].index_cost for cost in costs.values())
     flat = {f"{name} of {label}": v for label, cost in costs.items() for name, v in cost.items()}
@@ -182,7 +186,7 @@ def report_of(runs: Sequence[Run], baseline: str = "") -> Report:
         dataset=heads[0].dataset,
         settings=tuple(head.setting for head in heads),
         scoring=heads[0].scoring,
-        rows=_order_rows(runs),
+        rows=tuple(rows[id_] for id_ in by_id[0] for rows in by_id),  # as `evaluate` makes them
         index_cost=heads[0].index_cost if shared else flat,
         index_costs={} if shared else costs,
         models=_distinct({head.setting.label: head.models for head in heads}),
@@ -266,34 +270,18 @@ def _decisive(head: Head) -> dict[str, Any]:
 def _distinguish_labels(runs: Sequence[Run]) -> list[Run]:
     """Return the runs with labels that differ."""
     labels = [run.head.setting.label for run in runs]
-    named = [
-        _relabel(run, f"{label} ({run.file.resolve().parent.name})")
-        if labels.count(label) > 1
-        else run
-        for run, label in zip(runs, labels, strict=True)
-    ]
-    files: dict[str, Path] = {}
-    for run in named:
-        label = run.head.setting.label
-        if label in files:
-            raise InputError(f"{files[label]} and {run.file} are both {label!r}: leave one out")
-        files[label] = run.file
-    return named
-
-
-def _relabel(run: Run, label: str) -> Run:
-    setting = replace(run.head.setting, name=label)
-    rows = tuple(replace(row, label=label) for row in run.rows)
-    return replace(run, head=replace(run.head, setting=setting), rows=rows)
-
-
-def _order_rows(runs: Sequence[Run]) -> tuple[Row, ...]:
-    """Return the rows of all runs, question by question as `evaluate` makes them."""
-    by_id = [{row.question_id: row for row in run.rows} for run in runs]
-    for run, rows in zip(runs, by_id, strict=True):
-        if rows.keys() != by_id[0].keys():
-            raise InputError(f"{runs[0].file} and {run.file} cannot be compared: questions differ")
-    return tuple(rows[id_] for id_ in by_id[0] for rows in by_id)
+    named: dict[str, Run] = {}
+    for run, own in zip(runs, labels, strict=True):
+        label, told = own, run
+        if labels.count(own) > 1:
+            label = f"{own} ({run.file.resolve().parent.name})"
+            head = replace(run.head, setting=replace(run.head.setting, name=label))
+            told = replace(run, head=head, rows=tuple(replace(r, label=label) for r in run.rows))
+        if label in named:
+            first = named[label].file
+            raise InputError(f"{first} and {run.file} are both {label!r}: leave one out")
+        named[label] = told
+    return list(named.values())
 
 
 def _distinct(named: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
@@ -311,15 +299,6 @@ def _distinct(named: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
 
 
 # -- JSON -----------------------------------------------------------------------------------------
-
-
-def _files(path: Path) -> Iterator[Path]:
-    return iter(sorted(path.glob(f"*{SUFFIX}"))) if path.is_dir() else iter([path])
-
-
-def _is_torn_head(data: bytes) -> bool:
-    """Say whether all that stands there is the beginning of a head."""
-    return b"\n" not in data and data[: len(_BEGINNING)] == _BEGINNING[: len(data)]
 
 
 def _line(record: Mapping[str, Any]) -> bytes:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
+from clew.evaluate.datasets import DatasetQuestion
 from clew.evaluate.stats import PairedTest, bootstrap_interval, paired_test, quantiles
 from clew.models.metered import MODEL_STAGES
-from clew.types import Scalar, Usage
+from clew.types import Answer, Scalar, Usage
 
 K = TypeVar("K", str, int)
 
@@ -100,6 +101,22 @@ class Summary:
     judge: Spending | None
     context_tokens: float | None  # the mean, over the questions that did not fail
     index_cost: Mapping[str, Scalar]  # of the index that was searched, by name; of a peer empty
+
+
+Judge = Callable[[DatasetQuestion, Answer], "Verdict"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The scores of one answer by metric, each from 0 to 1.
+
+    A metric whose reply could not be read is in `unparsable`, and has no score unless its
+    definition gives it one.
+    """
+
+    scores: Mapping[str, float]
+    unparsable: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
 
 
 def model_seconds(usage: Usage) -> float:
@@ -202,16 +219,15 @@ def _groups(rows: Sequence[Row], key: Callable[[Row], K | None]) -> dict[K, Grou
         value = key(row)
         if value is not None:
             members.setdefault(value, []).append(row)
-    return {value: _group(members[value]) for value in sorted(members)}
-
-
-def _group(rows: Sequence[Row]) -> Group:
-    scores = {metric: _scores(rows, metric) for metric in _metrics(rows)}
-    return Group(
-        n=len(rows),
-        means={metric: _mean(values) for metric, values in scores.items()},
-        counts={metric: len(values) for metric, values in scores.items()},
-    )
+    groups = {}
+    for value, own in sorted(members.items()):
+        scores = {metric: _scores(own, metric) for metric in _metrics(own)}
+        groups[value] = Group(
+            n=len(own),
+            means={metric: _mean(values) for metric, values in scores.items()},
+            counts={metric: len(values) for metric, values in scores.items()},
+        )
+    return groups
 
 
 def _spending(usages: Sequence[Usage]) -> Spending | None:

@@ -130,8 +130,7 @@ class _Parser:
         if self._depth > _MAX_DEPTH:
             raise self._error("is nested too deeply")
         parsed = self.alternatives()
-        if not self._accept("mark", ")"):
-            raise self._error("where ')' is expected")
+        self._expect(")", "')'")
         self._depth -= 1
         return parsed
 
@@ -151,13 +150,11 @@ class _Parser:
         return ~comparison if negated else comparison
 
     def _values(self) -> tuple[Scalar, ...]:
-        if not self._accept("mark", "("):
-            raise self._error("where '(' is expected")
+        self._expect("(", "'('")
         values = [self._value()]
         while self._accept("mark", ","):
             values.append(self._value())
-        if not self._accept("mark", ")"):
-            raise self._error("where ',' or ')' is expected")
+        self._expect(")", "',' or ')'")
         return tuple(values)
 
     def _value(self) -> Scalar:
@@ -180,6 +177,10 @@ class _Parser:
         is_next = self._token.kind == kind and self._token.value == value
         self._at += is_next
         return is_next
+
+    def _expect(self, mark: str, shown: str) -> None:
+        if not self._accept("mark", mark):
+            raise self._error(f"where {shown} is expected")
 
     def _error(self, what: str) -> InputError:
         return _syntax_error(self._text, self._token.place, what)

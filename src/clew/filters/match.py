@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import translate
-from functools import cache, lru_cache
+from functools import cache, lru_cache, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,12 +43,8 @@ def resolve_fields(snapshot: Snapshot, chosen: Filter) -> Filter:
 
     Raises InputError for a field that no document has.
     """
-    if isinstance(chosen, Comparison):
-        return replace(chosen, field=snapshot.get(_FIELDS).resolve(chosen.field))
-    if isinstance(chosen, Not):
-        return Not(resolve_fields(snapshot, chosen.part))
-    assert isinstance(chosen, AllOf | AnyOf)  # noqa: S101 -- there are no others
-    return replace(chosen, parts=tuple(resolve_fields(snapshot, part) for part in chosen.parts))
+    fields = snapshot.get(_FIELDS)
+    return _replace_comparisons(chosen, lambda one: replace(one, field=fields.resolve(one.field)))
 
 
 def resolve_known_fields(snapshot: Snapshot, chosen: Filter) -> Filter:
@@ -56,17 +52,24 @@ def resolve_known_fields(snapshot: Snapshot, chosen: Filter) -> Filter:
 
     So a part of an index says the same of its documents as the whole would.
     """
-    if isinstance(chosen, Comparison):
-        if _match_name(chosen.field, field_names(snapshot)):
-            return chosen
+    names = field_names(snapshot)
+
+    def resolve(one: Comparison) -> Filter:
+        if _match_name(one.field, names):
+            return one
         every = Comparison("id", "like", "*")
-        return every if _fulfils(None, chosen) ^ (chosen.operator == "!=") else Not(every)
+        return every if _fulfils(None, one) ^ (one.operator == "!=") else Not(every)
+
+    return _replace_comparisons(chosen, resolve)
+
+
+def _replace_comparisons(chosen: Filter, change: Callable[[Comparison], Filter]) -> Filter:
+    if isinstance(chosen, Comparison):
+        return change(chosen)
     if isinstance(chosen, Not):
-        return Not(resolve_known_fields(snapshot, chosen.part))
+        return Not(_replace_comparisons(chosen.part, change))
     assert isinstance(chosen, AllOf | AnyOf)  # noqa: S101 -- there are no others
-    return replace(
-        chosen, parts=tuple(resolve_known_fields(snapshot, part) for part in chosen.parts)
-    )
+    return replace(chosen, parts=tuple(_replace_comparisons(p, change) for p in chosen.parts))
 
 
 def field_names(snapshot: Snapshot) -> tuple[str, ...]:
@@ -106,11 +109,8 @@ def _holds(chosen: Filter, fields: _Fields) -> NDArray[np.bool_]:
     if isinstance(chosen, Not):
         return ~_holds(chosen.part, fields)
     assert isinstance(chosen, AllOf | AnyOf)  # noqa: S101 -- there are no others
-    holds = _holds(chosen.parts[0], fields)
-    for part in chosen.parts[1:]:
-        more = _holds(part, fields)
-        holds = holds & more if isinstance(chosen, AllOf) else holds | more
-    return holds
+    join = np.logical_and if isinstance(chosen, AllOf) else np.logical_or
+    return reduce(join, (_holds(part, fields) for part in chosen.parts))
 
 
 class _Fields:
@@ -147,11 +147,9 @@ class _Fields:
         return column, values
 
 
-def _fields(snapshot: Snapshot) -> _Fields:
-    return _Fields(snapshot.document_layer.headers())
-
-
-_FIELDS = Derived("the fields of documents", _fields)
+_FIELDS = Derived(
+    "the fields of documents", lambda snapshot: _Fields(snapshot.document_layer.headers())
+)
 
 
 def _fulfils(value: Value, chosen: Comparison) -> bool:

@@ -116,8 +116,8 @@ def _is_inverted(question: str, asking: Span, names: Sequence[Span]) -> bool:
 
 def _find_request(question: str, names: Sequence[Span]) -> list[Span]:
     """Return where the verb of a request for a thing stands, if the question is one."""
-    found = _REQUEST.match(question)
-    return [found.span(1)] if found and not any(overlap(found.span(1), n) for n in names) else []
+    match = _REQUEST.match(question)
+    return [match.span(1)] if match and not any(overlap(match.span(1), n) for n in names) else []
 
 
 def _find_spans(pattern: re.Pattern[str], question: str, names: Sequence[Span]) -> list[Span]:

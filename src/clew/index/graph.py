@@ -35,7 +35,7 @@ from clew.types import IMPORTED_MARK, Extraction, Skipped, Usage
 if TYPE_CHECKING:
     from clew.index import OnProgress
     from clew.layers.subjects import Subject, SubjectGraph
-    from clew.readers.stated import Stated
+    from clew.readers.triples import Stated
     from clew.readers.walk import File
     from clew.store import Store
 

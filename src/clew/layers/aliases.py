@@ -145,19 +145,18 @@ def propose_merges(
 
 
 def _marks(keys: Sequence[str]) -> NDArray[np.int32]:
-    """Return (n,) numbers that are equal where nothing tells two keys apart."""
+    """Return (n,) numbers that are equal where nothing tells two keys apart.
+
+    That are their numbers in order, and the words that tell namesakes apart.
+    """
     numbers: dict[tuple[tuple[str, ...], frozenset[str]], int] = {}
-    return np.fromiter(
-        (numbers.setdefault(_mark(key), len(numbers)) for key in keys), np.int32, len(keys)
-    )
-
-
-def _mark(key: str) -> tuple[tuple[str, ...], frozenset[str]]:
-    """Return the numbers of a key in order, and those of its words that tell namesakes apart."""
-    words = key.split()
-    return tuple(filter(None, map(_number, words))), frozenset(
-        filter(None, map(_distinction, words))
-    )
+    marks = np.empty(len(keys), dtype=np.int32)
+    for row, key in enumerate(keys):
+        words = key.split()
+        in_order = tuple(filter(None, map(_number, words)))
+        mark = in_order, frozenset(filter(None, map(_distinction, words)))
+        marks[row] = numbers.setdefault(mark, len(numbers))
+    return marks
 
 
 @lru_cache(1 << 16)

@@ -1,13 +1,11 @@
 """Split a document's extraction by its chunks: each triple goes where its ends stand."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from clew.errors import InputError
 from clew.text.normalize import entity_key
-from clew.types import Extraction
-
-T = TypeVar("T")
+from clew.types import Described, Extraction, Triple
 
 _END = ""  # no word is empty: under it a node holds the key that ends there
 
@@ -28,25 +26,24 @@ def split_extraction(extraction: Extraction, texts: Sequence[str]) -> list[Extra
     names += [end for triple in extraction.triples for end in (triple.subject, triple.object)]
     keys = {name: entity_key(name) for name in names}
     chunks = _occurrences(set(keys.values()), texts)
-    entities = [_first_chunk(chunks[keys[entity.name]]) for entity in extraction.entities]
-    triples = [
-        _best_chunk(chunks[keys[triple.subject]], chunks[keys[triple.object]])
-        for triple in extraction.triples
-    ]
-    grouped_entities = _group_by_chunk(extraction.entities, entities, len(texts))
-    grouped_triples = _group_by_chunk(extraction.triples, triples, len(texts))
+    entities: list[list[Described]] = [[] for _ in texts]
+    for entity in extraction.entities:
+        entities[min(chunks[keys[entity.name]], default=0)].append(entity)
+    triples: list[list[Triple]] = [[] for _ in texts]
+    for triple in extraction.triples:
+        subject, object_ = chunks[keys[triple.subject]], chunks[keys[triple.object]]
+        triples[min(subject & object_ or subject | object_, default=0)].append(triple)
     return [
-        Extraction(entities=described, triples=stated)
-        for described, stated in zip(grouped_entities, grouped_triples, strict=True)
+        Extraction(entities=tuple(described), triples=tuple(stated))
+        for described, stated in zip(entities, triples, strict=True)
     ]
 
 
 def _occurrences(keys: Iterable[str], texts: Sequence[str]) -> dict[str, set[int]]:
     """Return the chunks in which each key's words follow each other."""
     root: dict[str, Any] = {}  # a trie: a node leads from a word to the node of those behind it
-    chunks_by_key: dict[str, set[int]] = {}
-    for key in keys:
-        chunks_by_key[key] = set()
+    chunks_by_key: dict[str, set[int]] = {key: set() for key in keys}
+    for key in chunks_by_key:
         node = root
         for word in key.split():
             node = node.setdefault(word, {})
@@ -69,20 +66,3 @@ def _match_keys(words: list[str], start: int, root: dict[str, Any]) -> Iterable[
         node = node[words[place]]
         if _END in node:
             yield node[_END]
-
-
-def _first_chunk(chunks: set[int]) -> int:
-    return min(chunks, default=0)
-
-
-def _best_chunk(subject: set[int], object_: set[int]) -> int:
-    return _first_chunk(subject & object_ or subject | object_)
-
-
-def _group_by_chunk(
-    items: Sequence[T], chunks: Sequence[int], n_chunks: int
-) -> list[tuple[T, ...]]:
-    groups: list[list[T]] = [[] for _ in range(n_chunks)]
-    for item, chunk in zip(items, chunks, strict=True):
-        groups[chunk].append(item)
-    return [tuple(group) for group in groups]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 
 from clew.layers.chunks import text_key
-from clew.layers.entities import is_doubtful, is_key
+from clew.layers.entities import is_doubtful, is_key, table_columns
 from clew.layers.numbers import Numbers
 from clew.layers.vectors import embed_names, name_columns, ragged_tokens
 from clew.models import Embedder, Models, gives_tokens
@@ -67,8 +67,7 @@ def build_statement_batch(
         for mention in text_mentions:
             key = entity_key(text[mention.start : mention.end])
             if is_key(key):
-                doubtful = is_doubtful(mention, text[: mention.start])
-                term = terms[key] if doubtful and key in words else -1
+                term = terms[key] if is_doubtful(mention, text) and key in words else -1
                 label = LABELS.index(mention.label)
                 mentions.append((row, entities[key], mention.start, mention.end, label, term))
     table = np.asarray(mentions, dtype=np.int32).reshape(-1, 6)
@@ -80,12 +79,7 @@ def build_statement_batch(
         "statement.n_bytes": n_bytes,
         "statement_text.bytes": bytes_column,
         **_statement_vectors(texts, models.embedder, late=late),
-        "statement_mention.statement": table[:, 0].copy(),
-        "statement_mention.entity": table[:, 1].copy(),
-        "statement_mention.start": table[:, 2].copy(),
-        "statement_mention.end": table[:, 3].copy(),
-        "statement_mention.label": table[:, 4].astype(np.uint8),
-        "statement_mention.term": table[:, 5].copy(),
+        **table_columns("statement_mention", "statement", table),
     }
     undated = {int(entity) for entity in table[table[:, 4] != DATE, 1]}
     return _build_batch(columns, entities, terms, undated, unnamed, models.embedder)
@@ -105,15 +99,13 @@ def build_graph_batch(
         (row, entities[entity_key(t.subject)], entities[entity_key(t.object)], t)
         for row, item in enumerate(extracted)
         for t in item.content.triples
-        if _is_key(t.subject) and _is_key(t.object)
+        if _has_keys(t)
     ]
-    relations, n_relation = encode_texts([collapse(t.relation) for *_, t in triples])
-    triple_texts, n_said = encode_texts([collapse(t.description) for *_, t in triples])
-    names, n_name = encode_texts([collapse(each.name) for *_, each in descriptions])
-    about, n_about = encode_texts([collapse(each.description) for *_, each in descriptions])
+    about = [collapse(each.description) for *_, each in descriptions]
+    names = [collapse(each.name) for *_, each in descriptions]
     statements = [collapse(f"{t.subject} {t.relation} {t.object}") for *_, t in triples]
-    profiled = [row for row, (*_, each) in enumerate(descriptions) if collapse(each.description)]
-    profiles = [_profile(descriptions[row][-1]) for row in profiled]
+    profiled = [row for row, text in enumerate(about) if text]
+    profiles = [f"{names[row]}: {about[row]}" for row in profiled]
     types = [ENTITY_TYPES.index(each.type) for *_, each in descriptions]
     columns: Columns = {
         **_extraction_columns(extracted, GRAPH),
@@ -124,18 +116,14 @@ def build_graph_batch(
             [text_key(entity_key(t.relation)) for *_, t in triples], dtype=np.uint64
         ),
         "triple.strength": np.asarray([t.strength for *_, t in triples], dtype=np.uint8),
-        "triple.n_relation": n_relation,
-        "triple_relation.bytes": relations,
-        "triple.n_description": n_said,
-        "triple_description.bytes": triple_texts,
+        **text_columns("triple", "relation", [collapse(t.relation) for *_, t in triples]),
+        **text_columns("triple", "description", [collapse(t.description) for *_, t in triples]),
         "triple.vectors": models.embedder.embed(statements, kind="document"),
         "description.extraction": _to_int32(row for row, *_ in descriptions),
         "description.entity": _to_int32(entity for _, entity, _ in descriptions),
         "description.type": np.asarray(types, dtype=np.uint8),
-        "description.n_name": n_name,
-        "description_name.bytes": names,
-        "description.n_text": n_about,
-        "description_text.bytes": about,
+        **text_columns("description", "name", names),
+        **text_columns("description", "text", about),
         "profile.description": _to_int32(profiled),
         "profile.vectors": models.embedder.embed(profiles, kind="document"),
     }
@@ -146,21 +134,16 @@ def build_graph_batch(
 def _collect_described(extraction: Extraction) -> list[Described]:
     """Return the entities of an extraction, once each, with the ends of its triples."""
     by_key: dict[str, Described] = {}
-    ends = (Described(name=end) for t in extraction.triples for end in _ends(t))
+    triples = filter(_has_keys, extraction.triples)
+    ends = (Described(name=end) for t in triples for end in (t.subject, t.object))
     for each in (*extraction.entities, *ends):
         if _is_key(each.name):
             by_key.setdefault(entity_key(each.name), each)
     return list(by_key.values())
 
 
-def _profile(described: Described) -> str:
-    """Return the embedded text of an entity: its name and description."""
-    return f"{collapse(described.name)}: {collapse(described.description)}"
-
-
-def _ends(triple: Triple) -> tuple[str, ...]:
-    both = triple.subject, triple.object
-    return both if all(map(_is_key, both)) else ()
+def _has_keys(triple: Triple) -> bool:
+    return _is_key(triple.subject) and _is_key(triple.object)
 
 
 def _is_key(name: str) -> bool:
@@ -196,10 +179,10 @@ def _build_batch(
     embedder: Embedder,
 ) -> Batch:
     """Return the batch, with the vectors of names that the index lacks."""
-    keys = entities.texts()
+    keys = list(entities)
     new = [i for i in unnamed(keys) if i in nameable]
     names = name_columns(new, embed_names([keys[i] for i in new], embedder))
-    return Batch(entities=keys, terms=terms.texts(), columns=columns | names)
+    return Batch(entities=keys, terms=list(terms), columns=columns | names)
 
 
 def _to_int32(values: Iterable[int]) -> NDArray[np.int32]:
@@ -211,3 +194,9 @@ def encode_texts(texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.in
     encoded = [text.encode("utf-8", "replace") for text in texts]
     lengths = np.asarray([len(each) for each in encoded], dtype=np.int32)
     return np.frombuffer(b"".join(encoded), dtype=np.uint8), lengths
+
+
+def text_columns(layer: str, name: str, texts: Sequence[str]) -> Columns:
+    """Return the two columns of a text that each row of a layer has."""
+    letters, n_bytes = encode_texts(texts)
+    return {f"{layer}.n_{name}": n_bytes, f"{layer}_{name}.bytes": letters}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.layers.chunks import Chunks, chunk_columns, sentence_columns, subchunk_columns, text_key
-from clew.layers.extractions import encode_texts
+from clew.layers.extractions import text_columns
 from clew.layers.numbers import Numbers
 from clew.layers.subjects import COLUMNS, OTHER, Subject, SubjectGraph, line_windows
 from clew.layers.terms import count_columns
@@ -82,13 +82,11 @@ class Statements:
         """Return how many triples name each document; an empty id stands for none."""
         numbers = np.asarray(self._columns["document"])
         counts = np.bincount(numbers, minlength=len(self._documents))
-        return dict(zip(self._documents.texts(), counts.tolist(), strict=True))
+        return dict(zip(self._documents, counts.tolist(), strict=True))
 
     def iterate_documents(self, ids: Sequence[str]) -> Iterator[tuple[str, Extraction]]:
         """Yield each of the documents that are named, with what names it, as the file has it."""
-        names, relations, descriptions = (
-            s.texts() for s in (self._names, self._relations, self._said)
-        )
+        names, relations, descriptions = map(list, (self._names, self._relations, self._said))
         owners = np.asarray(self._columns["document"])
         order = np.argsort(owners, kind="stable")
         begins = np.searchsorted(owners[order], np.arange(len(self._documents) + 1))
@@ -118,19 +116,12 @@ class Statements:
         left = {self._documents[document_id] for document_id in without}
         kept = np.flatnonzero(~np.isin(np.asarray(self._columns["document"]), list(left)))
         columns = {name: np.asarray(self._columns[name])[kept] for name in COLUMNS}
-        keys, key_of = self._keys.texts(), np.asarray(self._key_of, dtype=np.int32)
-        relations = self._relations.texts()
+        keys, key_of = list(self._keys), np.asarray(self._key_of, dtype=np.int32)
+        relations = list(self._relations)
         relation_keys = np.asarray([text_key(name_key(r)) for r in relations], dtype=np.uint64)
         owner = key_of[columns["subject"]]
-        rows = _first_occurrences(
-            [
-                owner,
-                relation_keys[columns["relation"]],
-                key_of[columns["object"]],
-                columns["description"],
-                columns["strength"],
-            ]
-        )
+        ends = [owner, relation_keys[columns["relation"]], key_of[columns["object"]]]
+        rows = _first_occurrences([*ends, columns["description"], columns["strength"]])
         described: dict[int, list[Described]] = {}
         for number, key, each in self._described:
             if number not in left:
@@ -140,12 +131,12 @@ class Statements:
         place[subjects] = np.arange(len(subjects))
         rows = rows[np.argsort(place[owner[rows]], kind="stable")]
         return SubjectGraph(
-            names=self._names.texts(),
+            names=list(self._names),
             keys=keys,
             key_of=key_of,
             relations=relations,
             relation_keys=relation_keys,
-            descriptions=self._said.texts(),
+            descriptions=list(self._said),
             columns={name: column[rows] for name, column in columns.items()},
             owners=subjects,
             begins=np.searchsorted(place[owner[rows]], np.arange(len(subjects) + 1)),
@@ -277,17 +268,14 @@ class _ImportedDescriptions:
     about: Sequence[Described | None]
 
     def columns(self) -> Columns:
-        names, n_name = encode_texts(self.names)
-        texts, n_text = encode_texts([each.description if each else "" for each in self.about])
+        texts = [each.description if each else "" for each in self.about]
         types = [ENTITY_TYPES.index(each.type) if each else 0 for each in self.about]
         return {
             "description.extraction": self.chunk.astype(np.int32),
             "description.type": np.asarray(types, dtype=np.uint8),
-            "description.n_name": n_name,
-            "description_name.bytes": names,
-            "description.n_text": n_text,
-            "description_text.bytes": texts,
-            "profile.description": np.flatnonzero(n_text).astype(np.int32),
+            **text_columns("description", "name", self.names),
+            **text_columns("description", "text", texts),
+            "profile.description": np.flatnonzero(list(map(len, texts))).astype(np.int32),
         }
 
     def profiles(self) -> list[str]:
@@ -340,15 +328,11 @@ def _extraction_columns(n_chunks: int) -> Columns:
 
 
 def _triple_columns(graph: SubjectGraph, triples: Mapping[str, Ints]) -> Columns:
-    relations, n_relation = encode_texts([graph.relations[i] for i in triples["relation"].tolist()])
-    descriptions, n_said = encode_texts(
-        [graph.descriptions[i] for i in triples["description"].tolist()]
-    )
+    relations = [graph.relations[i] for i in triples["relation"].tolist()]
+    descriptions = [graph.descriptions[i] for i in triples["description"].tolist()]
     return {
         "triple.relation_key": graph.relation_keys[triples["relation"]],
         "triple.strength": triples["strength"].astype(np.uint8),
-        "triple.n_relation": n_relation,
-        "triple_relation.bytes": relations,
-        "triple.n_description": n_said,
-        "triple_description.bytes": descriptions,
+        **text_columns("triple", "relation", relations),
+        **text_columns("triple", "description", descriptions),
     }

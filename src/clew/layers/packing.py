@@ -16,33 +16,26 @@ from clew.text.normalize import collapse
 
 _BAR = " | "
 _SHORT_TOKENS = 40
-
-
-_LIMIT = 256  # tokens of texts that share a prompt
-
-
-def pack(sizes: Sequence[int], *, limit: int = _LIMIT, most: int = 8) -> list[list[int]]:
-    """Return the positions of `sizes`, in order, in groups that share a prompt.
-
-    A group has at most `most` texts of at most `limit` tokens together; a longer text stands
-    alone. Texts that share a prompt also share the tokens of its instruction.
-    """
-    groups: list[list[int]] = []
-    n_held = 0
-    for position, size in enumerate(sizes):
-        if groups and len(groups[-1]) < most and n_held + size <= limit:
-            groups[-1].append(position)
-            n_held += size
-        else:
-            groups.append([position])
-            n_held = size
-    return groups
+_MOST, _LIMIT = 8, 256  # texts that share a prompt, and their tokens
 
 
 def pack_texts(texts: Sequence[str], sizes: Sequence[int]) -> list[list[int]]:
-    """Return the packs of texts of these sizes; one that imitates a prompt stands alone."""
-    alone = [_LIMIT + 1 if imitates(text) else 0 for text in texts]
-    return pack(list(map(max, sizes, alone)))
+    """Return the positions of texts of so many tokens, in order, in groups that share a prompt.
+
+    A group has at most 8 texts of at most 256 tokens together. A longer text stands alone, and so
+    does one that imitates a prompt. Texts that share a prompt also share its instruction's tokens.
+    """
+    groups: list[list[int]] = []
+    n_held = 0
+    for position, (text, size) in enumerate(zip(texts, sizes, strict=True)):
+        n_needed = max(size, _LIMIT + 1) if imitates(text) else size
+        if groups and len(groups[-1]) < _MOST and n_held + n_needed <= _LIMIT:
+            groups[-1].append(position)
+            n_held += n_needed
+        else:
+            groups.append([position])
+            n_held = n_needed
+    return groups
 
 
 def to_line(text: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import InputError
@@ -67,12 +68,10 @@ def statistical_terms(texts: Sequence[str], terms: TermSettings) -> list[list[st
     How rare an n-gram is depends on all `texts`. Names of one key are one.
     """
     rates, ngrams = salient_rates(texts, longest=terms.longest, threshold=terms.threshold)
-    ends = rates.indptr.tolist()
     spellings = []
-    for text, start, end in zip(texts, ends, ends[1:], strict=False):
+    for text, (start, end) in zip(texts, pairwise(rates.indptr.tolist()), strict=True):
         names: dict[str, str] = {}
-        spelled = spell_terms([ngrams[i] for i in rates.indices[start:end].tolist()], text)
-        for name in spelled:
+        for name in spell_terms([ngrams[i] for i in rates.indices[start:end].tolist()], text):
             if is_key(entity_key(name)):
                 names.setdefault(entity_key(name), name)
         spellings.append(list(names.values()))
@@ -124,15 +123,11 @@ def _triples(part: Mapping[str, Any], names: Mapping[str, str]) -> tuple[Triple,
     """Return the distinct triples of a reply's part whose ends are two of the names, by key."""
     triples: dict[tuple[str, str, str], Triple] = {}
     for subject, predicate, object_ in read_rows(part, "relations", _NAMES):
-        spelled = (
-            _resolve_name(subject, names),
-            shorten_predicate(predicate),
-            _resolve_name(object_, names),
-        )
-        keys = entity_key(spelled[0]), entity_key(spelled[1]), entity_key(spelled[2])
+        start, end = _resolve_name(subject, names), _resolve_name(object_, names)
+        relation = shorten_predicate(predicate)
+        keys = entity_key(start), entity_key(relation), entity_key(end)
         if all(keys) and keys[0] != keys[2]:
-            triple = Triple(subject=spelled[0], relation=spelled[1], object=spelled[2])
-            triples.setdefault(keys, triple)
+            triples.setdefault(keys, Triple(subject=start, relation=relation, object=end))
     return tuple(triples.values())
 
 

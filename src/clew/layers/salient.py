@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from clew.algo.salience import count_ngrams, entity_rates, keep_entries, mark_salient
 from clew.algo.topk import top_k
-from clew.layers.numbers import Numbers
+from clew.layers.numbers import Numbers, number_values
 from clew.text.ngrams import bleu_tokens, content_words, split_pieces
 
 if TYPE_CHECKING:
@@ -27,29 +27,7 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd, of the hash of what an n-gram go
 
 THRESHOLD = 0.5  # of a salient term's rate
 LONGEST = 3  # words of a salient term
-
-
-def salient_terms(
-    texts: Sequence[str],
-    *,
-    longest: int = LONGEST,
-    threshold: float = THRESHOLD,
-    most: int = 12,
-    score: Score = "normalised",
-    nested: bool = False,
-) -> list[list[str]]:
-    """Return the at most `most` salient n-grams of each text, most salient first.
-
-    They are those of `salient_rates`. Equal rates keep the order of the text.
-    """
-    rates, terms = salient_rates(
-        texts, longest=longest, threshold=threshold, score=score, nested=nested
-    )
-    chosen_terms = []
-    for start, end in zip(rates.indptr, rates.indptr[1:], strict=False):
-        best = rates.indices[start:end][top_k(rates.data[start:end], most)]
-        chosen_terms.append([terms[term] for term in best.tolist()])
-    return chosen_terms
+_HINTS = 12  # terms of a text at most
 
 
 def salient_rates(
@@ -76,12 +54,9 @@ def salient_rates(
     if not nested:
         kept &= ~ngrams.inside
     rates = keep_entries(rates, kept)
-    columns, first, terms = np.unique(rates.indices, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    number = np.empty(len(columns), dtype=np.int32)
-    number[order] = np.arange(len(columns))
-    salient = csr_array((rates.data, number[terms], rates.indptr), shape=(len(texts), len(columns)))
-    return salient, counted.spell(np.flatnonzero(kept)[first[order]])
+    first, terms = number_values(rates.indices)
+    salient = csr_array((rates.data, terms, rates.indptr), shape=(len(texts), len(first)))
+    return salient, counted.spell(np.flatnonzero(kept)[first])
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +69,13 @@ class TextNgrams:
     @classmethod
     def from_texts(cls, texts: Sequence[str], longest: int) -> TextNgrams:
         words = _read_words(texts)
-        counted_words = words.numbers, words.added, words.joins, words.begins, longest
-        return cls(count_ngrams(*counted_words), words)
+        ngrams = count_ngrams(words.numbers, words.added, words.joins, words.begins, longest)
+        return cls(ngrams, words)
 
     def spell(self, chosen: NDArray[np.integer]) -> list[str]:
         """Return some n-grams, by their places among the entries of all texts."""
         places, sizes = self.ngrams.places[chosen].tolist(), self.ngrams.sizes[chosen].tolist()
-        return [self._words.text(*at) for at in zip(places, sizes, strict=True)]
+        return list(map(self._words.text, places, sizes))
 
     def hashes(self) -> NDArray[np.uint64]:
         """Return 64 bits for each entry, the same wherever an n-gram stands."""
@@ -170,14 +145,22 @@ def _read_words(texts: Sequence[str]) -> _ContentWords:
         added=np.array(more, dtype=np.int32)[places],
         joins=joined,
         begins=begins[ends],
-        spellings=(words.texts(), added.texts()),
+        spellings=(list(words), list(added)),
     )
 
 
 def find_hints(texts: Sequence[str]) -> list[list[str]]:
-    """Return the salient terms of each text as it spells them, for a prompt to prefer."""
-    pairs = zip(salient_terms(texts), texts, strict=True)
-    return [list(dict.fromkeys(spell_terms(terms, text))) for terms, text in pairs]
+    """Return the most salient terms of each text as it spells them, for a prompt to prefer.
+
+    Those of the highest rate stand first; equal rates keep the order of the text.
+    """
+    rates, ngrams = salient_rates(texts)
+    hints = []
+    for text, (start, end) in zip(texts, pairwise(rates.indptr), strict=True):
+        best = rates.indices[start:end][top_k(rates.data[start:end], _HINTS)]
+        terms = [ngrams[number] for number in best.tolist()]
+        hints.append(list(dict.fromkeys(spell_terms(terms, text))))
+    return hints
 
 
 def spell_terms(terms: Iterable[str], text: str) -> list[str]:
@@ -192,14 +175,11 @@ def spell_terms(terms: Iterable[str], text: str) -> list[str]:
     for term in terms:
         start = _find(term, folded)
         words = (term if start < 0 else plain[start : start + len(term)]).split()
-        runs = [(named, " ".join(run)) for named, run in groupby(words, _has_capital)]
-        kept = [run for named, run in runs if named or len(runs) == 1]
+        runs = groupby(words, lambda word: word[0].isupper())
+        pieces = [(named, " ".join(run)) for named, run in runs]
+        kept = [piece for named, piece in pieces if named or len(pieces) == 1]
         spelled.append(max(kept, key=len))
     return spelled
-
-
-def _has_capital(word: str) -> bool:
-    return word[0].isupper()
 
 
 def _fold(text: str) -> str:

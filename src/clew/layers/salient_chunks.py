@@ -19,7 +19,7 @@ from clew.algo.links import expand_ranges
 from clew.algo.salience import entity_rates, mark_salient
 from clew.layers.entities import is_key
 from clew.layers.extractions import encode_texts
-from clew.layers.numbers import Numbers
+from clew.layers.numbers import Numbers, number_values
 from clew.layers.salient import TextNgrams, spell_terms
 from clew.text.keys import name_key
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     Arrays = Mapping[str, NDArray[Any]]
     Rows = NDArray[np.integer]
 
+_GRAM_COLUMNS = "begins", "hashes", "counts", "inside"
 _TOO_LONG = -1  # in place of the number of a key
 
 
@@ -63,13 +64,9 @@ def salient_arrays(
         kept = np.flatnonzero((then >= 0) & ~is_changed)
         began = np.append(0, np.cumsum(known.n_salient()))
         said[_places(begins, kept)] = last["said"][_places(began, then[kept])]
-    for chunks_read in (new, changed):
-        names = chunks_read.names(
-            salient[_places(grams.begins, chunks_read.rows)], n_said[chunks_read.rows]
-        )
-        said[_places(begins, chunks_read.rows)] = [
-            numbers.setdefault(n, len(numbers)) for n in names
-        ]
+    for read in (new, changed):
+        names = read.names(salient[_places(grams.begins, read.rows)], n_said[read.rows])
+        said[_places(begins, read.rows)] = [numbers.setdefault(n, len(numbers)) for n in names]
     owners = np.repeat(np.arange(len(then)), n_said)
     named = arrays_from_spellings(list(numbers), keys, said, owners, rates[salient], len(then))
     return {**named, **grams.arrays(salient)}
@@ -80,14 +77,14 @@ def arrays_from_rates(
 ) -> dict[str, NDArray[Any]]:
     """Return the names and rates of other salient terms, as `salient_rates` gives them."""
     ends = pairwise(rates.indptr.tolist())
-    numbers: dict[str, int] = {}
-    spellings_used = [
-        numbers.setdefault(name, len(numbers))
+    numbers = Numbers()
+    spelling_rows = [
+        numbers[name]
         for text, (a, b) in zip(texts, ends, strict=True)
         for name in spell_terms([terms[term] for term in rates.indices[a:b].tolist()], text)
     ]
     owners = np.repeat(chunks, np.diff(rates.indptr))
-    places = np.array(spellings_used, dtype=np.int64)
+    places = np.array(spelling_rows, dtype=np.int64)
     return arrays_from_spellings(list(numbers), {}, places, owners, rates.data, n_chunks)
 
 
@@ -104,28 +101,25 @@ def arrays_from_spellings(
     (m,) `spelling_rows` are the numbers of the spellings, `owners` the chunks, ascending, and
     `rates` what they have there. `keys` are those of spellings that are known.
     """
-    used, first, place = np.unique(spelling_rows, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty(len(order), dtype=np.int32)
-    rank[order] = np.arange(len(order))
-    own = [spellings[number] for number in used[order].tolist()]
+    first, places = number_values(spelling_rows)
+    own = [spellings[number] for number in spelling_rows[first].tolist()]
     numbers = Numbers()
     of_key = np.empty(len(own), dtype=np.int32)
     for i, spelling in enumerate(own):
         key = keys.get(spelling) or name_key(spelling)
         of_key[i] = numbers[key] if is_key(key) else _TOO_LONG
-    names = of_key[rank[place]]
+    names = of_key[places]
     named = names >= 0
     by_chunk = max_matrix(owners[named], names[named], rates[named], (n_chunks, len(numbers)))
     letters, n_bytes = encode_texts(own)
-    key_letters, key_bytes = encode_texts(numbers.texts())
+    key_letters, key_bytes = encode_texts(list(numbers))
     return {
         "spellings": letters,
         "spelling.bytes": n_bytes,
         "spelling.key": of_key,
         "keys": key_letters,
         "key.bytes": key_bytes,
-        "said": rank[place],
+        "said": places,
         "indptr": by_chunk.indptr,
         "indices": by_chunk.indices,
         "rates": by_chunk.data,
@@ -218,8 +212,7 @@ class _Grams:
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> _Grams:
-        names = "begins", "hashes", "counts", "inside", "salient"
-        return cls(*(arrays[f"gram.{name}"] for name in names))
+        return cls(*(arrays[f"gram.{name}"] for name in (*_GRAM_COLUMNS, "salient")))
 
     @classmethod
     def from_texts(cls, counted: TextNgrams) -> _Grams:
@@ -228,13 +221,8 @@ class _Grams:
         return cls(begins, counted.hashes(), counts, ngrams.inside, np.zeros(len(counts), bool))
 
     def arrays(self, salient: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
-        return {
-            "gram.begins": self.begins,
-            "gram.hashes": self.hashes,
-            "gram.counts": self.counts,
-            "gram.inside": self.inside,
-            "gram.salient": salient,
-        }
+        own = {f"gram.{name}": getattr(self, name) for name in _GRAM_COLUMNS}
+        return {**own, "gram.salient": salient}
 
     def merge(self, more: _Grams, then: Rows, new: Rows) -> _Grams:
         """Return those of all chunks: row `then` of these, -1 for none, and the `new` ones' own."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from clew.algo.links import expand_ranges
 from clew.layers.extractions import encode_texts
+from clew.layers.numbers import Numbers
 from clew.layers.salient_chunks import keys_of, names_of
 from clew.layers.statistical import STATISTICAL, arrays_of_terms
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.models import Embedder, Kind
+    from clew.models import Embedder
     from clew.snapshot import Snapshot
 
     Rows = NDArray[np.integer]
@@ -74,7 +75,7 @@ def combine_salient_terms(
     is.
     """
     firsts = np.cumsum([0, *(len(part.begins) - 1 for part in parts)])
-    numbers: dict[str, int] = {}
+    numbers = Numbers()
     names: list[str] = []
     vectors: list[NDArray[np.float32]] = []
     lengths, terms, rates = [], [], []
@@ -82,17 +83,15 @@ def combine_salient_terms(
         at = int(np.searchsorted(firsts, place, side="right")) - 1
         part, chunk = parts[at], place - int(firsts[at])
         some = slice(int(part.begins[chunk]), int(part.begins[chunk + 1]))
-        matrices = []
+        rows = []
         for term in part.terms[some].tolist():
-            key = part.keys[term]
-            if key not in numbers:
-                numbers[key] = len(names)
+            rows.append(numbers[part.keys[term]])
+            if len(names) < len(numbers):
                 names.append(part.names[term])
                 vectors.append(part.vectors[term])
-            matrices.append(numbers[key])
-        order = np.argsort(matrices, kind="stable")
-        lengths.append(len(matrices))
-        terms += [matrices[i] for i in order.tolist()]
+        order = np.argsort(rows, kind="stable")
+        lengths.append(len(rows))
+        terms += [rows[i] for i in order.tolist()]
         rates.append(part.rates[some][order])
     letters, n_bytes = encode_texts(names)
     key_letters, key_bytes = encode_texts(list(numbers))
@@ -106,20 +105,6 @@ def combine_salient_terms(
         "indices": np.array(terms, dtype=np.int32),
         "rates": np.concatenate([np.zeros(0, dtype=np.float32), *rates]),
     }
-    known = _KnownVectors(dict(zip(numbers, vectors, strict=True)))
-    return arrays_of_terms(snapshot, salient, lambda: known)
-
-
-@dataclass(frozen=True, slots=True)
-class _KnownVectors:
-    """An embedder of texts whose vectors are known."""
-
-    vectors: Mapping[str, NDArray[np.float32]]
-    name: str = "known"
-
-    @property
-    def dimension(self) -> int:
-        return len(next(iter(self.vectors.values()), ()))
-
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:  # noqa: ARG002
-        return np.stack([self.vectors[text] for text in texts])
+    return arrays_of_terms(
+        snapshot, salient, lambda keys: np.stack([vectors[numbers[key]] for key in keys])
+    )

@@ -57,21 +57,15 @@ def select_chunks(
     capacity = math.ceil(share * int(weights.sum()))
     if values is not None:
         return among[knapsack(values[among], weights, capacity).rows]
-    order = np.random.default_rng(seed).permutation(len(among))
-    return np.sort(among[_take_fitting(order, weights, capacity)])
+    taken, left = [], capacity
+    for row in np.random.default_rng(seed).permutation(len(among)).tolist():
+        if weights[row] <= left:
+            taken.append(row)
+            left -= int(weights[row])
+    return np.sort(among[taken])
 
 
 def mean_cosines(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
     """Return the (n,) mean cosine of each of the (n, d) unit rows to all the others; linear."""
     total = vectors.sum(axis=0, dtype=np.float64)
     return np.asarray((vectors @ total - 1) / max(len(vectors) - 1, 1), dtype=np.float64)
-
-
-def _take_fitting(order: NDArray[np.intp], weights: NDArray[np.int64], capacity: int) -> list[int]:
-    """Return those of `order` that still fit when their turn comes."""
-    taken, left = [], capacity
-    for row in order.tolist():
-        if weights[row] <= left:
-            taken.append(row)
-            left -= int(weights[row])
-    return taken

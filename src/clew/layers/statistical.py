@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     Arrays = Mapping[str, NDArray[Any]]
     Rows = NDArray[np.integer]
     Then = tuple[Arrays, Rows]  # what was cached, and the place that each member had among its own
-    Rate = Callable[[Sequence[str]], tuple[csr_array, list[str]]]
+    Embed = Callable[[list[str]], NDArray[np.float32]]
 
 SYNONYM = 0.8  # cosine of two names above which they are joined [φ]
 _SHORTEST = 3  # letters and digits of a name that may have synonyms
@@ -103,10 +103,15 @@ def _compute_entities(
 ) -> StatisticalEntities:
     arrays = snapshot.get(STATISTICAL, embedder=lambda: embedder)
     if (score, threshold, longest, nested) != _settings(arrays) or synonym < SYNONYM:
-        rate = partial(
-            salient_rates, score=score, threshold=threshold, longest=longest, nested=nested
+        chunks = np.flatnonzero(snapshot.are_texts())
+        texts = snapshot.titled_texts(chunks.tolist())
+        rates, terms = salient_rates(
+            texts, score=score, threshold=threshold, longest=longest, nested=nested
         )
-        arrays = _other_arrays(snapshot, lambda: embedder, arrays, rate, synonym)
+        salient = arrays_from_rates(rates, terms, texts, chunks, len(snapshot.layer("chunk")))
+        same = np.arange(len(snapshot.layer("entity")))
+        embed = partial(embedder.embed, kind="document")
+        arrays = _name_terms(snapshot, salient, embed, arrays, same, synonym)
     return _open_entities(snapshot, arrays, synonym)
 
 
@@ -121,19 +126,8 @@ def _settings(arrays: Arrays) -> tuple[Score, float, int, bool]:
     return "normalised", threshold, int(longest), False
 
 
-def _compute_arrays(snapshot: Snapshot, *, embedder: Callable[[], Embedder]) -> Arrays:
-    return _build_arrays(snapshot, embedder)
-
-
-def _update_arrays(
-    snapshot: Snapshot, earlier: EarlierArrays, *, embedder: Callable[[], Embedder]
-) -> Arrays:
-    """Return the cached arrays, updated from those of an earlier generation."""
-    return _build_arrays(snapshot, embedder, earlier)
-
-
 def _build_arrays(
-    snapshot: Snapshot, embedder: Callable[[], Embedder], earlier: EarlierArrays | None = None
+    snapshot: Snapshot, earlier: EarlierArrays | None = None, *, embedder: Callable[[], Embedder]
 ) -> dict[str, NDArray[Any]]:
     """Return the arrays to cache; docs/format.md has their names.
 
@@ -141,46 +135,36 @@ def _build_arrays(
     The `embedder` is called where there are names without a vector.
     """
     terms, is_text = terms_of(snapshot), snapshot.are_texts()
-    made_by = terms.threshold, terms.longest
-    last = None if earlier is None else earlier.arrays
-    if last is None or earlier is None or _settings(last)[1:3] != made_by:
-        salient = salient_arrays(snapshot, terms, None, np.full(len(is_text), -1))
+    then = np.full(len(is_text), -1)
+    if earlier is None or _settings(earlier.arrays)[1:3] != (terms.threshold, terms.longest):
+        salient = salient_arrays(snapshot, terms, None, then)
     else:
         then = earlier.rows["chunk"].copy()
         kept = np.flatnonzero(then >= 0)
-        then[kept[last["is_text"][then[kept]] != is_text[kept]]] = -1
-        salient = salient_arrays(snapshot, terms, last, then)
-    rows = np.empty(0, dtype=np.int64) if earlier is None else earlier.rows["entity"]
-    arrays = _name_terms(snapshot, salient, embedder, last, rows)
-    return {**arrays, "is_text": is_text, "settings": np.array(made_by, dtype=np.float64)}
+        then[kept[earlier.arrays["is_text"][then[kept]] != is_text[kept]]] = -1
+        salient = salient_arrays(snapshot, terms, earlier.arrays, then)
+    return arrays_of_terms(
+        snapshot, salient, lambda texts: embedder().embed(texts, kind="document"), earlier
+    )
 
 
 def arrays_of_terms(
-    snapshot: Snapshot, salient: Arrays, embedder: Callable[[], Embedder]
+    snapshot: Snapshot, salient: Arrays, embed: Embed, earlier: EarlierArrays | None = None
 ) -> dict[str, NDArray[Any]]:
     """Return the arrays to cache for given salient terms: names, keys and rates."""
     terms = terms_of(snapshot)
-    arrays = _name_terms(snapshot, salient, embedder, None, np.empty(0, dtype=np.int64))
-    settings = np.array((terms.threshold, terms.longest), dtype=np.float64)
-    return {**arrays, "is_text": snapshot.are_texts(), "settings": settings}
-
-
-def _other_arrays(
-    snapshot: Snapshot, embedder: Callable[[], Embedder], last: Arrays, rate: Rate, synonym: float
-) -> dict[str, NDArray[Any]]:
-    """Return the arrays for other settings; `last` are the cached ones of this generation."""
-    chunks = np.flatnonzero(snapshot.are_texts())
-    texts = snapshot.titled_texts(chunks.tolist())
-    n_chunks = len(snapshot.layer("chunk"))
-    salient = arrays_from_rates(*rate(texts), texts, chunks, n_chunks)
-    same = np.arange(len(snapshot.layer("entity")))
-    return _name_terms(snapshot, salient, embedder, last, same, synonym)
+    last, rows = (earlier.arrays, earlier.rows["entity"]) if earlier else (None, np.empty(0, int))
+    return {
+        **_name_terms(snapshot, salient, embed, last, rows),
+        "is_text": snapshot.are_texts(),
+        "settings": np.array((terms.threshold, terms.longest), dtype=np.float64),
+    }
 
 
 def _name_terms(
     snapshot: Snapshot,
     salient: Arrays,
-    embedder: Callable[[], Embedder],
+    embed: Embed,
     last: Arrays | None,
     entities: Rows,
     synonym: float = SYNONYM,
@@ -194,7 +178,7 @@ def _name_terms(
     entity = np.asarray(layer.rows(keys), dtype=np.int32)
     others = [key for key, row in zip(keys, entity.tolist(), strict=True) if row < 0]
     known = _find_known(others, last)
-    vectors = _vectors(snapshot, others, known, embedder, last)
+    vectors = _vectors(snapshot, others, known, embed, last)
     members, of_members = _members(snapshot, entity, others, vectors)
     then: Then | None = None
     if last is not None and synonym >= SYNONYM:
@@ -232,17 +216,11 @@ def _find_known(keys: Sequence[str], last: Arrays | None) -> NDArray[np.int64]:
 
 
 def _vectors(
-    snapshot: Snapshot,
-    keys: Sequence[str],
-    known: Rows,
-    embedder: Callable[[], Embedder],
-    last: Arrays | None,
+    snapshot: Snapshot, keys: Sequence[str], known: Rows, embed: Embed, last: Arrays | None
 ) -> NDArray[np.float32]:
     """Return the (n, d) vectors of keys: the `last` ones where they are known, else new ones."""
     new = [key for key, row in zip(keys, known.tolist(), strict=True) if row < 0]
-    new_vectors = snapshot.layer("entity").vectors[:0]
-    if new:
-        new_vectors = embedder().embed(new, kind="document")
+    new_vectors = embed(new) if new else snapshot.layer("entity").vectors[:0]
     vectors = np.empty((len(keys), new_vectors.shape[1]), dtype=np.float32)
     vectors[known < 0] = new_vectors
     if last is not None:
@@ -268,10 +246,7 @@ def _members(
 
 def _is_long(key: str) -> bool:
     """Say whether a name may have synonyms."""
-    first = key[:_SHORTEST]
-    return (len(first) == _SHORTEST and first.isalnum()) or (
-        sum(map(str.isalnum, key)) >= _SHORTEST
-    )
+    return len(list(islice(filter(str.isalnum, key), _SHORTEST))) == _SHORTEST
 
 
 def _synonym_arrays(
@@ -323,8 +298,7 @@ def _mark_written(snapshot: Snapshot, chunks: Rows, entities: Rows) -> NDArray[n
     for text, (start, end) in zip(snapshot.titled_texts(distinct.tolist()), bounds, strict=True):
         words = f" {entity_key(text)} "
         for i in range(start, end):
-            key = keys[place[i]]
-            stands[i] = has_key(words, key)
+            stands[i] = has_key(words, keys[place[i]])
     return stands
 
 
@@ -385,9 +359,9 @@ def _synonyms(arrays: Arrays, n_nodes: int, synonym: float) -> csr_array:
 _STATISTICAL = Derived("statistical entities", _compute_entities)
 STATISTICAL = CachedArrays(
     "statistical-entities",
-    _compute_arrays,
+    _build_arrays,
     inputs=("chunk", "entity"),
-    update=_update_arrays,
+    update=_build_arrays,
     lazy=True,
     embeds=True,
     worth=lambda snapshot: len(snapshot.layer("triple")) > 0,

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.layers.chunks import Chunks, Columns
+from clew.layers.numbers import number_values
 from clew.text.analyze import term_spans
 
 _TITLE = -1  # where a term of a title stands
@@ -26,25 +27,20 @@ def count_columns(chunks: Chunks) -> tuple[Columns, list[str]]:
             place = start + shift if start >= offset else _TITLE
             numbers.extend((c, rows.setdefault(term, len(rows)), place, text[start].islower()))
     table = np.frombuffer(numbers, dtype=np.int32).reshape(-1, 4)
-    return _counts(table, len(rows)) | _postings(table), list(rows)
+    own = table[table[:, 2] != _TITLE]
+    names = "posting.chunk", "posting.term", "posting.start"
+    postings = {name: own[:, i].copy() for i, name in enumerate(names)}
+    return _counts(table, len(rows)) | postings, list(rows)
 
 
 def _counts(table: NDArray[np.int32], n_terms: int) -> Columns:
     """Return the count columns, each chunk's terms by first occurrence."""
     keys = table[:, 0].astype(np.int64) * n_terms + table[:, 1]
-    _, first, groups = np.unique(keys, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    n = np.bincount(groups, minlength=len(first))[order]
-    n_lower = np.bincount(groups, weights=table[:, 3], minlength=len(first))[order]
+    first, groups = number_values(keys)
+    n_lower = np.bincount(groups, weights=table[:, 3], minlength=len(first))
     return {
-        "count.chunk": table[first[order], 0],
-        "count.term": table[first[order], 1],
-        "count.n": n.astype(np.int32),
+        "count.chunk": table[first, 0],
+        "count.term": table[first, 1],
+        "count.n": np.bincount(groups, minlength=len(first)).astype(np.int32),
         "count.n_lower": n_lower.astype(np.int32),
     }
-
-
-def _postings(table: NDArray[np.int32]) -> Columns:
-    own = table[table[:, 2] != _TITLE]
-    names = ("posting.chunk", "posting.term", "posting.start")
-    return {name: own[:, i].copy() for i, name in enumerate(names)}

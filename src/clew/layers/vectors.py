@@ -126,15 +126,13 @@ def ragged_tokens(
 
 def separate_columns(chunks: Chunks, embedder: Embedder, code: Code = keep_uncoded) -> Columns:
     """Return chunk, sentence and sub-chunk vectors, each text embedded separately."""
-    texts = texts_by_column(chunks)
-    return {name: _embed_texts(name, each, embedder, code) for name, each in texts.items()}
-
-
-def _embed_texts(name: str, texts: Sequence[str], embedder: Embedder, code: Code) -> NDArray[Any]:
-    rows = _CodedRows(name, embedder.dimension, np.float32, code)
-    for begin in range(0, len(texts), _TEXTS_AT_ONCE):
-        rows.add(embedder.embed(texts[begin : begin + _TEXTS_AT_ONCE], kind="document"))
-    return rows.to_array()
+    columns: Columns = {}
+    for name, texts in texts_by_column(chunks).items():
+        rows = _CodedRows(name, embedder.dimension, np.float32, code)
+        for begin in range(0, len(texts), _TEXTS_AT_ONCE):
+            rows.add(embedder.embed(texts[begin : begin + _TEXTS_AT_ONCE], kind="document"))
+        columns[name] = rows.to_array()
+    return columns
 
 
 def texts_by_column(chunks: Chunks) -> dict[str, list[str]]:
@@ -144,11 +142,7 @@ def texts_by_column(chunks: Chunks) -> dict[str, list[str]]:
     """
     texts = {
         "chunk.vectors": [text for text, _ in chunks.titled_texts()],
-        "sentence.vectors": [
-            chunks.documents[d].text[start:end]
-            for d, window in zip(chunks.owners, chunks.windows, strict=True)
-            for start, end in window.sentences
-        ],
+        "sentence.vectors": chunks.texts_at(chunks.sentence_spans()),
     }
     if chunks.parts is not None:
         texts["subchunk.vectors"] = chunks.titled_parts()
@@ -192,16 +186,12 @@ def _token_range(tokens: TokenVectors, start: int, end: int) -> tuple[int, int]:
 
 
 def _means(tokens: TokenVectors, places: Sequence[tuple[int, int]]) -> NDArray[np.float32]:
-    means = np.empty((len(places), tokens.vectors.shape[1]), dtype=np.float32)
-    for row, place in enumerate(places):
-        means[row] = _mean(tokens, *place)
+    """Return the unit mean of each token range; the whole text's vector where it has no token."""
+    means = np.repeat(tokens.pooled[None], len(places), axis=0)
+    for row, (first, last) in enumerate(places):
+        if first < last:
+            mean = tokens.vectors[first:last].mean(axis=0, dtype=np.float64)
+            length = float(np.linalg.norm(mean))
+            if length > 0:
+                means[row] = mean / length
     return means
-
-
-def _mean(tokens: TokenVectors, first: int, last: int) -> NDArray[np.float32]:
-    """Return the unit mean of a token range; the whole text's vector where it has no token."""
-    if first == last:
-        return tokens.pooled
-    mean = tokens.vectors[first:last].mean(axis=0, dtype=np.float64)
-    length = float(np.linalg.norm(mean))
-    return (mean / length).astype(np.float32) if length > 0 else tokens.pooled

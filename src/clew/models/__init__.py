@@ -55,7 +55,6 @@ class Embedder(Protocol):
     @property
     def name(self) -> str:
         """Name the model and version; vectors of two names are never compared."""
-        ...
 
     @property
     def dimension(self) -> int: ...
@@ -65,7 +64,6 @@ class Embedder(Protocol):
 
         The row of a text does not depend on its neighbours in the batch.
         """
-        ...
 
 
 class TokenEmbedder(Embedder, Protocol):
@@ -90,7 +88,6 @@ class PaidEmbedder(Embedder, Protocol):
         self, texts: Sequence[str], *, kind: Kind, keep: Keep | None = None
     ) -> NDArray[np.float32]:
         """Return the rows as any embedder does; tell `keep` of some as soon as they come."""
-        ...
 
 
 def is_paid(embedder: Embedder) -> TypeGuard[PaidEmbedder]:
@@ -104,15 +101,12 @@ class PricedEmbedder(Embedder, Protocol):
     @property
     def price(self) -> tuple[float, float] | None:
         """Dollars per million tokens of texts, and 0; None: not known."""
-        ...
 
     def unpaid(self, texts: Sequence[str], *, kind: Kind) -> Sequence[str]:
         """Return those of the texts that would be paid for; ask for none of them."""
-        ...
 
     def dimension_texts(self) -> Sequence[str]:
         """Return the texts that `dimension` would pay for, none where it is known."""
-        ...
 
 
 def is_priced(embedder: Embedder) -> TypeGuard[PricedEmbedder]:
@@ -125,7 +119,6 @@ class CheckedEmbedder(Embedder, Protocol):
 
     def check(self) -> None:
         """Raise what the first text would for want of a package or file; load nothing."""
-        ...
 
 
 def is_checked(embedder: Embedder) -> TypeGuard[CheckedEmbedder]:
@@ -141,7 +134,6 @@ class Tagger(Protocol):
 
     def tag(self, texts: Sequence[str]) -> list[list[Mention]]:
         """Return each text's mentions by (start, end), without repeats."""
-        ...
 
 
 class Extractor(Protocol):
@@ -152,7 +144,6 @@ class Extractor(Protocol):
 
     def extract(self, texts: Sequence[str]) -> list[Extraction]:
         """Return what each text says; nothing of its neighbours in the batch enters it."""
-        ...
 
 
 class Reranker(Protocol):
@@ -163,7 +154,6 @@ class Reranker(Protocol):
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return (n,) finite scores, higher is better."""
-        ...
 
 
 class LateReranker(Reranker, Protocol):
@@ -174,7 +164,6 @@ class LateReranker(Reranker, Protocol):
 
         A text is (t, d) token vectors: int8 of length 127 as stored, or float of length one.
         """
-        ...
 
 
 def is_late(reranker: Reranker) -> TypeGuard[LateReranker]:
@@ -224,7 +213,6 @@ class LLM(Protocol):
         that the endpoint refuses while it takes others. Raises EndpointError where the endpoint
         cannot be used at all.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +248,6 @@ class Chat(Protocol):
     @property
     def name(self) -> str:
         """Begin with the model, then a space and whatever else changes its replies."""
-        ...
 
     @property
     def concurrency(self) -> int: ...
@@ -268,7 +255,6 @@ class Chat(Protocol):
     @property
     def price(self) -> tuple[float, float] | None:
         """Dollars per million tokens of prompts and of completions; None: not known."""
-        ...
 
     def ask(
         self,
@@ -285,11 +271,9 @@ class Chat(Protocol):
         told to `on_lost`, with whether another follows; what that raises ends the exchange.
         Raises PromptRefused, EndpointError, and Stopped where `stop` is set before an attempt.
         """
-        ...
 
     def count_tokens(self, prompt: Prompt, turns: Sequence[Turn] = ()) -> int | None:
         """Return the prompt tokens as the model will count and bill them, None if unknown."""
-        ...
 
 
 class StreamingChat(Chat, Protocol):
@@ -310,7 +294,6 @@ class StreamingChat(Chat, Protocol):
         told before does not count, such as where a stream broke off and is asked for again. It is
         called in this thread, and what it raises ends the exchange.
         """
-        ...
 
 
 def is_streaming(chat: Chat) -> TypeGuard[StreamingChat]:
@@ -346,14 +329,12 @@ class RecordedLLM(LLM, Protocol):
         where it does, as a `StreamingChat` tells it, in this thread. What it raises is raised here
         once the reply is received and recorded, and it is not called again.
         """
-        ...
 
     def unreported(self) -> Reply | None:
         """Return what was paid for in conversations that did not end, summed up and told once.
 
         It has no text. None for nothing.
         """
-        ...
 
 
 def is_recorded(llm: LLM) -> TypeGuard[RecordedLLM]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
 
 from clew.errors import BadReply, BudgetSpent, ClewError
 from clew.models import Stopped
 from clew.models.prices import Price, cost_usd
+from clew.models.waiting import hold_value
 from clew.runtime import arguments
 
 _ROUNDED = 1 + 1e-9  # dollars are sums of rounded numbers
@@ -116,7 +119,11 @@ class Budget:
             self._put(held, billed)
             if billed.tokens > held.worst.tokens or billed.usd > held.worst.usd * _ROUNDED:
                 if self.tokens is not None or self.usd is not None:
-                    self._broken = self.refused = _excess(held.worst, billed)
+                    self._broken = self.refused = (
+                        f"a reply took {billed} where {held.worst} were the most that was asked"
+                        f" for, so no budget can hold: nothing more is asked. Hint: what came is"
+                        f" kept; use an endpoint that keeps to what it is asked for, or no budget"
+                    )
             else:
                 self._is_kept = True
 
@@ -144,43 +151,26 @@ class Budget:
             self._changed.notify_all()
 
     def _may_send(self, worst: Bill) -> bool:
-        return self._fits(worst) and (self._is_kept or not self._held)
-
-    def _fits(self, worst: Bill) -> bool:
         total = sum((held.worst for held in self._held), self._spent + worst)
-        return (self.tokens is None or total.tokens <= self.tokens) and (
-            self.usd is None or total.usd <= self.usd
-        )
+        fits = self.tokens is None or total.tokens <= self.tokens
+        fits = fits and (self.usd is None or total.usd <= self.usd)
+        return fits and (self._is_kept or not self._held)
 
     def _sentence(self, worst: Bill) -> str:
+        """Say why a request is not sent, and which part of what is spent is a worst case."""
+        lost = (
+            (self._unanswered, "requests without a usable answer"),
+            (self._unstated, "replies for which the endpoint stated no usage"),
+        )
+        said = (f", {bill} of them as the worst case of {why}" for bill, why in lost if bill.tokens)
         bounds = [] if self.tokens is None else [f"{self.tokens:,} tokens"]
         bounds += [] if self.usd is None else [f"${self.usd:,.4f}"]
         return (
             f"the budget of {' and '.join(bounds)} leaves no room: {self._spent} are spent"
-            f"{self._describe_worst_case()}, and the next request may take up to {worst}."
+            f"{''.join(said)}, and the next request may take up to {worst}."
             f" Hint: every reply is kept, so the same command goes on from here with a further"
             f" budget that has room for it"
         )
-
-    def _describe_worst_case(self) -> str:
-        """Say which part of the spent tokens is a worst case, and why."""
-        reasons = (
-            (self._unanswered, "requests without a usable answer"),
-            (self._unstated, "replies for which the endpoint stated no usage"),
-        )
-        return "".join(
-            f", {lost} of them as the worst case of {reason}"
-            for lost, reason in reasons
-            if lost.tokens
-        )
-
-
-def _excess(worst: Bill, billed: Bill) -> str:
-    return (
-        f"a reply took {billed} where {worst} were the most that was asked for, so no budget can"
-        f" hold: nothing more is asked. Hint: what came is kept; use an endpoint that keeps to what"
-        f" it is asked for, or no budget"
-    )
 
 
 class Purchase:
@@ -196,12 +186,7 @@ class Purchase:
         self._held = self._budget.reserve(self._worst, self._stop)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         """Give back what is set aside, or count it where nobody knows whether it was billed."""
         held = self._take()
         known = isinstance(error, ClewError | Stopped) and not isinstance(error, BadReply)
@@ -227,3 +212,28 @@ class Purchase:
     def _take(self) -> Held | None:
         held, self._held = self._held, None
         return held
+
+
+@dataclass(frozen=True, slots=True)
+class Payer:
+    """Who pays for what an embedding endpoint bills: what is told of each bill, and its budget.
+
+    An embedder is used from many places, by several runs at a time. So a run says around the call
+    that it pays, and the embedder asks who does.
+    """
+
+    on_bill: Callable[[Bill], None]
+    budget: Budget | None = None
+
+
+_payer: ContextVar[Payer | None] = ContextVar("payer", default=None)
+
+
+def payer() -> Payer | None:
+    """Return who pays for what this thread asks, None where nobody said so."""
+    return _payer.get()
+
+
+def paid_by(who: Payer) -> AbstractContextManager[None]:
+    """Let `who` pay for what this thread asks in the block."""
+    return hold_value(_payer, who)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 from zlib import crc32
@@ -13,8 +12,16 @@ from clew.algo import coding
 from clew.errors import StoreError
 from clew.models import Embedder, Kind, is_paid, is_priced
 from clew.models.prices import FREE, Price
-from clew.models.sqlite import Connection, Keep, Place, copy_rows, mending, paid_file
-from clew.runtime import sqlite
+from clew.models.sqlite import (
+    Connection,
+    Keep,
+    Place,
+    copy_rows,
+    digest_parts,
+    mending,
+    paid_file,
+    rows_of_keys,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +37,6 @@ _TABLES = (
 _BLOCK = 1024  # texts that are embedded, and then committed, together
 _FLOATS, _CODES = b"\1", b"\2"  # behind a vector and its checksum: what the vector is in
 _BITS = 8  # of a number of a document's vector, as an index has it by default
-_ASKED = 500  # keys in one question to SQLite
 
 
 class CachedEmbedder:
@@ -112,35 +118,28 @@ class CachedEmbedder:
         """
 
         def keep(first: int, rows: NDArray[np.float32]) -> None:
-            received = dict(
-                zip(keys[first : first + len(rows)], _encode_rows(rows, kind), strict=True)
-            )
-            self._save(received, rows.shape[1])
-
-        def keep_paid(first: int, rows: NDArray[np.float32]) -> None:
-            keep(first, rows)
-            self._file.check_room()  # else what comes next could not be kept
+            form = _FLOATS if kind == "query" else _CODES
+            kept = np.asarray(rows, dtype="<f4") if form == _FLOATS else coding.encode(rows, _BITS)
+            received = (_append_checksum(row.tobytes(), form) for row in kept)
+            of_rows = keys[first : first + len(rows)]
+            self._save(dict(zip(of_rows, received, strict=True)), rows.shape[1])
+            if is_paid(self._embedder):
+                self._file.check_room()  # else what comes next could not be kept
 
         if is_paid(self._embedder):
             with self._file.room():
-                self._embedder.embed(texts, kind=kind, keep=keep_paid)
+                self._embedder.embed(texts, kind=kind, keep=keep)
         else:
             keep(0, self._embedder.embed(texts, kind=kind))
 
     @mending
     def _load(self, keys: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
         """Return the vectors of those keys that are known and sound."""
-        found: dict[bytes, NDArray[np.float32] | None] = {}
         if not keys:
             return {}
         with self._file.open() as database:
-            for i in range(0, len(keys), _ASKED):
-                asked = keys[i : i + _ASKED]
-                places = ",".join("?" * len(asked))
-                question = f"SELECT key, vector FROM vectors WHERE key IN ({places})"  # noqa: S608 -- question marks
-                found |= {
-                    key: _decode_row(kept) for key, kept in sqlite.rows(database, question, asked)
-                }
+            rows = rows_of_keys(database, "vectors", "vector", keys)
+            found = {key: _decode_row(kept) for key, kept in rows}
             damaged = [(key,) for key, vector in found.items() if vector is None]
             if damaged:  # these are asked for again
                 database.executemany("DELETE FROM vectors WHERE key = ?", damaged)
@@ -200,13 +199,6 @@ def _find_damaged(database: Connection) -> list[bytes]:
     return [key for key, kept in found if _decode_row(kept) is None]
 
 
-def _encode_rows(rows: NDArray[np.float32], kind: Kind) -> list[bytes]:
-    """Return vectors as they are kept, each with its checksum and what it is in."""
-    form = _FLOATS if kind == "query" else _CODES
-    kept = np.asarray(rows, dtype="<f4") if form == _FLOATS else coding.encode(rows, _BITS)
-    return [_append_checksum(row.tobytes(), form) for row in kept]
-
-
 def _append_checksum(vector: bytes, form: bytes) -> bytes:
     return vector + crc32(vector).to_bytes(4, "little") + form
 
@@ -227,8 +219,4 @@ def _decode_row(kept: bytes) -> NDArray[np.float32] | None:
 
 
 def _key(embedder: str, kind: Kind, text: str) -> bytes:
-    parts = (part.encode("utf-8", "surrogatepass") for part in (embedder, kind, text))
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(len(part).to_bytes(8, "little") + part)
-    return digest.digest()
+    return digest_parts((embedder, kind, text))

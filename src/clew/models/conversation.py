@@ -99,11 +99,19 @@ class Conversation:
         for prompt in prompts:
             validator(prompt.schema)  # a broken schema is found before anything is paid for
         self._check_price()
-        replies = _Replies(on_reply or _tell_nobody)
+        replies = _Replies(on_reply)
 
         def hold(i: int, stop: threading.Event) -> None:
-            outcome = self._converse(prompts[i], stop, on_text)
-            taken = outcome.refusal is None or self._takes(prompts[i])
+            paid: list[Turn] = []
+            try:
+                outcome = self._talk(prompts[i], stop, paid, on_text)
+            except BaseException:
+                with self._lock:
+                    self._unreported.extend(paid)
+                raise
+            taken = outcome.refusal is None or (  # a call shows that such prompts are taken
+                self.ledger is not None and self.ledger.knows(self.name, prompts[i].version)
+            )
             replies.add(i, outcome, taken=taken)
 
         rest: list[int] = []
@@ -124,10 +132,6 @@ class Conversation:
             paid = tuple(self._unreported)
             self._unreported.clear()
         return replace(_reply(paid, paid), text="") if paid else None
-
-    def _takes(self, prompt: Prompt) -> bool:
-        """Say whether a call shows that the endpoint takes prompts of this kind."""
-        return self.ledger is not None and self.ledger.knows(self.name, prompt.version)
 
     @property
     def _model(self) -> str:
@@ -162,15 +166,6 @@ class Conversation:
             return self._talk(prompt, stopped, [])
         except Stopped:
             return None
-
-    def _converse(self, prompt: Prompt, stop: threading.Event, on_text: OnPiece | None) -> _Outcome:
-        paid: list[Turn] = []
-        try:
-            return self._talk(prompt, stop, paid, on_text)
-        except BaseException:
-            with self._lock:
-                self._unreported.extend(paid)
-            raise
 
     def _talk(
         self,
@@ -262,7 +257,9 @@ class Conversation:
     def _worst(self, request: Request, given: int | None) -> Bill:
         """Return the most that a request can cost, where its prompt has `given` tokens."""
         prompt = request.prompt
-        given = _bound_tokens(prompt, request.turns) if given is None else given
+        if given is None:  # a token of a byte-level vocabulary stands for at least a byte of UTF-8
+            said = messages(prompt, request.turns, in_words=True)
+            given = sum(len(each["content"].encode("utf-8", "replace")) + _AROUND for each in said)
         taken = prompt.max_tokens
         if self.repairs == 0 and prompt.schema is not None:  # then the model asks again by itself
             given, taken = 3 * given + taken + _AROUND, 2 * taken
@@ -284,7 +281,7 @@ class _Replies:
     A refusal counts once any prompt was taken: until then it may be the settings' fault.
     """
 
-    def __init__(self, tell: OnReply) -> None:
+    def __init__(self, tell: OnReply | None) -> None:
         self._tell = tell
         self._taken = False
         self._outcomes: dict[int, _Outcome] = {}
@@ -299,7 +296,8 @@ class _Replies:
             self._waiting.append(i)
             ready, self._waiting = (self._waiting, []) if self._taken else ([], self._waiting)
         for each in ready:
-            self._tell(each, self._outcomes[each].reply)
+            if self._tell is not None:
+                self._tell(each, self._outcomes[each].reply)
 
     def in_order(self) -> list[Reply]:
         """Return all by their prompts' positions. Raises the first refusal if it never counted."""
@@ -308,10 +306,6 @@ class _Replies:
         if refusal is not None and not self._taken:
             raise refusal
         return [outcome.reply for outcome in outcomes]
-
-
-def _tell_nobody(_i: int, _reply: Reply) -> None:
-    pass
 
 
 def recorded(
@@ -399,12 +393,3 @@ def _reply(turns: Sequence[Turn], paid: Sequence[Turn]) -> Reply:
         calls=n_calls,
         recorded=sum(turn.calls for turn in turns) - n_calls,
     )
-
-
-def _bound_tokens(prompt: Prompt, turns: Sequence[Turn]) -> int:
-    """Return a number of tokens that a prompt never exceeds, schema and template included.
-
-    A token of a byte-level vocabulary stands for at least one byte of UTF-8.
-    """
-    said = messages(prompt, turns, in_words=True)
-    return sum(len(part["content"].encode("utf-8", "replace")) + _AROUND for part in said)

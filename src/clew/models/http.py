@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from functools import cache, cached_property, lru_cache, partial
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from clew.errors import EndpointError, InputError, MissingExtra
@@ -215,9 +215,7 @@ class Endpoint:
             (self.sleep or stop.wait)(pause_s)
             waited_s += pause_s
         if failed is not None and (reply.is_late or not reply.is_final):
-            error = failed.setdefault(
-                self.shown_address, error
-            )  # that of the thread that was first
+            error = failed.setdefault(self.shown_address, error)  # of the thread that was first
         raise error
 
     def _check(self) -> None:
@@ -242,12 +240,10 @@ class Endpoint:
         """Raise EndpointError within some seconds where nothing answers; InputError for a key."""
         try:
             self._get()
-        except TooMuch:
-            return  # it is there, and slow
-        except httpx2.TimeoutException as error:
-            if not isinstance(error, httpx2.ConnectTimeout):
-                return  # it is there, and slow
+        except httpx2.ConnectTimeout:
             raise self._unreachable(_NO_CONNECTION) from None
+        except (TooMuch, httpx2.TimeoutException):
+            return  # it is there, and slow
         except httpx2.ConnectError as error:
             raise self._unreachable(self._short(str(error))) from None
         except httpx2.RequestError:
@@ -300,7 +296,11 @@ class Endpoint:
         self._reached.set()
         status, headers, body = received
         if 200 <= status < 300:
-            return _parse_json(body) if isinstance(body, bytes) else body
+            try:
+                return json.loads(body) if isinstance(body, bytes) else body
+            except (ValueError, RecursionError):
+                hint = "check that the base URL is that of the API"
+                return _Fault("a reply that is not JSON", hint, lost=True)
         said = self._short(_message(body)) if isinstance(body, bytes) else ""
         reason = f"HTTP {status} ({said})" if said else f"HTTP {status}"
         if status in _RETRIED:
@@ -509,14 +509,6 @@ def _data(pieces: Iterable[bytes]) -> Iterator[bytes]:
         yield _DONE
 
 
-def _parse_json(body: bytes) -> Any:  # noqa: ANN401 -- JSON or a _Fault
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        hint = "check that the base URL is that of the API"
-        return _Fault("a reply that is not JSON", hint, lost=True)
-
-
 def _was_sent(error: httpx2.RequestError) -> bool:
     """Say whether a request that failed may have reached the server."""
     return not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
@@ -543,36 +535,3 @@ def _retry_after(header: str) -> float | None:
         except ValueError:
             return None
     return max(seconds, 0.0) if math.isfinite(seconds) else None
-
-
-class Served(Protocol):
-    """What the adapters behind an endpoint have in common: their settings."""
-
-    @property
-    def base_url(self) -> str: ...
-    @property
-    def api_key(self) -> str: ...
-    @property
-    def api_key_env(self) -> str: ...
-    @property
-    def timeout_s(self) -> float: ...
-    @property
-    def concurrency(self) -> int: ...
-    @property
-    def attempts(self) -> int: ...
-    @property
-    def sleep(self) -> Callable[[float], None] | None: ...
-
-
-def endpoint_of(model: Served, path: str) -> Endpoint:
-    """Return the endpoint of an adapter's settings at `path` below its base URL."""
-    return Endpoint(
-        base_url=model.base_url,
-        path=path,
-        api_key=model.api_key,
-        api_key_env=model.api_key_env,
-        timeout_s=model.timeout_s,
-        concurrency=model.concurrency,
-        attempts=model.attempts,
-        sleep=model.sleep,
-    )

@@ -8,16 +8,24 @@ with other texts, need not be asked about; and what each write of the index cost
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from clew.models import Prompt, Turn
-from clew.models.sqlite import Connection, Keep, Place, copy_rows, mending, paid_file
+from clew.models.sqlite import (
+    Connection,
+    Keep,
+    Place,
+    copy_rows,
+    digest_parts,
+    mending,
+    paid_file,
+    rows_of_keys,
+)
 from clew.runtime import sqlite
 from clew.types import Usage
 
@@ -36,7 +44,6 @@ _COST = """cost (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, before INTEGER 
     generation INTEGER NOT NULL, usage TEXT NOT NULL)"""
 _KEEP = """INSERT INTO piece VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE
     SET model = excluded.model, version = excluded.version, data = excluded.data"""
-_ASKED = 500  # keys in one question to SQLite
 
 PieceKey = tuple[str, ...]  # model, version of the prompt, and whatever else tells it apart
 
@@ -58,7 +65,7 @@ class Request:
         schema = "" if prompt.schema is None else json.dumps(prompt.schema)
         said = [turn.text for turn in self.turns]
         asked = (prompt.version, prompt.system, prompt.user, schema, str(prompt.max_tokens))
-        return _digest([self.model, *asked, *said])
+        return digest_parts([self.model, *asked, *said])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,9 +230,9 @@ class Ledger:
     @mending
     def pieces(self, keys: Collection[PieceKey]) -> dict[PieceKey, Any]:
         """Return what was kept under those of the keys that are known."""
-        by_digest = {_digest(key): key for key in keys}
+        by_digest = {digest_parts(key): key for key in keys}
         with self._file.open() as database:
-            rows = list(_pieces(database, list(by_digest)))
+            rows = list(rows_of_keys(database, "piece", "data", list(by_digest)))
         found = {by_digest[key]: data for key, data in rows if not _is_damaged(data)}
         return {key: json.loads(data) for key, data in found.items()}
 
@@ -233,7 +240,7 @@ class Ledger:
     def keep(self, pieces: Mapping[PieceKey, Any]) -> None:
         """Write down, in one commit, the JSON value that each text gave."""
         rows = [
-            (_digest(key), _utf8(key[0]), _utf8(key[1]), json.dumps(data, allow_nan=False))
+            (digest_parts(key), _utf8(key[0]), _utf8(key[1]), json.dumps(data, allow_nan=False))
             for key, data in pieces.items()
         ]
         with self._file.writing() as database:
@@ -297,7 +304,7 @@ class Ledger:
 
 def piece_keys(model: str, version: str, texts: Sequence[str]) -> list[bytes]:
     """Return the keys under which the pieces of texts are kept."""
-    return [_digest((model, version, text)) for text in texts]
+    return [digest_parts((model, version, text)) for text in texts]
 
 
 def _find_damaged(database: Connection) -> dict[str, list[sqlite.Row]]:
@@ -307,22 +314,6 @@ def _find_damaged(database: Connection) -> dict[str, list[sqlite.Row]]:
         table: sqlite.rows(database, f"SELECT key FROM {table} WHERE instr({text}, char(0))")  # noqa: S608 -- names of ours
         for table, text in texts.items()
     }
-
-
-def _pieces(database: Connection, digests: Sequence[bytes]) -> Iterator[sqlite.Row]:
-    for i in range(0, len(digests), _ASKED):
-        asked = digests[i : i + _ASKED]
-        places = ",".join("?" * len(asked))
-        question = f"SELECT key, data FROM piece WHERE key IN ({places})"  # noqa: S608 -- question marks
-        yield from sqlite.rows(database, question, asked)
-
-
-def _digest(parts: Sequence[str]) -> bytes:
-    digest = hashlib.sha256()
-    for part in parts:
-        encoded = part.encode("utf-8", "surrogatepass")
-        digest.update(len(encoded).to_bytes(8, "little") + encoded)
-    return digest.digest()
 
 
 def _utf8(text: str) -> str:

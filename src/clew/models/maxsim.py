@@ -1,4 +1,4 @@
-"""The default reranker: late interaction over the embedder's own token vectors.
+"""Rerankers by the embedder's own vectors, the default one by late interaction over tokens.
 
 Query tokens weigh by how rare their word is in the index; half the cosine of the whole texts is
 added. An index that stores token vectors is scored without running the model again.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.algo.maxsim import best_matches, weighted_mean
-from clew.models import TokenEmbedder, TokenVectors
+from clew.models import Embedder, TokenEmbedder, TokenVectors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,3 +55,20 @@ def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0
     )
     return scaled
+
+
+@dataclass(frozen=True, slots=True)
+class Cosine:
+    """For embedders that give no token vectors. It adds nothing to dense search by itself."""
+
+    embedder: Embedder
+
+    @property
+    def name(self) -> str:
+        return f"cosine/{self.embedder.name}"
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        if not texts:
+            return np.zeros(0)
+        asked = self.embedder.embed([query], kind="query")[0]
+        return np.asarray(self.embedder.embed(texts, kind="document") @ asked, dtype=np.float64)

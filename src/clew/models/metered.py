@@ -27,7 +27,7 @@ from clew.models import (
     is_recorded,
 )
 from clew.models.around import AroundEmbedder
-from clew.models.paying import Payer, paid_by
+from clew.models.budget import Payer, paid_by
 from clew.text.pieces import OnPiece
 from clew.types import Mention, Usage
 
@@ -129,21 +129,19 @@ class Meter:
 
 def add_meter(models: Models, meter: Meter) -> Models:
     """Return the same models, whose work is added to `meter`."""
-    tokens = gives_tokens(models.embedder)
+    tokens, late = gives_tokens(models.embedder), is_late(models.reranker)
     embedder = _MeteredTokenEmbedder if tokens else _MeteredEmbedder
-    late = is_late(models.reranker)
     reranker = _MeteredLateReranker if late else _MeteredReranker
+    llm = models.llm
+    if llm is not None:
+        llm = _MeteredRecordedLLM(llm, meter) if is_recorded(llm) else _MeteredLLM(llm, meter)
     return replace(
         models,
         embedder=embedder(models.embedder, meter),  # type: ignore[arg-type]
         tagger=_MeteredTagger(models.tagger, meter),
         reranker=reranker(models.reranker, meter),  # type: ignore[arg-type]
-        llm=None if models.llm is None else _llm(models.llm, meter),
+        llm=llm,
     )
-
-
-def _llm(llm: LLM, meter: Meter) -> LLM:
-    return _MeteredRecordedLLM(llm, meter) if is_recorded(llm) else _MeteredLLM(llm, meter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,13 +173,18 @@ class _MeteredTokenEmbedder(_MeteredEmbedder):
 
 
 @dataclass(frozen=True, slots=True)
-class _MeteredTagger:
-    inner: Tagger
+class _Metered:
+    inner: Tagger | Reranker | LLM
     meter: Meter
 
     @property
     def name(self) -> str:
         return self.inner.name
+
+
+@dataclass(frozen=True, slots=True)
+class _MeteredTagger(_Metered):
+    inner: Tagger
 
     def tag(self, texts: Sequence[str]) -> list[list[Mention]]:
         with self.meter.stage("tag"):
@@ -189,13 +192,8 @@ class _MeteredTagger:
 
 
 @dataclass(frozen=True, slots=True)
-class _MeteredReranker:
+class _MeteredReranker(_Metered):
     inner: Reranker
-    meter: Meter
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
         with self.meter.paying("rerank"):
@@ -212,13 +210,8 @@ class _MeteredLateReranker(_MeteredReranker):
 
 
 @dataclass(frozen=True, slots=True)
-class _MeteredLLM:
+class _MeteredLLM(_Metered):
     inner: LLM
-    meter: Meter
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Reply]:
         with self.meter.stage("llm"):

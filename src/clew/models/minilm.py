@@ -19,8 +19,7 @@ import numpy as np
 
 from clew.errors import MissingExtra, ModelError
 from clew.models import Kind, TokenVectors
-from clew.models.bert import FILES, Bert
-from clew.models.onnx_bert import OnnxBert
+from clew.models.bert import FILES, Bert, OnnxBert
 
 if TYPE_CHECKING:
     import tokenizers

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -18,10 +18,10 @@ import numpy as np
 
 from clew.errors import BadReply, EndpointError
 from clew.models import Keep, Kind, OnLost, Prompt, PromptRefused, Reply, Turn
-from clew.models.budget import Budget, Purchase, bill
-from clew.models.paying import Payer, payer
+from clew.models.budget import Budget, Payer, Purchase, bill, payer
 from clew.models.prices import Price, embedding_price, list_price
 from clew.models.replies import messages
+from clew.models.served import Served
 from clew.models.spoken import THOUGHTS, Spoken
 from clew.models.waiting import STEP_S, in_part
 from clew.text import tokens
@@ -45,21 +45,14 @@ _V1 = re.compile(r"/v1/?\Z")
 
 
 @dataclass(frozen=True, kw_only=True)
-class OpenAIChat:
+class OpenAIChat(Served):
     """An LLM behind /chat/completions. `prices`: model to dollars per 1M tokens, in and out."""
 
-    base_url: str  # up to and with the version: https://api.openai.com/v1
-    model: str
-    api_key: str = field(default="", repr=False)
-    api_key_env: str = ""
     timeout_s: float = 120.0
     step_s: float = STEP_S  # the same, at most, for a step of a question before its answer
-    concurrency: int = 8
-    attempts: int = 5
     temperature: float | None = 0.0  # None: the endpoint's own
     json_schema: bool = True  # the endpoint can hold a reply to a schema
     prices: Mapping[str, Price] = field(default_factory=dict)
-    sleep: Callable[[float], None] | None = field(default=None, repr=False, compare=False)
     _lacks: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     @property
@@ -132,14 +125,10 @@ class OpenAIChat:
         except (EndpointError, KeyError, TypeError):
             return None  # an old server: it is not known, which is no fault
 
-    def _enforces_schema(self, prompt: Prompt) -> bool:
-        """Say whether the endpoint itself holds the reply to the prompt's schema."""
-        known = self.json_schema and "response_format" not in self._lacks
-        return prompt.schema is not None and known
-
     def _body(self, prompt: Prompt, turns: Sequence[Turn]) -> dict[str, object]:
         """Return the request, without what the endpoint has refused before."""
-        held = self._enforces_schema(prompt)
+        can_hold = self.json_schema and "response_format" not in self._lacks
+        held = prompt.schema is not None and can_hold  # to its schema, by the endpoint itself
         limit = "max_completion_tokens" if "max_tokens" in self._lacks else "max_tokens"
         body: dict[str, object] = {
             "model": self.model,
@@ -169,9 +158,7 @@ class OpenAIChat:
 
     def _at_root(self, path: str) -> Endpoint:
         """Return what a llama.cpp server has beside its OpenAI-compatible part."""
-        from clew.models.http import endpoint_of
-
-        return replace(endpoint_of(self, path), base_url=_V1.sub("", self.base_url))
+        return replace(self.endpoint_at(path), base_url=_V1.sub("", self.base_url))
 
     @cached_property
     def _is_llama(self) -> bool:
@@ -186,27 +173,17 @@ class OpenAIChat:
 
     @cached_property
     def _endpoint(self) -> Endpoint:
-        from clew.models.http import endpoint_of
-
-        return replace(endpoint_of(self, "chat/completions"), step_s=self.step_s)
+        return replace(self.endpoint_at("chat/completions"), step_s=self.step_s)
 
 
 @dataclass(frozen=True, kw_only=True)
-class OpenAIEmbeddings:
+class OpenAIEmbeddings(Served):
     """An embedder behind /embeddings. Without `expected_dimension` the first reply teaches it."""
 
-    base_url: str
-    model: str
-    api_key: str = field(default="", repr=False)
-    api_key_env: str = ""
-    timeout_s: float = 60.0
-    concurrency: int = 8
-    attempts: int = 5
     expected_dimension: int | None = None
     query_prefix: str = ""  # as the model's card asks: "query: ", "search_query: "
     document_prefix: str = ""
     prices: Mapping[str, Price] = field(default_factory=dict)
-    sleep: Callable[[float], None] | None = field(default=None, repr=False, compare=False)
     _seen: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
@@ -260,21 +237,17 @@ class OpenAIEmbeddings:
     def _prefix(self, kind: Kind) -> str:
         return self.query_prefix if kind == "query" else self.document_prefix
 
-    @property
-    def _is_counted(self) -> bool:
-        """Say whether the model's tokens are known exactly: OpenAI's are `cl100k_base`."""
-        at_openai = urlsplit(self.base_url).hostname == _OPENAI_HOST
-        return at_openai and self.model.startswith("text-embedding-")
-
     def _bought(self, post: Post, batch: Sequence[str], who: Payer | None) -> Any:  # noqa: ANN401
         """Return the parsed reply to a request, paid for by whoever asks."""
         body = {"model": self.model, "input": batch}
         if who is None:
             return post(body)
         worst = sum(len(text.encode("utf-8", "replace")) + _AROUND for text in batch)
+        at_openai = urlsplit(self.base_url).hostname == _OPENAI_HOST
+        exact = at_openai and self.model.startswith("text-embedding-")  # tokens of `cl100k_base`
         with Purchase(who.budget or Budget(), bill(worst, 0, self.price)) as purchase:
             reply = post(body, on_lost=purchase.set_aside_again)
-            billed = bill(_count_billed_tokens(reply, batch, exact=self._is_counted), 0, self.price)
+            billed = bill(_count_billed_tokens(reply, batch, exact=exact), 0, self.price)
             purchase.settle(billed)
         who.on_bill(billed)
         return reply
@@ -307,9 +280,7 @@ class OpenAIEmbeddings:
 
     @cached_property
     def _endpoint(self) -> Endpoint:
-        from clew.models.http import endpoint_of
-
-        return endpoint_of(self, "embeddings")
+        return self.endpoint_at("embeddings")
 
 
 def _count_billed_tokens(reply: Any, batch: Sequence[str], *, exact: bool) -> int:  # noqa: ANN401 -- parsed JSON

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.errors import BadReply
+from clew.models.served import Served
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,17 +21,8 @@ _BATCH = 100  # texts in one request; a text's score does not depend on the othe
 
 
 @dataclass(frozen=True, kw_only=True)
-class RerankEndpoint:
+class RerankEndpoint(Served):
     """A cross-encoder that another machine runs."""
-
-    base_url: str  # up to and with the version: https://api.jina.ai/v1
-    model: str
-    api_key: str = field(default="", repr=False)
-    api_key_env: str = ""
-    timeout_s: float = 60.0
-    concurrency: int = 8
-    attempts: int = 5
-    sleep: Callable[[float], None] | None = field(default=None, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -62,6 +54,4 @@ class RerankEndpoint:
 
     @cached_property
     def _endpoint(self) -> Endpoint:
-        from clew.models.http import endpoint_of
-
-        return endpoint_of(self, "rerank")
+        return self.endpoint_at("rerank")

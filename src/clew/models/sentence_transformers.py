@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,19 +24,33 @@ _BATCH = 32
 
 
 @dataclass(frozen=True)
-class SentenceTransformersEmbedder:
-    """An embedder; a model that has prompts for queries and documents is given them.
-
-    Padding makes a text's vector depend on its batch in the last digits, about 1e-7.
-    """
-
+class _OfHub:
     model: str | Path  # a folder, or a name on the hub
     revision: str | None = None  # of a model on the hub; name one, for results that last
     device: str | None = None  # None: what torch finds
 
     @property
     def name(self) -> str:
-        return _name(self.model, self.revision)
+        return f"sentence-transformers:{self.model}" + (
+            f"@{self.revision}" if self.revision else ""
+        )
+
+    def _load(self, kind: str) -> Any:  # noqa: ANN401 -- of that class
+        try:
+            import sentence_transformers
+        except ImportError as error:
+            package = "sentence-transformers"
+            raise MissingExtra(package, package, f"the model {str(self.model)!r}") from error
+        load = getattr(sentence_transformers, kind)
+        return load(str(self.model), revision=self.revision, device=self.device)
+
+
+@dataclass(frozen=True)
+class SentenceTransformersEmbedder(_OfHub):
+    """An embedder; a model that has prompts for queries and documents is given them.
+
+    Padding makes a text's vector depend on its batch in the last digits, about 1e-7.
+    """
 
     @cached_property
     def dimension(self) -> int:
@@ -53,24 +67,13 @@ class SentenceTransformersEmbedder:
 
     @cached_property
     def _model(self) -> SentenceTransformer:
-        try:
-            from sentence_transformers import SentenceTransformer
-        except ImportError as error:
-            raise _missing(self.model) from error
-        return SentenceTransformer(str(self.model), revision=self.revision, device=self.device)
+        loaded: SentenceTransformer = self._load("SentenceTransformer")
+        return loaded
 
 
 @dataclass(frozen=True)
-class CrossEncoderReranker:
+class CrossEncoderReranker(_OfHub):
     """A reranker that reads query and text together."""
-
-    model: str | Path  # a folder, or a name on the hub
-    revision: str | None = None
-    device: str | None = None
-
-    @property
-    def name(self) -> str:
-        return _name(self.model, self.revision)
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
         if not texts:
@@ -81,21 +84,5 @@ class CrossEncoderReranker:
 
     @cached_property
     def _model(self) -> CrossEncoder:
-        try:
-            from sentence_transformers import CrossEncoder
-        except ImportError as error:
-            raise _missing(self.model) from error
-        loaded: CrossEncoder = CrossEncoder(
-            str(self.model), revision=self.revision, device=self.device
-        )
+        loaded: CrossEncoder = self._load("CrossEncoder")
         return loaded
-
-
-def _name(model: str | Path, revision: str | None) -> str:
-    return f"sentence-transformers:{model}" + (f"@{revision}" if revision else "")
-
-
-def _missing(model: str | Path) -> MissingExtra:
-    return MissingExtra(
-        "sentence-transformers", "sentence-transformers", f"the model {str(model)!r}"
-    )

@@ -100,8 +100,15 @@ class UnitedTagger:
         return f"{self.first.name}+{self.second.name}"
 
     def tag(self, texts: Sequence[str]) -> list[list[Mention]]:
-        pairs = zip(self.first.tag(texts), self.second.tag(texts), strict=True)
-        return [_unite_mentions(first, second) for first, second in pairs]
+        united = []
+        for first, second in zip(self.first.tag(texts), self.second.tag(texts), strict=True):
+            labels = {(mention.start, mention.end): mention.label for mention in second}
+            for mention in first:
+                span = (mention.start, mention.end)
+                if span not in labels or mention.label != GENERIC_LABEL:
+                    labels[span] = mention.label
+            united.append([Mention(*span, label) for span, label in sorted(labels.items())])
+        return united
 
 
 def union(first: Tagger, second: Tagger) -> UnitedTagger:
@@ -111,12 +118,3 @@ def union(first: Tagger, second: Tagger) -> UnitedTagger:
     and differ are both kept: "Bank of England" and "England" are two mentions.
     """
     return UnitedTagger(first, second)
-
-
-def _unite_mentions(first: Sequence[Mention], second: Sequence[Mention]) -> list[Mention]:
-    labels = {(mention.start, mention.end): mention.label for mention in second}
-    for mention in first:
-        span = (mention.start, mention.end)
-        if span not in labels or mention.label != GENERIC_LABEL:
-            labels[span] = mention.label
-    return [Mention(*span, label) for span, label in sorted(labels.items())]

@@ -7,6 +7,7 @@ is damaged, what can be read is kept, and what cannot is paid for again.
 from __future__ import annotations
 
 import errno
+import hashlib
 import logging
 import os
 import shutil
@@ -33,15 +34,18 @@ __all__ = [
     "PaidFile",
     "Place",
     "copy_rows",
+    "digest_parts",
     "mending",
     "owner",
     "paid_file",
+    "rows_of_keys",
 ]
 
 _BUSY_S = 30.0  # how long another process may hold the file
 _ROOM_BYTES = 8 << 20  # for the replies under way, some dozens at the most
 _DIGEST = 32  # bytes of a key
 _ROWS = 1_000  # that are copied at once
+_ASKED = 500  # keys in one question to SQLite
 _ENDS = ("", "-wal", "-shm")  # of the names of what SQLite keeps of a file
 _log = logging.getLogger(__name__)
 
@@ -56,51 +60,39 @@ class PaidFile(Protocol):
     @property
     def path(self) -> Path:
         """The file, or what stands for it in errors."""
-        ...
 
     def exists(self) -> bool:
         """Say whether it was made."""
-        ...
 
     def open(self) -> AbstractContextManager[Connection]:
         """Give a connection. Raises StoreError where there is none to be had."""
-        ...
 
     def writing(self) -> AbstractContextManager[Connection]:
         """Give a connection, and commit what the block writes, all of it or nothing."""
-        ...
 
     def has(self, database: Connection, table: str) -> bool:
         """Say whether there is a table that came later than the others."""
-        ...
 
     def make(self, database: Connection, table: str) -> None:
         """Make a table, where it is not there."""
-        ...
 
     def room(self) -> AbstractContextManager[None]:
         """Hold space while paid requests are under way. Raises StoreError where there is none."""
-        ...
 
     def check_room(self) -> None:
         """Raise StoreError where no space is held any more and none can be had."""
-        ...
 
     def give_room(self) -> None:
         """Give the held space up for what has to be written."""
-        ...
 
     def mend(self) -> None:
         """Keep what can be read of it where it is damaged."""
-        ...
 
     def is_blank(self) -> bool:
         """Say whether nothing was made of it yet."""
-        ...
 
     def faults(self) -> list[str]:
         """Return what is wrong with it."""
-        ...
 
 
 # A file of SQLite, or what makes another one of a kind, an application's id and tables.
@@ -127,7 +119,6 @@ class DatabaseFile:
     _giving: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
     def exists(self) -> bool:
-        """Say whether there is a file."""
         return self.path.exists()
 
     def is_blank(self) -> bool:
@@ -151,12 +142,10 @@ class DatabaseFile:
             return [str(error)]
 
     def has(self, database: Connection, table: str) -> bool:
-        """Say whether there is a table that came later than the others."""
         there = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?)"
         return bool(database.execute(there, [table]).get)
 
     def make(self, database: Connection, table: str) -> None:
-        """Make a table, where it is not there."""
         database.execute(f"CREATE TABLE IF NOT EXISTS {table}")
 
     @contextmanager
@@ -182,7 +171,6 @@ class DatabaseFile:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Give a connection, and commit what the block writes, all of it or nothing."""
         with self.open() as database, sqlite.transaction(database):
             yield database
 
@@ -200,7 +188,6 @@ class DatabaseFile:
             self._room.unlink(missing_ok=True)
 
     def check_room(self) -> None:
-        """Raise StoreError where no space is held any more and none can be had."""
         if self._room.exists():
             return None
         reason = os.strerror(errno.ENOSPC)
@@ -217,7 +204,6 @@ class DatabaseFile:
         )
 
     def give_room(self) -> None:
-        """Give the held space up for what has to be written."""
         self._is_full.set()
         with self._giving:  # it is free when the first of several threads has deleted it
             self._room.unlink(missing_ok=True)
@@ -236,7 +222,11 @@ class DatabaseFile:
         try:
             with sqlite.lock_database(self.path, wait=_BUSY_S) as file:
                 if self._mended_path.exists() or self._rebuild(file):
-                    self._put_in_place(file)
+                    # One that is killed is done again. Whoever has the ends open holds the lock.
+                    for end in ("-wal", "-shm"):
+                        _sibling(self.path, end).unlink(missing_ok=True)
+                    sqlite.copy_in(self._mended_path, file)
+                    self._mended_path.unlink()
         except (sqlite.Error, OSError) as error:
             raise StoreError(
                 f"the damaged {self.kind} {self.path} cannot be mended: {error}."
@@ -298,13 +288,6 @@ class DatabaseFile:
                 with suppress(apsw.SQLError):  # what the damaged file says of it is no table
                     n_rows += _copy(source, target, table)
         return n_rows
-
-    def _put_in_place(self, file: sqlite.LockedFile) -> None:
-        """Write the mended file over the locked one. One that is killed is done again."""
-        for end in ("-wal", "-shm"):  # of the damaged file; whoever has them open holds the lock
-            _sibling(self.path, end).unlink(missing_ok=True)
-        sqlite.copy_in(self._mended_path, file)
-        self._mended_path.unlink()
 
     def _prepare(self, database: Connection) -> None:
         """Make the tables of a new file; refuse one that another program made."""
@@ -382,6 +365,26 @@ def copy_rows(
                         f"INSERT INTO {table} VALUES ({places}) ON CONFLICT DO NOTHING",  # noqa: S608 -- names of ours
                         rows,
                     )
+
+
+def rows_of_keys(
+    database: Connection, table: str, column: str, keys: Sequence[bytes]
+) -> Iterator[sqlite.Row]:
+    """Yield key and column of those of the keys that a table has."""
+    for i in range(0, len(keys), _ASKED):
+        asked = keys[i : i + _ASKED]
+        places = ",".join("?" * len(asked))
+        question = f"SELECT key, {column} FROM {table} WHERE key IN ({places})"  # noqa: S608 -- names of ours
+        yield from sqlite.rows(database, question, asked)
+
+
+def digest_parts(parts: Sequence[str]) -> bytes:
+    """Return the SHA-256 of texts and their lengths, which is a key."""
+    digest = hashlib.sha256()
+    for part in parts:
+        encoded = part.encode("utf-8", "surrogatepass")
+        digest.update(len(encoded).to_bytes(8, "little") + encoded)
+    return digest.digest()
 
 
 def owner(path: Path) -> int | None:

@@ -9,10 +9,10 @@ is nothing to measure.
 from __future__ import annotations
 
 import logging
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from clew.errors import EndpointError, ModelError
 
 Part = Literal["step", "answer"]
+T = TypeVar("T")
 
 STEP_S = 30.0  # for a step on the way to passages
 BUSY_S = 30.0  # in all, between attempts at a server that says that it is busy
@@ -42,24 +43,26 @@ _part: ContextVar[Part | None] = ContextVar("part", default=None)
 
 
 @contextmanager
-def asking() -> Iterator[None]:
-    """Ask a question in the block, which may be a part of one, unless models are measured."""
-    known = _asking.get()
-    before = _asking.set(_Asking() if known is None and not is_measured() else known)
+def hold_value(variable: ContextVar[T], value: T) -> Iterator[None]:
+    """Let a variable have a value in the block, for this thread and what runs in its context."""
+    before = variable.set(value)
     try:
         yield
     finally:
-        _asking.reset(before)
+        variable.reset(before)
 
 
 @contextmanager
-def measuring() -> Iterator[None]:
-    """Measure in the block what models do: what they fail at is raised."""
-    before = _is_measured.set(True)
-    try:
+def asking() -> Iterator[None]:
+    """Ask a question in the block, which may be a part of one, unless models are measured."""
+    known = _asking.get()
+    with hold_value(_asking, _Asking() if known is None and not is_measured() else known):
         yield
-    finally:
-        _is_measured.reset(before)
+
+
+def measuring() -> AbstractContextManager[None]:
+    """Measure in the block what models do: what they fail at is raised."""
+    return hold_value(_is_measured, True)
 
 
 def is_measured() -> bool:
@@ -73,14 +76,9 @@ def find_failures() -> dict[str, EndpointError] | None:
     return None if known is None else known.gone
 
 
-@contextmanager
-def in_part(part: Part) -> Iterator[None]:
+def in_part(part: Part) -> AbstractContextManager[None]:
     """Ask an LLM in the block for a part of a question which it can do without."""
-    before = _part.set(part)
-    try:
-        yield
-    finally:
-        _part.reset(before)
+    return hold_value(_part, part)
 
 
 def part() -> Part | None:

@@ -132,7 +132,11 @@ def serve() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who asks ends this process
     asked, told = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     sys.stdout = sys.stderr  # what a parser prints is no document
-    _limit_memory(_read(asked))
+    memory_bytes = _read(asked)
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     from clew.readers.formats import items_of
 
     while (file := _read(asked)) is not None:
@@ -146,13 +150,6 @@ def serve() -> None:
             _write(told, ("error", error))
         else:
             _write(told, ("done", None))
-
-
-def _limit_memory(memory_bytes: int) -> None:
-    with suppress(ImportError, ValueError, OSError):
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
 
 
 def _write(pipe: IO[bytes], value: object) -> None:

@@ -11,8 +11,8 @@ from zipfile import BadZipFile, ZipFile, is_zipfile
 
 from clew.errors import UnreadableSource
 from clew.limits import LimitMet
-from clew.readers import xml_tree
 from clew.readers.walk import File
+from clew.readers.xml_page import parse_xml
 
 
 class ArchiveParts:
@@ -31,7 +31,7 @@ class ArchiveParts:
 
     def xml(self, name: str) -> Element:
         """Return the root of a part. Raises ValueError if it is not there or is no XML."""
-        return xml_tree.parse_xml(self.data(name))
+        return parse_xml(self.data(name))
 
     def read_relations(self, name: str) -> dict[str, str]:
         """Return the names of the parts that a part of an Office file refers to, by their ids."""

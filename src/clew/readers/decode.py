@@ -34,6 +34,11 @@ _USUAL = "cp1252"  # taken where nothing speaks more for another encoding
 _UTF_16_BYTES = 1 << 12  # enough to see it by
 
 
+def replace_surrogates(text: str) -> str:
+    """Return text that any encoding can write: JSON can hold halves of surrogate pairs."""
+    return SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
 def text_of(file: File) -> str:
     """Return the whole text of a file.
 
@@ -98,15 +103,17 @@ def open_text(file: File, *, guess: bool) -> Iterator[Lines]:
 
 
 def _encoding(data: bytes, file: File, *, whole: bool = True, guess: bool = True) -> str:
-    for mark, encoding in _MARKS:
-        if data.startswith(mark):
-            _refuse_binary(data.decode(encoding, "replace").encode(), file)
-            return encoding
-    if encoding := _guess_utf_16(data):
-        _refuse_binary(data.decode(encoding, "replace").encode(), file)
-        return encoding
-    _refuse_binary(data, file)
-    if guess and not _is_utf8(data, whole=whole):
+    marked = (encoding for mark, encoding in _MARKS if data.startswith(mark))
+    encoding = next(marked, "") or _guess_utf_16(data)
+    plain = data.decode(encoding, "replace").encode() if encoding else data
+    controls = len(plain) - len(plain.translate(None, _CONTROLS))
+    if b"\0" in plain or controls * 20 > len(plain):
+        raise UnreadableSource(file.source, "looks like a binary file")
+    if encoding or not guess:
+        return encoding or "utf-8"
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(data, final=whole)
+    except UnicodeDecodeError:
         return _guess(data, file)
     return "utf-8"
 
@@ -121,14 +128,6 @@ def _guess_utf_16(data: bytes) -> str:
     return "utf-16-be" if most == even else "utf-16-le"
 
 
-def _is_utf8(data: bytes, *, whole: bool) -> bool:
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(data, final=whole)
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 def _guess(data: bytes, file: File) -> str:
     found = from_bytes(data)
     best = found.best()
@@ -138,12 +137,6 @@ def _guess(data: bytes, file: File) -> str:
         )
     usual = any(each.encoding == _USUAL and each.chaos <= best.chaos for each in found)
     return _USUAL if usual else best.encoding
-
-
-def _refuse_binary(data: bytes, file: File) -> None:
-    controls = len(data) - len(data.translate(None, _CONTROLS))
-    if b"\0" in data or controls * 20 > len(data):
-        raise UnreadableSource(file.source, "looks like a binary file")
 
 
 def _undecodable(file: File, encoding: str) -> UnreadableSource:

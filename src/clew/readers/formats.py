@@ -38,30 +38,22 @@ READERS = {
     **dict.fromkeys(lines.TEXTS.split(), "plain:read"),
     **dict.fromkeys(lines.CODE.split(), "plain:read"),
     **dict.fromkeys(lines.MARKDOWN.split(), "markdown:read"),
-    ".html": "html_page:read",
-    ".htm": "html_page:read",
-    ".xhtml": "html_page:read",
+    **dict.fromkeys((".html", ".htm", ".xhtml"), "html_page:read"),
     ".xml": "xml_page:read",
-    ".jsonl": "json_lines:read",
-    ".ndjson": "json_lines:read",
+    **dict.fromkeys((".jsonl", ".ndjson"), "json_lines:read"),
     ".json": "json_list:read",
     ".ipynb": "notebook:read",
-    ".csv": "table:read",
-    ".tsv": "table:read",
+    **dict.fromkeys((".csv", ".tsv"), "table:read"),
     ".parquet": "parquet:read",
-    ".srt": "subtitles:read",
-    ".vtt": "subtitles:read",
+    **dict.fromkeys((".srt", ".vtt"), "subtitles:read"),
     ".eml": "mail:read",
     ".mbox": "mail:read_mailbox",
     ".pdf": "pdf:read",
     ".docx": "word:read",
     ".pptx": "office:read_slides",
-    ".odt": "office:read_open_document",
-    ".odp": "office:read_open_document",
+    **dict.fromkeys((".odt", ".odp"), "office:read_open_document"),
     ".rtf": "rtf:read",
-    ".xlsx": "sheets:read",
-    ".xls": "sheets:read",
-    ".ods": "sheets:read",
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), "sheets:read"),
     ".epub": "epub:read",
 }
 _PACKED = frozenset(".docx .epub .odp .ods .odt .parquet .pdf .pptx .rtf .xls .xlsx".split())
@@ -134,7 +126,7 @@ def _files(
     """Yield the files of what is named; what was fetched or received is gone behind its turn."""
     found = list(files([each for each in named if isinstance(each, Path)], roots, selection))
     if part is not None:
-        found = [each for each in found if _may_have(part, each)]
+        found = [e for e in found if isinstance(e, Skipped) or _may_have(part, e)]
     found = [packed.add_size(each) if isinstance(each, File) else each for each in found]
     progress.total = sum(each.size for each in found if isinstance(each, File))
     yield from found
@@ -149,10 +141,8 @@ def _files(
                 yield file
 
 
-def _may_have(part: ShardPart, file: File | Skipped) -> bool:
+def _may_have(part: ShardPart, file: File) -> bool:
     """Say whether a file may hold a document of a part, without a look into it."""
-    if isinstance(file, Skipped):
-        return True
     suffix = packed.plain_name(file.path).suffix.lower()
     of_package = suffix not in READERS and plugins.find("readers", suffix) is not None
     return suffix in _RECORDS or of_package or part.has(file.id)
@@ -172,7 +162,8 @@ def _distinct(
                 if isinstance(item, Skipped):
                     yield item
                 elif item.id in first:
-                    yield _duplicate(file, item, first[item.id])
+                    reason = f"has the id {item.id!r}, which {first[item.id]} has already"
+                    yield Skipped(source=file.source, reason=reason, line=_line(file, item))
                 else:
                     first[item.id] = item.source
                     whole = item.source == file.source
@@ -277,11 +268,6 @@ def _worth(file: File, item: Document | Skipped) -> Document | Skipped:
         is_title = len(item.title) <= limits.title_characters
         return item if is_title else replace(item, title=stem_title(file))
     return Skipped(source=file.source, reason=reason, line=_line(file, item))
-
-
-def _duplicate(file: File, document: Document, first: str) -> Skipped:
-    reason = f"has the id {document.id!r}, which {first} has already"
-    return Skipped(source=file.source, reason=reason, line=_line(file, document))
 
 
 def _line(file: File, document: Document) -> int | None:

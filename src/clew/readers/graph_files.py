@@ -17,6 +17,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,12 +29,21 @@ from clew.limits import LIMITS, ReadingLimits
 from clew.readers import rdf
 from clew.readers.decode import SURROGATE, open_text
 from clew.readers.packed import plain_name, unpack
-from clew.readers.stated import Stated, explain_refusal
-from clew.readers.triples import IDS, document_id, entity, extraction, fields, json_value, triple
+from clew.readers.triples import (
+    IDS,
+    Stated,
+    document_id,
+    entity,
+    explain_refusal,
+    extraction,
+    fields,
+    json_value,
+    triple,
+)
 from clew.readers.walk import File, files, os_reason
 from clew.text.cells import unguard
 from clew.text.normalize import collapse
-from clew.types import Extraction, Skipped, Triple
+from clew.types import Extraction, Skipped
 
 _COLUMNS = {
     "subject": ("subject", "head", "source", "from", "s", "h"),
@@ -118,14 +128,10 @@ def _state_line(file: File, line: int, parse: Parse) -> Iterator[Stated | Skippe
     for described in found.entities:
         yield Stated(described=described, document_id=document, line=line)
     for stated in found.triples:
-        yield Stated(triple=_space_relation(stated), document_id=document, line=line)
-
-
-def _space_relation(stated: Triple) -> Triple:
-    if "_" not in stated.relation:
-        return stated
-    words = collapse(stated.relation.replace("_", " "))
-    return replace(stated, relation=words or stated.relation)
+        if "_" in stated.relation:
+            words = collapse(stated.relation.replace("_", " "))
+            stated = replace(stated, relation=words or stated.relation)  # noqa: PLW2901
+        yield Stated(triple=stated, document_id=document, line=line)
 
 
 def _read_json_lines(file: File) -> Iterator[Stated | Skipped]:
@@ -228,7 +234,8 @@ def _of_row(
     item: dict[str, object] = {column: cell.strip() for column, cell in pairs if cell.strip()}
     item |= {name: restore_unseen(unguard(str(item[name]))) for name in _NEEDED if name in item}
     if "strength" in item:
-        item["strength"] = _number(item["strength"])
+        with suppress(ValueError):
+            item["strength"] = float(str(item["strength"]))
     return _document(item), _one_triple(item, problems)
 
 
@@ -250,13 +257,6 @@ def _cells(line: str, delimiter: str) -> list[str]:
         return next(csv.reader([line], delimiter=delimiter, strict=True))
     except csv.Error as error:
         raise InputError(f"is not valid CSV: {error}") from None
-
-
-def _number(cell: object) -> object:
-    try:
-        return float(str(cell))
-    except ValueError:
-        return cell
 
 
 _READERS: dict[str, Callable[[File], Iterator[Stated | Skipped]]] = {

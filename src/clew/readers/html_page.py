@@ -223,7 +223,12 @@ def _pieces(tree: LexborHTMLParser) -> Iterator[tuple[str | None, _Inside]]:
         elif node.is_text_node:
             yield node.text_content, around
         elif node.tag not in _DROPPED and not _is_frame(node, steps):
-            inside = _enter(node, around)
+            inside = _Inside(
+                kept=around.kept or node.tag == "pre",
+                level=around.level or _HEADINGS.get(node.tag or "", 0),
+                link=around.link or (node.tag == "a" and "href" in node.attributes),
+                apparatus=around.apparatus or _kind(node),
+            )
             if node.tag in _BLOCKS:
                 yield None, around
                 stack.append((None, inside))
@@ -231,16 +236,6 @@ def _pieces(tree: LexborHTMLParser) -> Iterator[tuple[str | None, _Inside]]:
                 stack.append((_INSERTED[node.tag], inside._replace(kept=True)))
             children = [(child, inside) for child in node.iter(include_text=True)]
             stack += reversed(children)
-
-
-def _enter(node: LexborNode, around: _Inside) -> _Inside:
-    """Return what the children of an element stand in."""
-    return _Inside(
-        kept=around.kept or node.tag == "pre",
-        level=around.level or _HEADINGS.get(node.tag or "", 0),
-        link=around.link or (node.tag == "a" and "href" in node.attributes),
-        apparatus=around.apparatus or _kind(node),
-    )
 
 
 def _kind(node: LexborNode) -> str:

@@ -73,12 +73,9 @@ def read_standard_input(
     data = (stream or sys.stdin.buffer).read(limits.received_bytes + 1)
     if len(data) > limits.received_bytes:
         raise InputError(f"standard input has {limits.more_than('received_bytes', 'bytes')}")
-    suffix = given.suffix or Path(given.name).suffix or _beginning(data)
+    looks_like = (suffix for form, suffix in _BEGINNINGS if form.match(data[:_PIECE]))
+    suffix = given.suffix or Path(given.name).suffix or next(looks_like, ".txt")
     with TemporaryDirectory(prefix="clew-") as folder:
         path = Path(folder) / f"{Path(given.name).stem}{suffix}"
         path.write_bytes(data)
         yield File(path=path, id=given.name, source=given.name, named=True)
-
-
-def _beginning(data: bytes) -> str:
-    return next((suffix for form, suffix in _BEGINNINGS if form.match(data[:_PIECE])), ".txt")

@@ -7,6 +7,7 @@ its HTML. Attachments are left out. The id of a message in a mailbox is its `Mes
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import EmailPolicy
@@ -16,7 +17,7 @@ from typing import Any
 from clew.errors import UnreadableSource
 from clew.limits import LimitMet, ReadingLimits
 from clew.readers import html_page
-from clew.readers.decode import SURROGATE
+from clew.readers.decode import replace_surrogates
 from clew.readers.properties import properties
 from clew.readers.titled import stem_title
 from clew.readers.walk import File
@@ -80,12 +81,9 @@ def read(file: File) -> Iterator[Document]:
 
 def read_mailbox(file: File) -> Iterator[Document | Skipped]:
     """Yield the document of each message of a mailbox."""
-    messages = mbox(file.path, create=False)
-    try:
+    with closing(mbox(file.path, create=False)) as messages:
         for number, key in enumerate(messages.keys(), 1):
             yield _in_mailbox(file, messages.get_bytes(key), number)
-    finally:
-        messages.close()
 
 
 def _message(data: bytes) -> EmailMessage:
@@ -123,7 +121,7 @@ def _parts(message: EmailMessage, limits: ReadingLimits) -> tuple[str, str, dict
 
 
 def _header(message: EmailMessage, name: str) -> str:
-    return _clean(" ".join(str(message.get(name, "")).split()))
+    return replace_surrogates(" ".join(str(message.get(name, "")).split()))
 
 
 def _body(message: EmailMessage, limits: ReadingLimits) -> str:
@@ -133,8 +131,4 @@ def _body(message: EmailMessage, limits: ReadingLimits) -> str:
     content = str(part.get_content())
     if part.get_content_subtype() == "html":
         content = "\n\n".join(each.text for each in html_page.paragraphs(content, limits))
-    return _clean(content.replace("\r\n", "\n").strip())
-
-
-def _clean(text: str) -> str:
-    return SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+    return replace_surrogates(content.replace("\r\n", "\n").strip())

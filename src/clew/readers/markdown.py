@@ -43,7 +43,9 @@ _MAX_TITLE = 300  # characters; a longer heading is cut
 def read(file: File) -> Iterator[Document]:
     """Yield the one document of a Markdown file."""
     text = without_data(text_of(file))
-    matter = _front_matter(text)
+    matter = _FRONT_MATTER.match(text) or _TOML_MATTER.match(text)
+    if matter and matter[1].strip() and not _KEY.search(matter[1]):
+        matter = None
     start = _skip_blank(text, matter.end() if matter else 0)
     if start == len(text):
         raise UnreadableSource(file.source, "is empty behind its front matter")
@@ -73,11 +75,6 @@ def read(file: File) -> Iterator[Document]:
 def headings(text: str) -> list[Heading]:
     """Return the headings of a Markdown text."""
     return [heading for heading, _ in _headings(text, 0)]
-
-
-def _front_matter(text: str) -> re.Match[str] | None:
-    found = _FRONT_MATTER.match(text) or _TOML_MATTER.match(text)
-    return found if found and (_KEY.search(found[1]) or not found[1].strip()) else None
 
 
 def _skip_space(text: str, start: int) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from clew.text.normalize import collapse
 from clew.types import Heading
@@ -45,7 +46,10 @@ _LATEX_MARKS = re.compile(r"\\[a-zA-Z]+\*?|[{}$~\\]")
 def headings(text: str, suffix: str) -> list[Heading]:
     """Return the headings of a text in the markup of a suffix; none where it has no such markup."""
     find = _FORMATS.get(suffix)
-    return _rank_headings(find(text)) if find else []
+    listed = list(find(text)) if find else []
+    levels = sorted({heading.level for heading in listed})
+    ranks = {level: rank for rank, level in enumerate(levels, 1)}  # the widest that is used is 1
+    return [Heading(h.start, ranks[h.level], h.title) for h in listed]
 
 
 def _find_rst_headings(text: str) -> Iterator[Heading]:
@@ -61,23 +65,16 @@ def _find_rst_headings(text: str) -> Iterator[Heading]:
         yield Heading(match.start(), styles.index(style) + 1, collapse(title))
 
 
-def _org(text: str) -> Iterator[Heading]:
-    for found in _match_outside(_ORG, _ORG_CODE, text):
-        title = _without_last(found[2], _ORG_TAGS)
+def _find_counted_headings(
+    heading: re.Pattern[str], code: re.Pattern[str], ending: re.Pattern[str], text: str
+) -> Iterator[Heading]:
+    """Yield headings whose marks are counted; a last word like `ending` is no part of the title."""
+    for found in _match_outside(heading, code, text):
+        title = found[2].rstrip(" \t")
+        space = max(title.rfind(" "), title.rfind("\t"))
+        if space >= 0 and ending.fullmatch(title, space + 1):
+            title = title[:space]
         yield Heading(found.start(), len(found[1]), collapse(title))
-
-
-def _asciidoc(text: str) -> Iterator[Heading]:
-    for found in _match_outside(_ASCIIDOC, _ASCIIDOC_CODE, text):
-        title = _without_last(found[2], _ASCIIDOC_END)
-        yield Heading(found.start(), len(found[1]), collapse(title))
-
-
-def _without_last(title: str, pattern: re.Pattern[str]) -> str:
-    """Return a title without its last word, where that is of a pattern and not the only one."""
-    title = title.rstrip(" \t")
-    space = max(title.rfind(" "), title.rfind("\t"))
-    return title[:space] if space >= 0 and pattern.fullmatch(title, space + 1) else title
 
 
 def _latex(text: str) -> Iterator[Heading]:
@@ -124,18 +121,10 @@ def _blocks(marks: Sequence[re.Match[str]]) -> Iterator[tuple[int, int]]:
         i += 1
 
 
-def _rank_headings(found: Iterator[Heading]) -> list[Heading]:
-    """Return headings whose widest level is 1, and the next one that is used 2."""
-    listed = list(found)
-    levels = sorted({heading.level for heading in listed})
-    ranks = {level: rank for rank, level in enumerate(levels, 1)}
-    return [Heading(h.start, ranks[h.level], h.title) for h in listed]
-
-
+_find_asciidoc = partial(_find_counted_headings, _ASCIIDOC, _ASCIIDOC_CODE, _ASCIIDOC_END)
 _FORMATS: dict[str, Callable[[str], Iterator[Heading]]] = {
     ".rst": _find_rst_headings,
-    ".org": _org,
-    ".adoc": _asciidoc,
-    ".asciidoc": _asciidoc,
+    ".org": partial(_find_counted_headings, _ORG, _ORG_CODE, _ORG_TAGS),
+    **dict.fromkeys((".adoc", ".asciidoc"), _find_asciidoc),
     ".tex": _latex,
 }

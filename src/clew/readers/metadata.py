@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import date, time
 
 from clew.types import Scalar, Value
+
+_PLAIN = (str, int, float, date, time)
 
 
 def values(given: Mapping[str, object]) -> dict[str, Value]:
@@ -21,16 +23,11 @@ def values(given: Mapping[str, object]) -> dict[str, Value]:
 
 def value(given: object) -> Value:
     """Return one value of metadata."""
-    if isinstance(given, list | tuple | set | frozenset) and all(map(_is_plain, given)):
-        ordered: Iterable[object] = given
-        if isinstance(given, set | frozenset):
-            ordered = sorted(given, key=str)
-        return tuple(map(_scalar, ordered))
+    if isinstance(given, list | tuple | set | frozenset):
+        ordered = sorted(given, key=str) if isinstance(given, set | frozenset) else given
+        if all(each is None or isinstance(each, _PLAIN) for each in ordered):
+            return tuple(map(_scalar, ordered))
     return _scalar(given)
-
-
-def _is_plain(given: object) -> bool:
-    return given is None or isinstance(given, str | int | float | date | time)
 
 
 def _scalar(given: object) -> Scalar:

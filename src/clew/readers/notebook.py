@@ -10,7 +10,7 @@ from itertools import accumulate
 
 from clew.errors import UnreadableSource
 from clew.readers import record
-from clew.readers.decode import SURROGATE, text_of
+from clew.readers.decode import replace_surrogates, text_of
 from clew.readers.degenerate import without_data
 from clew.readers.markdown import headings
 from clew.readers.properties import properties
@@ -55,4 +55,4 @@ def _source(cell: dict[str, object]) -> str:
     source = cell.get("source", "")
     lines = source if isinstance(source, list) else [source]
     text = "".join(line for line in lines if isinstance(line, str))
-    return SURROGATE.sub("\N{REPLACEMENT CHARACTER}", without_data(text.strip("\n")))
+    return replace_surrogates(without_data(text.strip("\n")))

@@ -29,7 +29,10 @@ _APART = _NOT_TEXT | {"note", "frame"}  # what stands in a paragraph and is no p
 def read_slides(file: File) -> Iterator[Document]:
     """Yield the one document of a PowerPoint file (.pptx)."""
     with parts_of(file, "PowerPoint file") as parts:
-        slides = [_slide(parts, name) for name in _slide_names(parts)]
+        slides = []
+        for name in _slide_names(parts):  # the notes of a slide stand behind it
+            notes = [part for part in parts.read_relations(name).values() if _NOTES.fullmatch(part)]
+            slides.append([text for part in (name, *notes) for text in _texts(parts.xml(part))])
         paragraphs = [paragraph for slide in slides for paragraph in slide]
         title, about = _about(parts, "docProps/core.xml")
     title = title or (paragraphs or [MarkedParagraph("")])[0].text
@@ -48,12 +51,6 @@ def _slide_names(parts: ArchiveParts) -> list[str]:
     slides = parts.xml("ppt/presentation.xml").iter("sldId")
     names = dict.fromkeys(related.get(slide.get("id", ""), "") for slide in slides)
     return list(names) if set(names) <= set(by_number) else by_number
-
-
-def _slide(parts: ArchiveParts, name: str) -> list[MarkedParagraph]:
-    """Return the paragraphs of a slide, and of its notes behind them."""
-    notes = [part for part in parts.read_relations(name).values() if _NOTES.fullmatch(part)]
-    return [text for part in (name, *notes) for text in _texts(parts.xml(part))]
 
 
 def read_open_document(file: File) -> Iterator[Document]:
@@ -95,18 +92,15 @@ def _texts(root: Element) -> Iterator[MarkedParagraph]:
             text = " | ".join(cell for cell in cells if cell)
             apart: list[Element] = []  # a cell has its own with it
         elif element.tag in ("p", "h"):
-            text, apart = _words(element), list(_find_notes(element))
+            text = _words(element)
+            apart = [each for each in _outermost(element, _APART) if each.tag not in _NOT_TEXT]
         else:
             stack += [child for child in reversed(element) if _is_text(child)]
             continue
         if text:
-            yield MarkedParagraph(text, _level(element))
+            level = element.get("outline-level", "1") if element.tag == "h" else ""
+            yield MarkedParagraph(text, int(level) if level.isdecimal() else 0)
         stack += reversed(apart)
-
-
-def _find_notes(paragraph: Element) -> Iterator[Element]:
-    """Yield what stands in a paragraph and has paragraphs itself: notes and text boxes."""
-    return (each for each in _outermost(paragraph, _APART) if each.tag not in _NOT_TEXT)
 
 
 def _outermost(root: Element, tags: Collection[str]) -> Iterator[Element]:
@@ -126,12 +120,6 @@ def _is_text(element: Element) -> bool:
         place = element.find("nvSpPr/nvPr/ph")
         return place is None or place.get("type") not in _ON_EVERY_SLIDE
     return element.tag not in _NOT_TEXT
-
-
-def _level(element: Element) -> int:
-    """Return the level of a heading of OpenDocument, 0 for what is none."""
-    level = element.get("outline-level", "1")
-    return int(level) if element.tag == "h" and level.isdecimal() else 0
 
 
 def _texts_below(cell: Element) -> Iterator[str]:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from clew.errors import UnreadableSource
 from clew.readers import record
-from clew.readers.extras import needs
 from clew.readers.walk import File
+from clew.runtime.lazy import needs
 from clew.types import Document, Skipped
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _BATCH_ROWS = 1024
 
@@ -35,7 +31,12 @@ def _rows(file: File) -> Iterator[dict[str, object]]:
             missing = record.lacking(columns.names, file.columns)
             if missing:
                 raise UnreadableSource(file.source, missing)
-            schema = pa.schema([_in_microseconds(column) for column in columns])
+            schema = pa.schema(  # Python's times have no nanoseconds
+                column.with_type(pa.timestamp("us", column.type.tz))
+                if pa.types.is_timestamp(column.type)
+                else column
+                for column in columns
+            )
             for batch in table.iter_batches(batch_size=_BATCH_ROWS):
                 yield from batch.cast(schema, safe=False).to_pylist()
         except pa.ArrowMemoryError:
@@ -44,12 +45,3 @@ def _rows(file: File) -> Iterator[dict[str, object]]:
             # pyarrow raises a bare OSError for damage too; ValueError for values Python cannot hold
             reason = " ".join(str(error).split())[:120]
             raise UnreadableSource(file.source, f"is a broken Parquet file: {reason}") from None
-
-
-def _in_microseconds(column: pa.Field) -> pa.Field:
-    """Return a column as Python can hold it: its times have no nanoseconds."""
-    import pyarrow as pa
-
-    if pa.types.is_timestamp(column.type):
-        return column.with_type(pa.timestamp("us", column.type.tz))
-    return column

@@ -16,12 +16,12 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from clew.errors import UnreadableSource
-from clew.readers.decode import SURROGATE
-from clew.readers.extras import needs
+from clew.readers.decode import SURROGATE, replace_surrogates
 from clew.readers.properties import properties
 from clew.readers.running_heads import without_running_heads
 from clew.readers.titled import make_document, stated_title
 from clew.readers.walk import File
+from clew.runtime.lazy import needs
 from clew.text.normalize import collapse
 from clew.types import Document, Heading
 
@@ -51,7 +51,11 @@ def read(file: File) -> Iterator[Document]:
     data = file.path.read_bytes()
     try:
         with _ONE_AT_A_TIME, closing(pypdfium2.PdfDocument(data)) as pdf:
-            texts = [_page_text(pdf, number) for number in range(len(pdf))]
+            texts = []
+            for number in range(len(pdf)):
+                with closing(pdf[number]) as page, closing(page.get_textpage()) as text_page:
+                    words = text_page.get_text_bounded(errors="replace").replace("\r\n", "\n")
+                texts.append(replace_surrogates(words))
             title = stated_title(SURROGATE.sub("", pdf.get_metadata_value("Title")))
             about = properties((own, pdf.get_metadata_value(name)) for name, own in _ABOUT.items())
             outline = list(_outline(pdf))
@@ -101,12 +105,6 @@ def _headings(
         if start >= least:
             yield Heading(start, level, title)
             least = start
-
-
-def _page_text(pdf: PdfDocument, number: int) -> str:
-    with closing(pdf[number]) as page, closing(page.get_textpage()) as text_page:
-        text: str = text_page.get_text_bounded(errors="replace")
-    return SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
 def _join_divided_words(texts: Sequence[str]) -> list[str]:

@@ -14,7 +14,7 @@ from email.utils import parsedate_to_datetime
 from xml.etree.ElementTree import Element
 
 from clew.readers import metadata
-from clew.readers.decode import SURROGATE
+from clew.readers.decode import replace_surrogates
 from clew.text.periods import parse_period
 from clew.types import Scalar, Value
 
@@ -64,7 +64,7 @@ def _values(name: str, given: object) -> Iterator[Scalar]:
         if not isinstance(each, str):
             yield from () if each is None else (each,)
             continue
-        text = " ".join(SURROGATE.sub("\N{REPLACEMENT CHARACTER}", each[:_MOST]).split())
+        text = " ".join(replace_surrogates(each[:_MOST]).split())
         if name in _LISTS and not isinstance(value, tuple):
             yield from filter(None, map(str.strip, re.split("[,;]", text)))
         elif text:
@@ -83,19 +83,14 @@ def moment(text: str) -> str:
         return text
     match = _PDF_DATE.fullmatch(text)
     if match is not None:
-        iso = _of_pdf(match)
+        year, month, day, hour, minute, second, east, more = match.groups()
+        iso = "-".join(part for part in (year, month, day) if part)
+        if hour is not None:
+            zone = f"{east}:{more or '00'}" if east else "+00:00"
+            iso += f"T{hour}:{minute}:{second or '00'}{zone}"
         return iso if parse_period(iso) is not None else text
     try:
         date = parsedate_to_datetime(text)
         return date.replace(tzinfo=date.tzinfo or UTC).astimezone(UTC).isoformat()
     except (ValueError, OverflowError):
         return text
-
-
-def _of_pdf(match: re.Match[str]) -> str:
-    year, month, day, hour, minute, second, east, more = match.groups()
-    date = "-".join(part for part in (year, month, day) if part)
-    if hour is None:
-        return date
-    zone = f"{east}:{more or '00'}" if east else "+00:00"
-    return f"{date}T{hour}:{minute}:{second or '00'}{zone}"

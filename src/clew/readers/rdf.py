@@ -25,10 +25,9 @@ from typing import IO, TYPE_CHECKING, cast
 from urllib.parse import quote, unquote
 
 from clew.readers.decode import SURROGATE, open_text
-from clew.readers.extras import needs
-from clew.readers.stated import TOO_LONG, Stated, explain_refusal
-from clew.readers.triples import entity_type
+from clew.readers.triples import TOO_LONG, Stated, entity_type, explain_refusal
 from clew.readers.walk import File
+from clew.runtime.lazy import needs
 from clew.text.keys import name_key
 from clew.text.normalize import collapse
 from clew.types import Described, Skipped, Triple

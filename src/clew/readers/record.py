@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from textwrap import shorten
 
 from clew.readers import metadata
-from clew.readers.decode import SURROGATE
+from clew.readers.decode import replace_surrogates
 from clew.readers.walk import Columns, File
 from clew.types import Document, Skipped, Value
 
@@ -44,12 +44,12 @@ def document(file: File, record: Mapping[str, object], line: int) -> Document | 
         return Skipped(source=file.source, reason=f"its {text!r} is empty", line=line)
     used = {column for column in (id_, title, text) if column}
     try:
-        rest = {_clean(k): _value(v) for k, v in record.items() if k not in used}
+        rest = {replace_surrogates(k): _value(v) for k, v in record.items() if k not in used}
     except RecursionError:
         return Skipped(source=file.source, reason=_TOO_DEEP, line=line)
     return Document(
         id=_words(record, id_) or f"{file.id}:{line}",
-        text=_clean(body),
+        text=replace_surrogates(body),
         title=_words(record, title),
         source=f"{file.source}:{line}",
         metadata=rest,
@@ -64,7 +64,8 @@ def has_text(columns: Iterable[str], said: Columns) -> bool:
 def lacking(columns: Iterable[str], said: Columns) -> str:
     """Return why records of these columns cannot be read, nothing where they can."""
     columns = list(columns)
-    have = shorten(", ".join(map(_clean, columns)), 200, placeholder=" ...") or "none at all"
+    listed = replace_surrogates(", ".join(columns))
+    have = shorten(listed, 200, placeholder=" ...") or "none at all"
     for name in (said.text, said.title, said.id):
         if name and not _column(columns, name, ()):
             return f"has no column {name!r}, only: {have}"
@@ -115,10 +116,5 @@ def _words(record: Mapping[str, object], column: str) -> str:
 def _value(given: object) -> Value:
     found = metadata.value(given)
     if isinstance(found, tuple):
-        return tuple(_clean(each) if isinstance(each, str) else each for each in found)
-    return _clean(found) if isinstance(found, str) else found
-
-
-def _clean(text: str) -> str:
-    """Return text that any encoding can write: JSON can hold halves of surrogate pairs."""
-    return SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+        return tuple(replace_surrogates(each) if isinstance(each, str) else each for each in found)
+    return replace_surrogates(found) if isinstance(found, str) else found

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from clew.errors import UnreadableSource
-from clew.readers.decode import SURROGATE
-from clew.readers.extras import needs
+from clew.readers.decode import replace_surrogates
 from clew.readers.properties import properties
 from clew.readers.titled import make_document, stated_title
 from clew.readers.walk import File
+from clew.runtime.lazy import needs
 from clew.types import Document
 
 _INNERMOST = r"(?:[^{}\\]|\\.)*"
@@ -46,7 +46,7 @@ def read(file: File) -> Iterator[Document]:
 
     def text(of: str) -> str:
         words: str = rtf_to_text(of, encoding, errors="replace")  # type: ignore[no-untyped-call]
-        return SURROGATE.sub("\N{REPLACEMENT CHARACTER}", words)
+        return replace_surrogates(words)
 
     def parts(of: Sequence[str]) -> Iterator[str]:
         heads = _LEAST_HEADS + _TIMES_HEADS * len(source)

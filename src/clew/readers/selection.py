@@ -78,7 +78,9 @@ class Selection:
             why = BY_GITIGNORE
         if why:
             self._left_out[file_id] = why
-        return not why and self._is_changed(place)
+        if why or self._changed is None or place in self._above_changed:
+            return not why
+        return not self._changed.isdisjoint([place, *place.parents])
 
     def is_marked(self, folder_id: str, names: Iterable[str]) -> bool:
         """Say whether a folder that holds files of some names is one that a program fills."""
@@ -101,11 +103,6 @@ class Selection:
 
     def _names(self, *ways: str) -> bool:
         return any(way == p or fnmatchcase(way, p) for p in self._patterns for way in ways)
-
-    def _is_changed(self, place: Path) -> bool:
-        if self._changed is None or place in self._above_changed:
-            return True
-        return not self._changed.isdisjoint([place, *place.parents])
 
 
 def _places(paths: Iterable[str | Path]) -> set[Path]:

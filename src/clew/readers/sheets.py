@@ -11,10 +11,10 @@ from zipfile import is_zipfile
 
 from clew.errors import UnreadableSource
 from clew.readers.archive import parts_of, refuse_bomb
-from clew.readers.extras import needs
 from clew.readers.properties import of_xml
 from clew.readers.titled import make_document
 from clew.readers.walk import File
+from clew.runtime.lazy import needs
 from clew.types import Document, Value
 
 

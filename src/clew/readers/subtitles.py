@@ -19,13 +19,10 @@ _BLANK = re.compile(r"(?:(?<![ \t])[ \t]*+\n){2,}")
 def read(file: File) -> Iterator[Document]:
     """Yield the one document of a file of subtitles."""
     blocks = _BLANK.split(text_of(file).replace("\r\n", "\n").replace("\r", "\n"))
-    cues = [cue for cue in map(_cue, blocks) if cue]
-    yield make_document(file, ["\n".join(cues)], "")
-
-
-def _cue(block: str) -> str:
-    """Return what a block says; nothing of one without times, such as a header or a comment."""
-    lines = block.strip().split("\n")
-    place = next((n for n, line in enumerate(lines) if _TIMES.match(line.strip())), len(lines))
-    words = " ".join(line.strip() for line in lines[place + 1 :])
-    return " ".join(unescape(_MARKS.sub("", words)).split())
+    cues = []
+    for block in blocks:  # one without times, such as a header or a comment, says nothing
+        lines = [line.strip() for line in block.strip().split("\n")]
+        place = next((n for n, line in enumerate(lines) if _TIMES.match(line)), len(lines))
+        words = _MARKS.sub("", " ".join(lines[place + 1 :]))
+        cues.append(" ".join(unescape(words).split()))
+    yield make_document(file, ["\n".join(filter(None, cues))], "")

@@ -24,8 +24,9 @@ from typing import TypeGuard
 
 from clew.errors import InputError, UnreadableSource
 from clew.readers import record
-from clew.readers.decode import SURROGATE, open_text
+from clew.readers.decode import SURROGATE, open_text, replace_surrogates
 from clew.readers.walk import File, os_reason
+from clew.text.keys import MAX_KEY, name_key
 from clew.text.normalize import collapse, entity_key
 from clew.types import ENTITY_TYPES, Described, Extraction, Skipped, Triple
 
@@ -54,6 +55,27 @@ class Recorded:
     document_id: str
     extraction: Extraction
     line: int
+
+
+TOO_LONG = f"of more than {MAX_KEY} characters"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stated:
+    """One statement: either a triple, or what an entity is."""
+
+    triple: Triple | None = None
+    described: Described | None = None
+    document_id: str = ""  # of the text that it came from, where the file names one
+    line: int
+
+
+@lru_cache(maxsize=1 << 16)
+def explain_refusal(name: str) -> str:
+    """Return why a name can be no entity's, as the end of a sentence; nothing if it can be."""
+    if len(name) <= MAX_KEY and name.isascii():  # so its key is no longer
+        return ""
+    return TOO_LONG if len(name_key(name)) > MAX_KEY else ""
 
 
 def read_triples(path: str | Path) -> Iterator[Recorded | Skipped]:
@@ -102,7 +124,7 @@ def _read_line(file: File, line: str, number: int) -> Iterator[Recorded | Skippe
     try:
         found = fields(json_value(line))
         id_ = document_id(found)
-        extracted = extraction(found, _explain_refusal, problems)
+        extracted = extraction(found, _explain_nameless, problems)
         if extracted != Extraction():
             recorded = Recorded(document_id=id_, extraction=extracted, line=number)
     except InputError as error:
@@ -113,7 +135,7 @@ def _read_line(file: File, line: str, number: int) -> Iterator[Recorded | Skippe
         yield recorded
 
 
-def _explain_refusal(name: str) -> str:
+def _explain_nameless(name: str) -> str:
     return "" if entity_key(name) else "without a letter or digit"
 
 
@@ -178,7 +200,7 @@ def document_id(found: Mapping[str, object], names: Sequence[str] = IDS) -> str:
         raise InputError(f"its {name!r} is of type {type(value).__name__}, not a string")
     if not str(value).strip():
         raise InputError(f"its {name!r} is empty")
-    return SURROGATE.sub("\N{REPLACEMENT CHARACTER}", str(value))
+    return replace_surrogates(str(value))
 
 
 def triple(
@@ -257,7 +279,7 @@ def _is_text(value: object) -> TypeGuard[str]:
 
 def _clean(text: str) -> str:
     """Return one line of text that any encoding can write: JSON can hold half a character."""
-    return SURROGATE.sub("\N{REPLACEMENT CHARACTER}", collapse(text))
+    return replace_surrogates(collapse(text))
 
 
 _name = lru_cache(maxsize=1 << 16)(_clean)  # names come again and again, other texts do not

@@ -75,8 +75,10 @@ def _walk_below(folder: Path, roots: Roots, selection: Selection) -> Iterator[Fi
             if path != folder:
                 if not selection.takes(path, place, below.as_posix(), file_id, ignored):
                     continue
-                if path.is_dir() and _leads_home(path, root):
-                    continue
+                if path.is_symlink() and path.is_dir():
+                    real = path.resolve()
+                    if real.is_relative_to(root) or root.is_relative_to(real):
+                        continue
             if not path.is_dir():
                 yield _file(path, file_id)
                 continue
@@ -87,11 +89,6 @@ def _walk_below(folder: Path, roots: Roots, selection: Selection) -> Iterator[Fi
             stack += [(child, inside) for child in sorted(children, reverse=True)]
         except OSError as error:
             yield Skipped(source=show_name(path.as_posix()), reason=os_reason(error))
-
-
-def _leads_home(path: Path, root: Path) -> bool:
-    real = path.resolve()
-    return path.is_symlink() and (real.is_relative_to(root) or root.is_relative_to(real))
 
 
 def _children(path: Path, seen: set[Path]) -> list[Path]:

@@ -82,13 +82,17 @@ def _fetch(address: str, limits: ReadingLimits) -> tuple[bytes, str]:
     for kind in _HANDLERS:
         opener.add_handler(kind())
     opener.add_handler(_Redirects(address))
-    request = Request(address, headers={"User-Agent": "clew", "Accept": "text/html, */*;q=0.8"})  # noqa: S310 -- http(s) only, by `located` and `_Redirects`
+    request = Request(address, headers={"User-Agent": "clew", "Accept": "text/html, */*;q=0.8"})  # noqa: S310 -- http(s) only, by `locate_input` and `_Redirects`
     try:
         with opener.open(request, timeout=_WAIT_S) as reply:
             if reply.status != 200:
                 raise UnreadableSource(address, f"was answered with status {reply.status}")
             data = _read(address, reply, limits)
-            return _as_utf8(data, reply.headers), _suffix(address, reply.headers)
+            charset = reply.headers.get_content_charset()
+            if charset is not None and reply.headers.get_content_type().startswith("text/"):
+                with suppress(LookupError, UnicodeDecodeError):
+                    data = data.decode(charset).encode()  # which readers try first
+            return data, _suffix(address, reply.headers)
     except HTTPError as error:
         raise UnreadableSource(address, f"was answered with status {error.code}") from None
     except URLError as error:
@@ -119,17 +123,6 @@ def _suffix(address: str, headers: Message) -> str:
     if found is None:
         raise UnreadableSource(address, f"is of the type {kind}, which no reader takes")
     return found
-
-
-def _as_utf8(data: bytes, headers: Message) -> bytes:
-    """Return a text in the encoding that readers try first, where the server names another."""
-    charset = headers.get_content_charset()
-    if charset is None or not headers.get_content_type().startswith("text/"):
-        return data
-    try:
-        return data.decode(charset).encode()
-    except (LookupError, UnicodeDecodeError):
-        return data
 
 
 class _Redirects(HTTPRedirectHandler):

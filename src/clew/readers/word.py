@@ -11,17 +11,19 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from io import BytesIO
 from itertools import takewhile
+from operator import is_not
 from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
 from clew.errors import UnreadableSource
 from clew.readers.archive import refuse_bomb
-from clew.readers.extras import needs
 from clew.readers.properties import properties
 from clew.readers.titled import MarkedParagraph, make_document, stated_title
 from clew.readers.walk import File
+from clew.runtime.lazy import needs
 from clew.types import Document, Value
 
 _HEADING = re.compile(r"Heading ([1-9])")  # the styles of headings, in any language of Word
@@ -114,14 +116,10 @@ def _blocks(root: BaseOxmlElement) -> Iterator[BaseOxmlElement]:
         yield block
         if _tag(block) == "p":
             for box in block.iter("{*}txbxContent"):
-                if not _is_inner(box, block):
+                within = takewhile(partial(is_not, block), box.iterancestors())
+                # One in another comes with that, and a fallback is there for old Word.
+                if not any(_tag(each) in ("Fallback", "txbxContent") for each in within):
                     yield from _blocks(box)
-
-
-def _is_inner(box: BaseOxmlElement, paragraph: BaseOxmlElement) -> bool:
-    """Return whether a text box of a paragraph stands in another one, or is there for old Word."""
-    above = takewhile(lambda each: each is not paragraph, box.iterancestors())
-    return any(_tag(each) in ("Fallback", "txbxContent") for each in above)
 
 
 def _find_below(root: BaseOxmlElement, *tags: str) -> Iterator[BaseOxmlElement]:

@@ -7,10 +7,11 @@ other is a paragraph. The title is the first `<title>`, else the file name.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from xml.etree.ElementTree import Element
+from typing import NoReturn
+from xml.etree.ElementTree import Element, TreeBuilder
+from xml.parsers import expat
 
 from clew.errors import UnreadableSource
-from clew.readers import xml_tree
 from clew.readers.titled import make_document
 from clew.readers.walk import File
 from clew.types import Document
@@ -19,7 +20,7 @@ from clew.types import Document
 def read(file: File) -> Iterator[Document]:
     """Yield the one document of an XML file."""
     try:
-        root = xml_tree.parse_xml(file.path.read_bytes())
+        root = parse_xml(file.path.read_bytes())
     except ValueError as error:
         raise UnreadableSource(file.source, str(error)) from None
     title = next((" ".join(found.itertext()) for found in root.iter("title")), "")
@@ -39,3 +40,35 @@ def _paragraphs(root: Element) -> Iterator[str]:
 def _has_words(element: Element) -> bool:
     own = [element.text, *(child.tail for child in element)]
     return any(piece and piece.strip() for piece in own)
+
+
+def parse_xml(data: bytes) -> Element:
+    """Return the root, read by expat: no entity is expanded, nothing is fetched.
+
+    Names are without their namespace. Raises ValueError with the reason where the
+    data is not XML or declares entities.
+    """
+    builder = TreeBuilder()
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartElementHandler = lambda name, attributes: builder.start(
+        _local(name), {_local(key): value for key, value in attributes.items()}
+    )
+    parser.EndElementHandler = lambda name: builder.end(_local(name))
+    parser.CharacterDataHandler = builder.data
+    parser.EntityDeclHandler = _refuse
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as error:
+        raise ValueError(f"is not valid XML: {error}") from None
+    except LookupError:
+        raise ValueError("is in an encoding that is not known; save it as UTF-8") from None
+    return builder.close()
+
+
+def _local(name: str) -> str:
+    return name.rpartition(":")[2]
+
+
+def _refuse(*_: object) -> NoReturn:
+    raise ValueError("declares entities, which are not expanded; save it without them")

@@ -49,28 +49,22 @@ def are_several(value: object) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
 def _is_whole(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def whole_numbers(least: int) -> Kind:
     """Return the kind of whole numbers that are not below `least`."""
-
-    def holds(value: object) -> bool:
-        return _is_whole(value) and value >= least  # type: ignore[operator]
-
-    return Kind(holds, f"a whole number, at least {least}")
+    said = f"a whole number, at least {least}"
+    return Kind(lambda value: _is_whole(value) and value >= least, said)  # type: ignore[operator]
 
 
 def number(least: float, most: float = math.inf) -> Kind:
     """Return the kind of numbers between two bounds."""
 
     def holds(value: object) -> bool:
-        return _is_number(value) and least <= value <= most  # type: ignore[operator]
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        return is_number and least <= value <= most  # type: ignore[operator]
 
     bounds = f"at least {least:g}" if most == math.inf else f"from {least:g} to {most:g}"
     return Kind(holds, f"a number, {bounds}")

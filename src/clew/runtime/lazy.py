@@ -1,11 +1,15 @@
-"""Names of a package that are imported when they are asked for."""
+"""Names and packages that are imported when they are asked for, and names of before."""
 
 from __future__ import annotations
 
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from clew.runtime.renamed import find_renamed
+from clew.errors import MissingExtra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +33,39 @@ def lazy(
         if name in places:
             module, own = places[name]
             return getattr(import_module(module), own)
-        return find_renamed(package, renamed or {}, name)
+        return _find_renamed(package, renamed or {}, name)
 
     return find
+
+
+@contextmanager
+def needs(package: str, extra: str, purpose: str) -> Iterator[None]:
+    """Turn an import that fails in this block into MissingExtra."""
+    try:
+        yield
+    except ModuleNotFoundError:
+        raise MissingExtra(package, extra, purpose) from None
+
+
+def keep_old_names(module: str, names: Mapping[str, str]) -> Callable[[str], object]:
+    """Return the `__getattr__` of a module that gives new names for old ones, with a warning.
+
+    They work for one more minor version.
+    """
+    return lazy(module, {}, renamed=names)
+
+
+def _find_renamed(module: str, names: Mapping[str, str], name: str) -> object:
+    """Return what an old name of a module is called now, for its `__getattr__`.
+
+    Raises AttributeError for a name that `names` lacks.
+    """
+    if name not in names:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    warnings.warn(
+        f"{module}.{name} is called {names[name]} now; the old name goes with the next"
+        f" minor version",
+        DeprecationWarning,
+        stacklevel=3,  # of who looks the name up
+    )
+    return getattr(sys.modules[module], names[name])

@@ -126,9 +126,7 @@ def own_file(path: Path, access: int) -> Iterator[apsw.VFSFile]:
 
     `access` is SQLITE_OPEN_READONLY or SQLITE_OPEN_READWRITE. Raises Error.
     """
-    system = next(
-        name for name in apsw.vfs_names() if name != _VFS
-    )  # which reads bytes as they are
+    system = next(name for name in apsw.vfs_names() if name != _VFS)  # reads bytes as they are
     file = apsw.VFSFile(system, str(path), [apsw.SQLITE_OPEN_MAIN_DB | access, 0])
     try:
         yield file

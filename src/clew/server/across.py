@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from clew.server.scoped_questions import Scoped
     from clew.types import Answer, Citation, Hit
 
-_NOT_FOUND = 404
-
 
 @dataclass(frozen=True, slots=True)
 class MergedHit:
@@ -50,7 +48,7 @@ def find_indexes_with_documents(seat: Access, names: Sequence[str]) -> list[Scop
             if scoped.count_documents()[1]:
                 found.append(scoped)
         except Refusal as error:  # a key that sees none of its documents
-            if error.status != _NOT_FOUND:
+            if error.status != 404:
                 raise
     return found
 

@@ -50,6 +50,12 @@ class QueryParameters(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class Loose(BaseModel):
+    """What other programs send, of which more than is known here is passed over."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
 def _more_than_blanks(sentence: LiteralString) -> AfterValidator:
     def check(text: str) -> str:
         if _not_blank.search(text) is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.server.keys import SCOPES, Key
@@ -70,17 +70,33 @@ class Authenticator:
     def __init__(self, settings: ServerSettings, keys: Keys) -> None:
         self._settings = settings
         self._keys = keys
-        self._rates = _Rates()
+        self._left: dict[str, tuple[float, float]] = {}  # requests of each key, and when that was
+        self._lock = threading.Lock()
 
     def authenticate(self, request: HTTPConnection) -> Caller:
         """Return the caller of a request. Raises Refusal 401 without a key, 429 over the rate."""
         found = self._identify(request)
         if found.key is not None and found.key.options.requests_per_minute is not None:
-            self._rates.count(found.key.id, found.key.options.requests_per_minute)
+            self._count(found.key.id, found.key.options.requests_per_minute)
         return found
 
+    def _count(self, key: str, per_minute: int) -> None:
+        """Take a request from the bucket of a key, which refills within a minute."""
+        now = time.monotonic()
+        with self._lock:
+            left, then = self._left.get(key, (float(per_minute), now))
+            left = min(per_minute, left + (now - then) * per_minute / _MINUTE)
+            self._left[key] = (left - 1 if left >= 1 else left, now)
+        if left < 1:
+            wait = _MINUTE if not per_minute else (1 - left) * _MINUTE / per_minute
+            raise too_many(
+                f"this key may send {per_minute} requests a minute", max(1, round(wait + 0.5))
+            )
+
     def _identify(self, request: HTTPConnection) -> Caller:
-        user = self._read_user(request)
+        peer = request.client.host if request.client else ""
+        is_believed = peer in self._settings.proxies
+        user = request.headers.get(_FORWARDED_USER, "")[:200] if is_believed else ""
         given = request.headers.get("authorization", "")
         scheme, _, text = given.partition(" ")
         if given and not self._is_open():
@@ -101,31 +117,3 @@ class Authenticator:
     def _is_open(self) -> bool:
         """Say whether no key is needed: none was ever made, and only this machine comes here."""
         return self._settings.is_local and not self._keys.has_keys()
-
-    def _read_user(self, request: HTTPConnection) -> str:
-        """Return the user that a trusted proxy names, or ""."""
-        peer = request.client.host if request.client else ""
-        if peer not in self._settings.proxies:
-            return ""
-        return request.headers.get(_FORWARDED_USER, "")[:200]
-
-
-@dataclass(slots=True)
-class _Rates:
-    """The request rate of each key, as a token bucket that refills within a minute."""
-
-    _left: dict[str, tuple[float, float]] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def count(self, key: str, per_minute: int) -> None:
-        """Count a request. Raises Refusal 429 where the key has none left."""
-        now = time.monotonic()
-        with self._lock:
-            left, then = self._left.get(key, (float(per_minute), now))
-            left = min(per_minute, left + (now - then) * per_minute / _MINUTE)
-            self._left[key] = (left - 1 if left >= 1 else left, now)
-        if left < 1:
-            wait = _MINUTE if not per_minute else (1 - left) * _MINUTE / per_minute
-            raise too_many(
-                f"this key may send {per_minute} requests a minute", max(1, round(wait + 0.5))
-            )

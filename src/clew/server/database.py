@@ -98,7 +98,6 @@ class ServerDatabase:
                     yield self._connection
 
     def read_rows(self, question: str, values: Sequence[Any] = ()) -> list[sqlite.Row]:
-        """Return the rows of a query."""
         with self._lock, self._raising_store_errors():
             if self.address is None:
                 return sqlite.rows(self._connection, question, values)

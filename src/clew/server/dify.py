@@ -12,7 +12,7 @@ from functools import reduce
 from operator import and_, or_
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.routing import Route
 
 from clew.asking.question import Question
@@ -21,7 +21,7 @@ from clew.errors import InputError
 from clew.filters import Filter, field
 from clew.server.across import build_parameters, compute_relevances, split_method
 from clew.server.addresses import build_document_address, find_base
-from clew.server.bodies import Asking
+from clew.server.bodies import Asking, Loose
 from clew.server.endpoints import Call, make_handler, respond
 
 if TYPE_CHECKING:
@@ -39,18 +39,14 @@ _MOST = 100  # records
 _Values = str | int | float | bool | list[str | int | float | bool] | None
 
 
-class _Loose(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-
-class RetrievalSetting(_Loose):
+class RetrievalSetting(Loose):
     """How many records are wanted, and how relevant ones."""
 
     top_k: int = Field(default=4, ge=1)
     score_threshold: float | None = Field(default=None, ge=0, le=1)
 
 
-class Condition(_Loose):
+class Condition(Loose):
     """One field beside a value; of several fields it holds for one."""
 
     name: str | list[str]
@@ -58,14 +54,14 @@ class Condition(_Loose):
     value: _Values = None
 
 
-class MetadataCondition(_Loose):
+class MetadataCondition(Loose):
     """Conditions that all hold, or one of them."""
 
     logical_operator: str | None = "and"
     conditions: list[Condition] | None = None
 
 
-class RetrievalBody(_Loose):
+class RetrievalBody(Loose):
     """What Dify sends."""
 
     knowledge_id: str = Field(min_length=1, max_length=200)
@@ -213,19 +209,14 @@ _NEGATIVE = frozenset({"not contains", "is not", "not in", "≠", "empty", "null
 
 def respond_to_refusal(refusal: Refusal, request: Request) -> Response:
     """Return a response with an error in Dify's form."""
-    status, code = _find_codes(refusal, request)
-    return respond({"error_code": code, "error_msg": str(refusal)}, status, refusal.headers)
-
-
-def _find_codes(refusal: Refusal, request: Request) -> tuple[int, int]:
-    """Return the status and the code of an error."""
+    status = code = refusal.status
     if refusal.status == 401:
         scheme, _, key = request.headers.get("authorization", "").partition(" ")
         has_form = scheme.casefold() == "bearer" and key.strip()
-        return 403, _NO_KEY if has_form else _NO_FORM
-    if refusal.code == "not_found":
-        return 404, _NO_KNOWLEDGE
-    return refusal.status, refusal.status
+        status, code = 403, _NO_KEY if has_form else _NO_FORM
+    elif refusal.code == "not_found":
+        status, code = 404, _NO_KNOWLEDGE
+    return respond({"error_code": code, "error_msg": str(refusal)}, status, refusal.headers)
 
 
 ROUTES = tuple(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 
 from clew.algo.layout import column_layout, force_layout
 from clew.derived import Derived
-from clew.server.snapshot_views import count_texts, rank_entities
+from clew.display.shown import make_view
+from clew.server.snapshot_views import RANKED, count_texts
 from clew.types import ENTITY_TYPES, Step
 from clew.wire.graphs import DrawnEntity, DrawnIndex, DrawnLink, DrawnThread, ThreadEdge, ThreadNode
 
@@ -25,6 +26,7 @@ MOST_NODES = 5_000
 _SIZES = (200, 1_000, MOST_NODES)  # of which layouts are kept
 _EDGES_PER_NODE = 4  # that are drawn, in the mean
 _MOST_RELATIONS = 5  # told of one edge
+_QUERY = "query"  # the layer and the id of the node that stands for it
 
 
 # -- of an index ----------------------------------------------------------------------------------
@@ -45,25 +47,25 @@ def draw_index(snapshot: Snapshot, limit: int) -> DrawnIndex:
 
 
 def _draw_entities(snapshot: Snapshot, limit: int) -> DrawnIndex:
-    rows = rank_entities(snapshot)[:limit]
+    ranked = snapshot.get(RANKED)
+    rows = ranked[:limit]
     together, relations = _count_shared_texts(snapshot, rows), _find_relations(snapshot, rows)
-    weights = coo_array(together + _make_graph(relations, len(rows)))
+    pairs = np.array([*relations], dtype=np.int64).reshape(-1, 2)
+    counts = np.array([len(each) for each in relations.values()], dtype=np.float64)
+    weights = coo_array(together + _make_graph(pairs[:, 0], pairs[:, 1], counts, len(rows)))
     upper = weights.row < weights.col
     a, b, weight = (each[upper] for each in (weights.row, weights.col, weights.data))
     kept = np.sort(np.lexsort([b, a, -weight])[: _EDGES_PER_NODE * len(rows)])
     a, b, weight = a[kept], b[kept], weight[kept]
-    graph = csr_array(
-        (np.r_[weight, weight], (np.r_[a, b], np.r_[b, a])), shape=(len(rows), len(rows))
-    )
-    places = force_layout(graph).tolist()
-    layer, counts = snapshot.layer("entity"), count_texts(snapshot)[rows].tolist()
+    places = force_layout(_make_graph(a, b, weight, len(rows))).tolist()
+    layer, n_texts = snapshot.layer("entity"), count_texts(snapshot)[rows].tolist()
     keys, names = layer.ids(rows.tolist()), layer.texts(rows.tolist())
     types = layer.columns["type"][rows].tolist()
     both = np.asarray(together[a, b]).ravel().tolist() if len(a) else []
     return DrawnIndex(
         nodes=tuple(
             DrawnEntity(id=key, name=name, type=ENTITY_TYPES[kind], n_texts=n, x=x, y=y)
-            for key, name, kind, n, (x, y) in zip(keys, names, types, counts, places, strict=True)
+            for key, name, kind, n, (x, y) in zip(keys, names, types, n_texts, places, strict=True)
         ),
         edges=tuple(
             DrawnLink(
@@ -74,7 +76,7 @@ def _draw_entities(snapshot: Snapshot, limit: int) -> DrawnIndex:
             )
             for i, j, n in zip(a.tolist(), b.tolist(), both, strict=True)
         ),
-        n_entities=len(rank_entities(snapshot)),
+        n_entities=len(ranked),
     )
 
 
@@ -82,7 +84,6 @@ _DRAWN = Derived("the graph of an index as it is drawn", _draw_entities)
 
 
 def _count_shared_texts(snapshot: Snapshot, rows: NDArray[np.int64]) -> csr_array:
-    """Count the texts that mention both of two entities."""
     mentions = snapshot.linked("entity", "unit").rows(rows)
     ones = csr_array(
         (np.ones(len(mentions.indices)), mentions.indices, mentions.indptr), shape=mentions.shape
@@ -111,17 +112,11 @@ def _find_relations(
     return found
 
 
-def _make_graph(relations: dict[tuple[int, int], list[str]], n: int) -> csr_array:
-    pairs = np.array([*relations], dtype=np.int64).reshape(-1, 2)
-    weights = np.array([len(each) for each in relations.values()], dtype=np.float64)
-    a, b = pairs.T
+def _make_graph(a: NDArray[Any], b: NDArray[Any], weights: NDArray[Any], n: int) -> csr_array:
     return csr_array((np.r_[weights, weights], (np.r_[a, b], np.r_[b, a])), shape=(n, n))
 
 
 # -- of a question --------------------------------------------------------------------------------
-
-
-_QUERY = "query"
 
 
 def draw_evidence(evidence: Evidence) -> DrawnThread:
@@ -141,22 +136,14 @@ def draw_evidence(evidence: Evidence) -> DrawnThread:
     starts = [number for key, number in numbers.items() if steps[key].layer == _QUERY]
     places = column_layout(len(keys), pairs, starts).tolist()
     ranks = {hit.chunk_id: rank for rank, hit in enumerate(evidence.hits, 1)}
-    return DrawnThread(
-        query=evidence.query,
-        method=evidence.method,
-        where=evidence.where,
-        support=evidence.support,
+    return make_view(
+        DrawnThread,
+        evidence,
         nodes=tuple(
-            ThreadNode(
+            make_view(
+                ThreadNode,
+                one,
                 key=key,
-                layer=one.layer,
-                id=one.id,
-                text=one.text,
-                reason=one.reason,
-                score=one.score,
-                document_id=one.document_id,
-                start=one.start,
-                end=one.end,
                 rank=ranks.get(one.id) if one.layer == "chunk" else None,
                 x=x,
                 y=y,
@@ -164,7 +151,6 @@ def draw_evidence(evidence: Evidence) -> DrawnThread:
             for (key, one), (x, y) in zip(steps.items(), places, strict=True)
         ),
         edges=tuple(edges.values()),
-        notes=evidence.notes,
     )
 
 

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, get_type_hints
 
 from anyio.to_thread import run_sync
 from pydantic import BaseModel, RootModel, ValidationError
@@ -16,11 +16,10 @@ from starlette.responses import JSONResponse, Response
 from clew.display.shown import plain
 from clew.errors import ClewError, ModelError
 from clew.server import request_records
-from clew.server.bodies import Part, QueryParameters
+from clew.server.bodies import AskedBody, Part, QueryParameters
 from clew.server.callers import Caller
 from clew.server.scoped import ScopedIndex
-from clew.server.scoped_questions import Scoped
-from clew.server.scoped_shards import ScopedShards, make_shards_refusal
+from clew.server.scoped_questions import Scoped, ScopedShards, make_shards_refusal
 from clew.shards import Shards
 from clew.wire.indexes import Listed
 from clew.wire.names import GENERATION_HEADER
@@ -65,43 +64,34 @@ class Access:
         return [name for name in self.server.indexes.list_folders() if self.caller.sees(name)]
 
     def open_index(
-        self,
-        name: str,
-        scope: Scope = "read",
-        *,
-        tokens: int | None = None,
-        usd: float | None = None,
+        self, name: str, scope: Scope = "read", bounds: AskedBody | None = None
     ) -> ScopedIndex:
         """Return an index as `open_any` does. Raises Refusal 501 for one in shards."""
-        opened = self.open_any(name, scope, tokens=tokens, usd=usd)
+        opened = self.open_any(name, scope, bounds)
         if not isinstance(opened, ScopedIndex):
             raise make_shards_refusal(name)
         return opened
 
-    def open_any(
-        self,
-        name: str,
-        scope: Scope = "read",
-        *,
-        tokens: int | None = None,
-        usd: float | None = None,
-    ) -> Scoped:
+    def open_any(self, name: str, scope: Scope = "read", bounds: AskedBody | None = None) -> Scoped:
         """Return an index, or one in shards, as the caller sees it: Refusal 404 if not at all.
 
-        What models bill through it is bounded by `tokens` and `usd`, and by the key.
+        What models bill through it is bounded by what the body says, and by the key.
         """
         if not self.caller.sees(name):
             raise no_such_resource(f"there is no index {name!r:.80} here")
         opened = self.server.indexes.get(name)
-        request_records.record_index(name)
+        request_records.find_record().index = name
         self.caller.check(scope)
-        budget = self.budget
-        if budget is None:
-            budget = self.server.spending.make_budget(self.caller.key, tokens=tokens, usd=usd)
+        budget = self.make_budget(bounds) if self.budget is None else self.budget
         writer = partial(self.server.indexes.open_writer, name)
         if isinstance(opened, Shards):
             return ScopedShards(name, opened, self.caller, budget, writer)
         return ScopedIndex(name, opened, self.caller, budget, writer)
+
+    def make_budget(self, bounds: AskedBody | None) -> Budget:
+        """Return the budget of one request, within that of the key."""
+        tokens, usd = (bounds.budget_tokens, bounds.budget_usd) if bounds else (None, None)
+        return self.server.spending.make_budget(self.caller.key, tokens=tokens, usd=usd)
 
     def make_refusal(self, error: ClewError) -> Refusal:
         """Return the refusal for an error; paths and addresses are for admins only."""
@@ -126,7 +116,6 @@ class Call(Access):
     request: Request
 
     def read_path(self, name: str) -> str:
-        """Return a parameter of the path."""
         return str(self.request.path_params[name])
 
     def read_query(self, kind: type[Q]) -> Q:
@@ -148,26 +137,14 @@ class Call(Access):
         return Listed(items=tuple(chosen), total=len(items))
 
     def open_named_index(
-        self,
-        scope: Scope = "read",
-        *,
-        name: str = "",
-        tokens: int | None = None,
-        usd: float | None = None,
+        self, scope: Scope = "read", bounds: AskedBody | None = None
     ) -> ScopedIndex:
         """Return the index that the path names, as `open_index` does."""
-        return self.open_index(name or self.read_path("index"), scope, tokens=tokens, usd=usd)
+        return self.open_index(self.read_path("index"), scope, bounds)
 
-    def open_named_any(
-        self,
-        scope: Scope = "read",
-        *,
-        name: str = "",
-        tokens: int | None = None,
-        usd: float | None = None,
-    ) -> Scoped:
+    def open_named_any(self, scope: Scope = "read", bounds: AskedBody | None = None) -> Scoped:
         """Return the index that the path names, as `open_any` does."""
-        return self.open_any(name or self.read_path("index"), scope, tokens=tokens, usd=usd)
+        return self.open_any(self.read_path("index"), scope, bounds)
 
     async def read_body(self, kind: type[B], *, most: int | None = None) -> B:
         """Return the JSON body.
@@ -184,13 +161,14 @@ class Call(Access):
         """Raise Refusal 400 where the generation header is no number."""
         least = self.request.headers.get(GENERATION_HEADER)
         if least is not None:
-            request_records.parse_generation(least)
+            request_records.parse_number(GENERATION_HEADER, least)
 
-    def check_kind(self, *kinds: str) -> None:
-        """Raise Refusal 415 where the Content-Type is none of `kinds`."""
+    def check_kind(self, *kinds: str) -> str:
+        """Return the Content-Type, or "". Raises Refusal 415 where it is none of `kinds`."""
         told = self.request.headers.get("content-type", "").partition(";")[0].strip().casefold()
         if told and told not in kinds:
             raise no_such_kind(told, kinds)
+        return told
 
     async def read_bytes(self, most: int | None = None) -> bytes:
         """Return the body. Raises Refusal 413 where it is too long."""
@@ -211,7 +189,7 @@ def begin_call(request: Request, scope: Scope = "read") -> Call:
     server: ServerState = request.app.state.server
     caller = server.door.authenticate(request) if scope else Caller()
     if scope:
-        request_records.record_caller(caller)
+        request_records.find_record().caller = caller
         caller.check(scope)
     return Call(server, caller, request=request)
 
@@ -259,24 +237,24 @@ def _describe_fault(error: ValidationError, at: str = "", skip: int = 0) -> str:
 
 
 Handler = Callable[[Call], Awaitable[object]]
+H = TypeVar("H", bound=Handler)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestEndpoint:
     """A route of the REST interface, with its description. The handler's result is sent as JSON."""
 
+    group: str
     method: str
     path: str  # below /api/v1, as Starlette has it
     call: Handler
-    scope: Scope
-    summary: str
-    group: str
+    scope: Scope = "read"
     body: type[BaseModel] | None = None
     reply: object = None  # a type; None: any JSON
     status: int = 200
     query: type[QueryParameters] = QueryParameters  # what stands behind the question mark
     headers: Mapping[str, str] = field(default_factory=dict)  # that it reads, beside those of all
-    named: Mapping[str, str] = field(default_factory=dict)  # what the parts of the path are
+    named: Mapping[str, str] = field(default_factory=dict)  # what parts of the path are but indexes
     downloads: bool = False  # answers with a file
     events: Mapping[str, object] = field(default_factory=dict)  # types of the data, by names
     bytes_of: str = ""  # takes and answers bytes of this media type
@@ -284,6 +262,35 @@ class RestEndpoint:
     upload_one: bool = False  # takes one file
     form: type[BaseModel] | None = None  # the options beside files
     paid: bool = False  # a model may bill for it
+
+    @property
+    def summary(self) -> str:
+        """The first line of what the handler says of itself."""
+        return (self.call.__doc__ or "").partition("\n")[0].removesuffix(".")
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointGroup:
+    """Routes that are described together, in the order in which their handlers stand."""
+
+    name: str
+    endpoints: list[RestEndpoint] = field(default_factory=list)
+
+    def endpoint(self, method: str, path: str, **about: Any) -> Callable[[H], H]:  # noqa: ANN401 -- fields of `RestEndpoint`
+        """Return a decorator that makes a function the handler of a route.
+
+        It replies what the function returns, unless `reply` says what is in a response.
+        """
+
+        def add(handler: H) -> H:
+            given = {"group": self.name, "method": method, "path": path, "call": handler, **about}
+            if "reply" not in about:
+                returned = get_type_hints(handler)["return"]
+                given["reply"] = None if returned is Response else returned
+            self.endpoints.append(RestEndpoint(**given))
+            return handler
+
+        return add
 
 
 def make_reply(found: object, status: int = 200) -> Response:

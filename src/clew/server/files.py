@@ -96,13 +96,6 @@ def check_places(names: Sequence[str], folder: Path) -> None:
             raise _make_error(name, "is that of a folder here")
 
 
-def store_file(staged: Path, folder: Path, name: str) -> None:
-    """Move a received file to its name below `folder`, replacing an older one."""
-    target = folder / name
-    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    staged.replace(target)
-
-
 def find_origin(document: Document, folder: Path) -> tuple[Path, bool] | None:
     """Return the uploaded file that a document came from, and whether it may have others, too.
 
@@ -160,7 +153,11 @@ def remove_documents(index: Index, folder: Path, removal: Removal) -> None:
     for name in removal.files:
         path = folder / name
         path.unlink(missing_ok=True)
-        _drop_empty(path.parent, folder)
+        for above in path.relative_to(folder).parents[:-1]:  # which may be empty now
+            try:
+                (folder / above).rmdir()
+            except OSError:
+                break
 
 
 def _check_whole(snapshot: Snapshot, folder: Path, named: dict[str, tuple[Path, bool]]) -> None:
@@ -175,16 +172,6 @@ def _check_whole(snapshot: Snapshot, folder: Path, named: dict[str, tuple[Path, 
                 f"{document_id!r:.200} is one of {all_of[path]:,} documents of the uploaded file"
                 f" {name!r:.200}: remove all of them, or upload the file without it"
             )
-
-
-def _drop_empty(folder: Path, root: Path) -> None:
-    """Delete empty folders, up to `root`."""
-    while folder != root and folder.is_relative_to(root):
-        try:
-            folder.rmdir()
-        except OSError:
-            return
-        folder = folder.parent
 
 
 def write_disposition(name: str) -> str:

@@ -42,7 +42,6 @@ class Guard:
         self._under_way = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -63,7 +62,6 @@ class Guard:
             self._under_way -= 1
 
     def _refuse_slow(self, receive: Receive) -> Receive:
-        """Return a `receive` that refuses a body that comes too slowly."""
         until, is_whole = anyio.current_time() + self._settings.body_s, False
 
         async def receive_in_time() -> Message:

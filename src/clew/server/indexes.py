@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from clew.api import Index
 from clew.errors import AlreadyExists, NotAnIndex, StoreUnavailable
 from clew.server.jobs.queue import JobQueue
-from clew.server.scoped_shards import make_shards_refusal
+from clew.server.scoped_questions import make_shards_refusal
 from clew.server.settings import check_name
 from clew.shards import Shards, open_any
 from clew.store import opening, sharded

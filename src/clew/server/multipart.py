@@ -39,27 +39,11 @@ _EVERY = 1 << 20  # bytes that are written together
 _QUIET_S = 60.0  # in which a client sends nothing, before it is given up
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UploadBounds:
-    """The bounds of one upload."""
-
-    files: int
-    bytes: int  # of all files and fields together
-
-
-@dataclass(frozen=True, slots=True)
-class UploadedFile:
-    """A file that came: its name, as it is safe, and where it lies until it is taken."""
-
-    name: str
-    path: Path
-
-
 @dataclass(slots=True)
 class UploadForm:
     """The files and fields of an upload."""
 
-    files: list[UploadedFile] = field(default_factory=list)
+    files: dict[str, Path] = field(default_factory=dict)  # safe names, and where each lies
     fields: dict[str, str] = field(default_factory=dict)
 
     def read_json(self, name: str) -> bytes:
@@ -67,42 +51,31 @@ class UploadForm:
         return self.fields.get(name, "{}").encode("utf-8", "replace")
 
 
-def is_form(request: Request) -> bool:
-    """Say whether a request is multipart/form-data."""
-    kind = request.headers.get("content-type", "").partition(";")[0]
-    return kind.strip().casefold() == "multipart/form-data"
-
-
 @asynccontextmanager
 async def receive_upload(
     request: Request, settings: ServerSettings, *, of: str
 ) -> AsyncIterator[UploadForm]:
-    """Receive the form of a request; files that the block did not take are deleted."""
-    folder = settings.home / "uploads" / secrets.token_hex(8)
-    bounds = UploadBounds(files=settings.upload_files, bytes=settings.upload_bytes)
-    try:
-        yield await receive_form(request, folder, bounds, of)
-    finally:
-        rmtree(folder, ignore_errors=True)
+    """Receive a form whose files are in fields called `of`; those not taken are deleted.
 
-
-async def receive_form(
-    request: Request, folder: Path, bounds: UploadBounds, of: str = "files"
-) -> UploadForm:
-    """Receive a form; its files, in fields called `of`, go below `folder`.
-
-    Raises a refusal for more than the bounds allow (413), for a name that is not safe and for
+    Raises a refusal for more than the settings allow (413), for a name that is not safe and for
     what is no form (400), and where the disk is full (507).
     """
-    told = request.headers.get("content-length", "")
-    if told.isascii() and told.isdigit() and int(told[:20]) > bounds.bytes:
-        raise too_large(f"a request of this kind has at most {bounds.bytes:,} bytes")
+    told, most = request.headers.get("content-length", ""), settings.upload_bytes
+    if told.isascii() and told.isdigit() and int(told[:20]) > most:
+        raise too_large(f"a request of this kind has at most {most:,} bytes")
     _, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary")
     if not boundary:
         raise _make_refusal("its Content-Type names no boundary")
-    await run_sync(make_folder, folder)
-    reader = _Reader(folder, bounds, of)
+    folder = settings.home / "uploads" / secrets.token_hex(8)
+    try:
+        await run_sync(make_folder, folder)
+        yield await _read_form(request, boundary, _Reader(folder, settings, of))
+    finally:
+        rmtree(folder, ignore_errors=True)
+
+
+async def _read_form(request: Request, boundary: bytes, reader: _Reader) -> UploadForm:
     try:
         parser = MultipartParser(boundary, reader.callbacks())
         async for piece in _join_pieces(request.stream()):
@@ -148,14 +121,13 @@ def _make_refusal(why: str) -> Refusal:
 class _Reader:
     """The callbacks of the parser, in one thread at a time."""
 
-    def __init__(self, folder: Path, bounds: UploadBounds, of: str) -> None:
+    def __init__(self, folder: Path, settings: ServerSettings, of: str) -> None:
         self.form = UploadForm()
         self._folder = folder
-        self._bounds = bounds
+        self._settings = settings
         self._of = of
         self._size = 0
         self._has_ended = False
-        self._names: set[str] = set()
         self._file: BinaryIO | None = None
         self._begin()
 
@@ -173,8 +145,9 @@ class _Reader:
 
     def feed(self, parser: MultipartParser, piece: bytes) -> None:
         self._size += len(piece)
-        if self._size > self._bounds.bytes:
-            raise too_large(f"a request of this kind has at most {self._bounds.bytes:,} bytes")
+        most = self._settings.upload_bytes
+        if self._size > most:
+            raise too_large(f"a request of this kind has at most {most:,} bytes")
         parser.write(piece)
 
     def finish(self, parser: MultipartParser) -> None:
@@ -228,19 +201,18 @@ class _Reader:
     def _open(self, filename: bytes) -> None:
         if self._field != self._of:
             raise _make_refusal(f"files are sent as {self._of!r}, not as {self._field!r:.60}")
-        if len(self.form.files) >= self._bounds.files:
-            raise too_large(f"a request has at most {self._bounds.files:,} files")
+        if len(self.form.files) >= self._settings.upload_files:
+            raise too_large(f"a request has at most {self._settings.upload_files:,} files")
         try:
             # As browsers send forms: of a name only quotes are written otherwise.
             name = check_file_name(filename.decode("utf-8").replace("%22", '"'))
         except UnicodeDecodeError:
             raise _make_refusal("the name of a file is not in UTF-8") from None
-        if name in self._names:
+        if name in self.form.files:
             raise InputError(f"two files of this request are called {name!r}")
-        self._names.add(name)
         path = self._folder / f"{len(self.form.files):06d}"
         self._file = open_file(path)
-        self.form.files.append(UploadedFile(name, path))
+        self.form.files[name] = path
 
     def _data(self, data: bytes, start: int, end: int) -> None:
         if self._file is not None:

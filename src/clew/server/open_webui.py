@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.routing import Route
 
 from clew.server import across
 from clew.server.addresses import build_document_address, find_base
-from clew.server.bodies import Asking
+from clew.server.bodies import Asking, Loose
 from clew.server.endpoints import Call, make_handler, respond, respond_to_refusal
 
 if TYPE_CHECKING:
@@ -19,10 +19,8 @@ if TYPE_CHECKING:
 _MOST = 100
 
 
-class WebSearchBody(BaseModel):
+class WebSearchBody(Loose):
     """What Open WebUI sends."""
-
-    model_config = ConfigDict(extra="ignore")
 
     query: Asking
     count: int = Field(default=5, ge=1)  # of more than are given those are given

@@ -82,15 +82,15 @@ def describe_endpoints(endpoints: Sequence[RestEndpoint]) -> Schema:
 
 
 def _describe_operation(endpoint: RestEndpoint, schemas: Schema) -> Schema:
-    name = endpoint.call.__name__
+    # A job that was waited for has another status.
+    statuses = (endpoint.status, *((200,) if "wait" in endpoint.query.model_fields else ()))
     told: Schema = {
-        "operationId": f"{endpoint.group}_{name}",
+        "operationId": f"{endpoint.group}_{endpoint.call.__name__}",
         "summary": endpoint.summary,
         "tags": [endpoint.group],
         "parameters": list(_list_parameters(endpoint)),
         "responses": {
-            str(status): _describe_reply(endpoint, schemas, status)
-            for status in _list_statuses(endpoint)
+            str(status): _describe_reply(endpoint, schemas, status) for status in statuses
         }
         | {
             str(status): {"$ref": f"#/components/responses/{status}"}
@@ -115,7 +115,6 @@ def _describe_operation(endpoint: RestEndpoint, schemas: Schema) -> Schema:
 def _describe_form(endpoint: RestEndpoint, schemas: Schema) -> Schema:
     """Return the description of a form: files, and options as JSON."""
     files = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}
-    most = 1 if endpoint.upload_one else None
     return {
         "schema": {
             "type": "object",
@@ -124,7 +123,7 @@ def _describe_form(endpoint: RestEndpoint, schemas: Schema) -> Schema:
                     "type": "array",
                     "items": files,
                     "minItems": 1,
-                    **({} if most is None else {"maxItems": most}),
+                    **({"maxItems": 1} if endpoint.upload_one else {}),
                 },
                 "options": _make_schema(endpoint.form, schemas, "validation"),
             },
@@ -136,13 +135,12 @@ def _describe_form(endpoint: RestEndpoint, schemas: Schema) -> Schema:
 
 
 def _list_refusals(endpoint: RestEndpoint) -> Iterator[int]:
-    """Yield the error statuses of a route."""
     yield from (400, 503)
     if endpoint.scope:
         yield from (401, 403, 429)
-    if endpoint.named:
+    if "{" in endpoint.path:
         yield from (404, 409)
-    if "index" in endpoint.named:
+    if "{index}" in endpoint.path:
         yield 412
     if endpoint.body is not None or endpoint.bytes_of:
         yield from (413, 415)
@@ -167,7 +165,7 @@ def _list_parameters(endpoint: RestEndpoint) -> Iterator[Schema]:
             "name": name,
             "in": "path",
             "required": True,
-            "description": endpoint.named.get(name, name),
+            "description": {"index": "the name of an index", **endpoint.named}[name],
             "schema": {"type": "string"},
         }
     query = TypeAdapter(endpoint.query).json_schema()
@@ -184,17 +182,11 @@ def _list_parameters(endpoint: RestEndpoint) -> Iterator[Schema]:
             "schema": kept,
         }
     headers = dict(endpoint.headers)
-    if "index" in endpoint.named:
+    if "{index}" in endpoint.path:
         headers[GENERATION_HEADER] = "the generation that is to be read, or a later one"
     for name, about in headers.items():
         number = {"type": "integer", "minimum": 0, "maximum": MOST_NUMBER}
         yield {"name": name, "in": "header", "description": about, "schema": number}
-
-
-def _list_statuses(endpoint: RestEndpoint) -> tuple[int, ...]:
-    """List the success statuses of a route; a job that was waited for has another one."""
-    is_waited_for = "wait" in endpoint.query.model_fields
-    return (endpoint.status, *([int(HTTPStatus.OK)] if is_waited_for else []))
 
 
 def _describe_reply(endpoint: RestEndpoint, schemas: Schema, status: int) -> Schema:

@@ -1,9 +1,13 @@
-"""Locks by which the processes of a home are known to run; the system frees them on exit."""
+"""Locks by which processes are known to run.
+
+The system frees what a process holds when it dies, however it dies.
+"""
 
 from __future__ import annotations
 
 import secrets
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +20,24 @@ if TYPE_CHECKING:
 
 _FOLDER = "alive"
 _HELD = "clew alive "  # begins what a lock of the database is for
+
+
+@contextmanager
+def hold_lock(path: Path, wait: float = 0.0) -> Iterator[bool]:
+    """Hold a lock during the block; gives whether it was acquired.
+
+    Its file stays: one that is deleted while another process opens it would be two locks.
+    """
+    connection = sqlite.connect(path, wait=wait)
+    try:
+        try:
+            connection.execute("BEGIN EXCLUSIVE")
+        except sqlite.Error:
+            yield False
+        else:
+            yield True
+    finally:
+        connection.close()
 
 
 class ProcessLock:
@@ -40,7 +62,6 @@ class ProcessLock:
         self._connection.execute("BEGIN EXCLUSIVE")
 
     def end(self) -> None:
-        """Release the lock."""
         self._connection.close()
         if self._path is not None:
             self._path.unlink(missing_ok=True)
@@ -54,15 +75,9 @@ def is_alive(home: Path, name: str) -> bool:
     path = home / _FOLDER / name
     if not path.exists():
         return False
-    connection = None
-    try:
-        connection = sqlite.connect(path, wait=0.0)
-        connection.execute("BEGIN EXCLUSIVE")
-    except sqlite.Error:
-        return True
-    finally:
-        if connection is not None:
-            connection.close()
+    with hold_lock(path) as is_free:
+        if not is_free:
+            return True
     with suppress(OSError):
         path.unlink(missing_ok=True)
     return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from asyncio import CancelledError
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers, MutableHeaders
 
@@ -30,7 +30,6 @@ class Recorder:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request, and record it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -77,42 +76,33 @@ class Recorder:
         finally:
             server.measures.under_way.dec()
             seconds = time.perf_counter() - began
-            _record_end(
-                server,
-                scope,
-                _make_details(known, scope, method, route, status or failed),
-                seconds,
-                size,
-            )
+            _record_end(scope, method, route, status or failed, seconds, size)
 
 
-def _make_details(
-    known: request_records.RequestRecord, scope: Scope, method: str, route: str, status: int
-) -> dict[str, Any]:
-    key = None if known.caller is None else known.caller.key
+def _record_end(
+    scope: Scope, method: str, route: str, status: int, seconds: float, size: int
+) -> None:
+    server: ServerState = scope["app"].state.server
+    known: request_records.RequestRecord = scope["clew.request"]
+    server.measures.requests.labels(method, route, str(status)).inc()
+    server.measures.request_seconds.labels(method, route).observe(seconds)
+    for *labels, asked_seconds in known.questions:
+        server.measures.question_seconds.labels(*labels).observe(asked_seconds)
+    if route in health.PATHS:
+        return
+    caller = known.caller
     index = known.index or str(scope.get("path_params", {}).get("index", ""))
-    return {
+    details = {
         "request": known.id,
-        "caller": "" if known.caller is None else known.caller.name,
-        "key": "" if key is None else key.id,
-        "user": "" if known.caller is None else known.caller.user,
+        "caller": caller.name if caller else "",
+        "key": caller.key.id if caller and caller.key else "",
+        "user": caller.user if caller else "",
         "method": method,
         "route": route,
         "index": index if is_name(index) else "",
         "status": status,
         "tokens": known.tokens,
     }
-
-
-def _record_end(
-    server: ServerState, scope: Scope, details: dict[str, Any], seconds: float, size: int
-) -> None:
-    known: request_records.RequestRecord = scope["clew.request"]
-    server.measures.count_request(details["route"], details["method"], details["status"], seconds)
-    for each in known.questions:
-        server.measures.count_question(each.index, each.kind, each.method, each.seconds)
-    if details["route"] in health.PATHS:
-        return
     peer = scope["client"][0] if scope.get("client") else ""
     server.audit.add({**details, "peer": peer})
     logs.log_request({**details, "ms": round(seconds * 1000, 1), "bytes": size})

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from clew.wire.names import GENERATION_HEADER, MOST_NUMBER
+from clew.wire.names import MOST_NUMBER
 from clew.wire.refusals import Refusal
 
 if TYPE_CHECKING:
@@ -20,16 +20,6 @@ if TYPE_CHECKING:
     from clew.server.callers import Caller
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionRecord:
-    """A question, for the metrics."""
-
-    index: str
-    kind: str  # search, ask or classify
-    method: str
-    seconds: float
 
 
 @dataclass(slots=True)
@@ -40,7 +30,8 @@ class RequestRecord:
     caller: Caller | None = None
     index: str = ""
     tokens: int = 0  # that models billed for it
-    questions: list[QuestionRecord] = field(default_factory=list)
+    # Index, kind (search, ask or classify), method and seconds of each.
+    questions: list[tuple[str, str, str, float]] = field(default_factory=list)
     least: str = ""  # the generation that it asks for at least, as it was sent
     read: Index | None = None  # what it read
 
@@ -55,35 +46,13 @@ def begin_record(given: str, least: str = "") -> RequestRecord:
     return noted
 
 
-def parse_generation(text: str) -> int:
-    """Return the generation that a header names. Raises Refusal 400 where it is no number."""
+def parse_number(header: str, text: str) -> int:
+    """Return the number in a header. Raises Refusal 400 where it is none."""
     if not (text.isascii() and text.isdigit() and int(text[:20]) <= MOST_NUMBER):
-        raise Refusal(400, "invalid_input", f"{GENERATION_HEADER} is a number, not {text!r:.40}")
+        raise Refusal(400, "invalid_input", f"{header} is a number, not {text!r:.40}")
     return int(text)
 
 
-def find_record() -> RequestRecord | None:
-    """Return the record of the current request, or None outside a request."""
-    return _current.get()
-
-
-def record_caller(caller: Caller) -> None:
-    """Record who sent the current request."""
-    noted = find_record()
-    if noted is not None:
-        noted.caller = caller
-
-
-def record_index(name: str) -> None:
-    """Record the index of the current request; the last one of several."""
-    noted = find_record()
-    if noted is not None:
-        noted.index = name
-
-
-def record_question(index: str, kind: str, method: str, seconds: float) -> None:
-    """Record a question of the current request."""
-    noted = find_record()
-    if noted is not None:
-        question = QuestionRecord(index=index, kind=kind, method=method, seconds=seconds)
-        noted.questions.append(question)
+def find_record() -> RequestRecord:
+    """Return the record of the current request; outside of one, a record that nobody reads."""
+    return _current.get() or RequestRecord(id="")

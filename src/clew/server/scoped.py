@@ -26,6 +26,7 @@ from clew.views.describe import (
 )
 from clew.wire.graphs import DrawnIndex
 from clew.wire.indexes import DocumentLine, EntityLine, EntityView, IndexView, Listed
+from clew.wire.names import GENERATION_HEADER
 from clew.wire.refusals import Refusal, no_such_resource
 
 if TYPE_CHECKING:
@@ -48,15 +49,17 @@ class ScopedIndex(Scoped):
     def index(self) -> Index:
         """The index, at the generation that the request names or a later one."""
         request = request_records.find_record()
-        if request is not None:
-            if request.least:
-                _catch_up(self.opened, request.least)
-            request.read = None if self.is_bound else self.opened  # it tells of others' documents
+        if request.least:
+            generation = request_records.parse_number(GENERATION_HEADER, request.least)
+            try:
+                self.opened.catch_up(generation)
+            except InputError as error:
+                raise Refusal(412, "generation_missing", str(error)) from error
+        request.read = None if self.is_bound else self.opened  # it tells of others' documents
         return self.opened
 
     @property
     def askable(self) -> Index:
-        """The index, to search and ask."""
         return self.index
 
     # -- what may be seen ---------------------------------------------------------------------
@@ -111,22 +114,18 @@ class ScopedIndex(Scoped):
             raise
 
     def check_where(self, asked: str | None) -> None:
-        """Raise a refusal or InputError for a filter by which nothing may be asked."""
         self.snapshot(asked)
 
     def has_match(self, wanted: Filter) -> bool:
-        """Say whether a document that the caller sees fulfils a filter."""
         return bool(len(match.find_rows(self.snapshot(), wanted)))
 
     def count_documents(self) -> tuple[int, int]:
-        """Return how many documents the caller sees, and how many chunks."""
         seen = self.snapshot()
         return len(seen.document_layer), len(seen.layer("chunk"))
 
     # -- questions ----------------------------------------------------------------------------
 
     def classify(self, question: Question, *, label: str, name_weight: float | None) -> Classified:
-        """Do as `Index.classify` does."""
         with self.record_question("classify") as asked, self._refuse_if_changed():
             found = self.index.classify(self.narrow(question), label=label, name_weight=name_weight)
             asked.method = found.evidence.method
@@ -154,7 +153,6 @@ class ScopedIndex(Scoped):
         return Listed(items=lines, total=len(chosen))
 
     def find_snapshot(self, document_id: str) -> Snapshot:  # noqa: ARG002 -- of shards it matters
-        """Return the snapshot in which a document is, if the caller sees it."""
         return self.snapshot()
 
     def row(self, name: str) -> dict[str, Any]:
@@ -171,7 +169,7 @@ class ScopedIndex(Scoped):
         Raises a refusal, 404, where there is none; InputError where that file has others, too; and
         IndexLocked.
         """
-        self.check("write")
+        self.caller.check("write")
         if self.snapshot().layer("document").rows([document_id]) == [-1]:
             raise snapshot_views.make_missing_document(document_id)
         with self.writer() as index:
@@ -211,7 +209,7 @@ class ScopedIndex(Scoped):
 
         Raises a refusal, 404, for a name that no entity has, and AlreadyExists where both are one.
         """
-        self.check("write")
+        self.caller.check("write")
         for each in (name, into):
             snapshot_views.find_entity(self.snapshot(), each)
         with self.writer() as index:
@@ -222,7 +220,7 @@ class ScopedIndex(Scoped):
 
         Raises a refusal, 404, for one that does so already.
         """
-        self.check("write")
+        self.caller.check("write")
         if name_key(name) not in self.index.aliases()["merged"]:
             raise no_such_resource(f"{name!r:.200} stands for no other entity")
         with self.writer() as index:
@@ -240,7 +238,7 @@ class ScopedIndex(Scoped):
             layers=describe_layers(seen),
             links=describe_links(seen),
             recipe=self.hide_models(seen.recipe),
-            fields=snapshot_views.view_fields(seen),
+            fields=seen.get(snapshot_views.FIELDS),
         )
         if self.is_bound:
             return found
@@ -257,7 +255,7 @@ class ScopedIndex(Scoped):
 
     def backup(self, path: Path) -> None:
         """Write the newest generation to an archive, as `Index.backup` does."""
-        self.check("admin")
+        self.caller.check("admin")
         self.check_whole("a backup is")
         self.index.backup(path)
 
@@ -267,7 +265,7 @@ class ScopedIndex(Scoped):
         Raises InputError for what is no such part, and a refusal, 409, where the index was written
         to since the question began.
         """
-        self.check("admin")
+        self.caller.check("admin")
         self.check_whole("what a shard has is")
         request = wire.unpack(sent)
         if not isinstance(request, Request):
@@ -281,12 +279,3 @@ class ScopedIndex(Scoped):
         """Return what every write cost, the oldest first."""
         self.check_whole("costs are")
         return self.index.costs()
-
-
-def _catch_up(index: Index, least: str) -> None:
-    """Update an index to a generation, or a later one. Raises Refusal 400 or 412."""
-    generation = request_records.parse_generation(least)
-    try:
-        index.catch_up(generation)
-    except InputError as error:
-        raise Refusal(412, "generation_missing", str(error)) from error

@@ -16,8 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from clew.asking.pipeline import NO_LISTENERS, Listeners
 from clew.errors import InputError
+from clew.filters import to_filter
+from clew.filters.match import collect_fields
 from clew.server import files, request_records, snapshot_views, tracing
-from clew.wire.refusals import forbidden
+from clew.wire.indexes import IndexView
+from clew.wire.refusals import Refusal, forbidden
 
 if TYPE_CHECKING:
     from clew.api import Index
@@ -26,9 +29,10 @@ if TYPE_CHECKING:
     from clew.filters import Filter
     from clew.models.budget import Budget
     from clew.server.callers import Caller
+    from clew.shards import Shards
     from clew.snapshot import Snapshot
     from clew.types import Answer, Document, Evidence, Scalar
-    from clew.wire.indexes import DocumentView, IndexView
+    from clew.wire.indexes import DocumentView
 
 _SOURCE = "source"
 
@@ -80,10 +84,6 @@ class Scoped:
     def _refuse_if_changed(self) -> AbstractContextManager[None]:
         """Refuse with 409 where an error came of a write during the block: it may leak."""
         return nullcontext()
-
-    def check(self, scope: str) -> None:
-        """Raise Refusal 403 where the caller lacks a scope."""
-        self.caller.check(scope)
 
     @property
     def is_bound(self) -> bool:
@@ -147,7 +147,8 @@ class Scoped:
         with tracing.open_span(kind, {"clew.index": self.name}) as span:
             yield asked
             span.set_attribute("clew.method", asked.method)
-        request_records.record_question(self.name, kind, asked.method, time.perf_counter() - began)
+        seconds = time.perf_counter() - began
+        request_records.find_record().questions.append((self.name, kind, asked.method, seconds))
 
     def hide_server(self, found: Evidence, where: str | Filter | None) -> Evidence:
         """Return evidence without what is not the caller's to know.
@@ -182,3 +183,68 @@ class Scoped:
 def hide_sources(found: Iterable[Any]) -> tuple[Any, ...]:
     """Replace the paths of hits, steps, passages or citations by document ids."""
     return tuple(replace(each, source=each.document_id) for each in found)
+
+
+def make_shards_refusal(name: str) -> Refusal:
+    """Return the refusal for what an index in shards does not do."""
+    return Refusal(
+        501,
+        "in_shards",
+        f"the index {name!r} is in shards, which are searched and asked as one: serve one of them"
+        f" for anything else",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedShards(Scoped):
+    """Shards for one caller and one request; a key with a filter cannot ask them."""
+
+    opened: Shards
+
+    @property
+    def askable(self) -> Shards:
+        return self.opened
+
+    def narrow_filter(self, asked: str | Filter | None = None) -> Filter | None:
+        """Return the filter of a request. Raises a refusal for a caller who is bound to one."""
+        if self.is_bound:
+            raise make_shards_refusal(self.name)
+        wanted = to_filter(asked)
+        if wanted is not None:
+            self.check_fields({each.casefold() for each in collect_fields(wanted)})
+        return wanted
+
+    def check_where(self, asked: str | None) -> None:
+        self.askable.sizes(self.narrow_filter(asked))
+
+    def has_match(self, wanted: Filter) -> bool:
+        try:
+            self.askable.sizes(self.narrow_filter(wanted))
+        except InputError:
+            return False
+        return True
+
+    def count_documents(self) -> tuple[int, int]:
+        self.narrow_filter()
+        return self.askable.sizes()
+
+    def find_snapshot(self, document_id: str) -> Snapshot:
+        """Return the snapshot of the shard in which a document is. Raises a refusal, 404."""
+        self.narrow_filter()
+        found = self.askable.holding(document_id)
+        if found is None:
+            raise snapshot_views.make_missing_document(document_id)
+        return found
+
+    def describe(self) -> IndexView:
+        n_documents, n_chunks = self.count_documents()
+        return IndexView(
+            name=self.name,
+            n_documents=n_documents,
+            n_chunks=n_chunks,
+            layers={},
+            links={},
+            recipe=self.hide_models(self.askable.recipe),
+            fields=(),
+            folder=str(self.askable.folder) if self.caller.may("admin") else None,
+        )

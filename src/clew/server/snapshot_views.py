@@ -6,7 +6,8 @@ Offsets count characters as Python does: code points, not UTF-16 units.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from clew.algo.links import neighbours
 from clew.algo.topk import positive_top_k
 from clew.derived import Derived
+from clew.display.shown import make_view
 from clew.errors import InputError
 from clew.text.keys import name_key
 from clew.text.patterns import match_ids
@@ -42,9 +44,6 @@ T = TypeVar("T")
 
 _MOST_VALUES = 20  # shown of a field
 _MOST_NEAR = 50  # neighbours and triples shown of an entity
-
-
-# -- indexes --------------------------------------------------------------------------------------
 
 
 # -- documents ------------------------------------------------------------------------------------
@@ -90,12 +89,8 @@ def view_document_lines(snapshot: Snapshot, rows: Sequence[int]) -> tuple[Docume
     """Return documents as they are in a list."""
     headers, (n_chunks, n_tokens) = snapshot.get(_HEADERS), snapshot.get(_SIZES)
     return tuple(
-        DocumentLine(
-            id=headers[row].id,
-            title=headers[row].title,
-            metadata=headers[row].metadata,
-            n_chunks=int(n_chunks[row]),
-            n_tokens=int(n_tokens[row]),
+        make_view(
+            DocumentLine, headers[row], n_chunks=int(n_chunks[row]), n_tokens=int(n_tokens[row])
         )
         for row in rows
     )
@@ -107,18 +102,7 @@ def view_document(snapshot: Snapshot, document_id: str) -> DocumentView:
     if row < 0:
         raise make_missing_document(document_id)
     [found] = snapshot.documents([row])
-    return DocumentView(
-        id=found.id,
-        title=found.title,
-        source=found.source,
-        metadata=found.metadata,
-        text=found.text,
-        body_start=found.body_start,
-        headings=found.headings,
-        pages=found.pages,
-        apparatus=found.apparatus,
-        chunks=_view_chunks(snapshot, row, found),
-    )
+    return make_view(DocumentView, found, chunks=_view_chunks(snapshot, row, found))
 
 
 def make_missing_document(document_id: str) -> Exception:
@@ -135,14 +119,13 @@ def _view_chunks(snapshot: Snapshot, row: int, found: Document) -> tuple[ChunkPl
         layer.ids(rows.tolist()), starts.tolist(), ends.tolist(), sizes.tolist(), strict=True
     ):
         page, last_page = found.pages_of(start, end)
-        section = found.section_at(start)
         places.append(
             ChunkPlace(
                 id=chunk_id,
                 start=start,
                 end=end,
                 n_tokens=n_tokens,
-                section=section,
+                section=found.section_at(start),
                 page=page,
                 last_page=last_page,
             )
@@ -150,35 +133,26 @@ def _view_chunks(snapshot: Snapshot, row: int, found: Document) -> tuple[ChunkPl
     return tuple(places)
 
 
-def view_fields(snapshot: Snapshot) -> tuple[FieldView, ...]:
-    """Return the fields of the documents' metadata, with the values that most have."""
-    return snapshot.get(_FIELDS)
-
-
 def _count_fields(snapshot: Snapshot) -> tuple[FieldView, ...]:
-    counts: dict[str, dict[Value, int]] = {}
-    n_documents: dict[str, int] = {}
+    counts: dict[str, Counter[Value]] = defaultdict(Counter)
+    n_documents = Counter[str]()
     for each in snapshot.get(_HEADERS):
+        n_documents.update(each.metadata.keys())
         for name, value in each.metadata.items():
-            known = counts.setdefault(name, {})
-            n_documents[name] = n_documents.get(name, 0) + 1
-            for one in value if isinstance(value, tuple) else (value,):
-                known[one] = known.get(one, 0) + 1
+            counts[name].update(value if isinstance(value, tuple) else (value,))
     return tuple(
         FieldView(
-            name=name, n_documents=n_documents[name], values=_choose_most_frequent(counts[name])
+            name=name,
+            n_documents=n_documents[name],
+            values=tuple(
+                sorted(found, key=lambda value: (-found[value], str(value)))[:_MOST_VALUES]
+            ),
         )
-        for name in sorted(counts)
+        for name, found in sorted(counts.items())
     )
 
 
-def _choose_most_frequent(counts: Mapping[Value, int]) -> tuple[Value, ...]:
-    order = sorted(counts, key=lambda value: (-counts[value], str(value)))
-    return tuple(order[:_MOST_VALUES])
-
-
 def _count_sizes(snapshot: Snapshot) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return how many chunks, and tokens in them, each document has."""
     columns, n = snapshot.layer("chunk").columns, len(snapshot.layer("document"))
     owners = columns["document"]
     tokens = np.bincount(owners, weights=columns["n_tokens"], minlength=n)
@@ -187,15 +161,10 @@ def _count_sizes(snapshot: Snapshot) -> tuple[NDArray[np.int64], NDArray[np.int6
 
 _HEADERS = Derived("the documents without their texts", lambda s: s.document_layer.headers())
 _SIZES = Derived("how many chunks and tokens documents have", _count_sizes)
-_FIELDS = Derived("the fields of documents, and their values", _count_fields)
+FIELDS = Derived("the fields of documents, and their values", _count_fields)
 
 
 # -- entities -------------------------------------------------------------------------------------
-
-
-def rank_entities(snapshot: Snapshot) -> NDArray[np.int64]:
-    """Return the rows of named entities, most mentioned first."""
-    return snapshot.get(_SHOWN)
 
 
 def _rank_entities(snapshot: Snapshot) -> NDArray[np.int64]:
@@ -209,12 +178,12 @@ def count_texts(snapshot: Snapshot) -> NDArray[np.int64]:
     return np.asarray(snapshot.linked("entity", "unit").counts, dtype=np.int64)
 
 
-_SHOWN = Derived("the entities that are shown, in their order", _rank_entities)
+RANKED = Derived("the entities that are shown, in their order", _rank_entities)
 
 
 def find_entities(snapshot: Snapshot, find: str) -> list[int]:
     """Return the rows of entities whose keys contain `find`, most mentioned first."""
-    rows: list[int] = rank_entities(snapshot).tolist()
+    rows: list[int] = snapshot.get(RANKED).tolist()
     key = name_key(find)
     if not key:
         return rows

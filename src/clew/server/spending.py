@@ -162,8 +162,7 @@ class KeyBudget(Budget):
         number = self._numbers.pop(held, None)
         if number is not None:
             self._spending.settle(number, spent)
-            if self._noted is not None:
-                self._noted.tokens += spent.tokens
+            self._noted.tokens += spent.tokens
         span = self._spans.pop(held, None)
         if span is not None:
             span.set_attribute("clew.tokens", spent.tokens)

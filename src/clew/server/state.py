@@ -1,24 +1,28 @@
-"""The state that all routes of one server share."""
+"""The state that all routes of one server share, with what is counted and whether it is ready."""
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 from anyio.to_thread import run_sync
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
-from clew.server.audit import Audit
+from clew.errors import ClewError
+from clew.runtime.private import open_file
 from clew.server.callers import Authenticator
 from clew.server.database import ServerDatabase
 from clew.server.indexes import Indexes
 from clew.server.jobs.driver import Jobs
 from clew.server.keys import Keys
-from clew.server.measures import Measures
+from clew.server.logs import Audit
 from clew.server.process_locks import ProcessLock
-from clew.server.readiness import Readiness
 from clew.server.spending import KeySpending
 from clew.shards import open_any
 
@@ -27,6 +31,56 @@ if TYPE_CHECKING:
 
     from clew.server.indexes import Opener
     from clew.server.settings import ServerSettings
+
+_BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)  # seconds
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # when each series began: twice the lines, and nobody asked for it
+_PROBE = "ready"  # a file of the home, written to see whether it can be
+_FRESH_S = 1.0  # how long an answer is good: asking often costs nothing
+_log = logging.getLogger(__name__)
+
+
+class Measures:
+    """The counters and histograms of one server, for Prometheus; threads may share it."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        labels = ("method", "route", "status")
+        self.requests = Counter("clew_requests", "Requests", labels, registry=self.registry)
+        self.request_seconds = self._histogram("clew_request_seconds", labels[:2])
+        self.question_seconds = self._histogram(
+            "clew_question_seconds", ("index", "kind", "method")
+        )
+        self.under_way = Gauge("clew_requests_under_way", "Requests now", registry=self.registry)
+
+    def _histogram(self, name: str, labels: tuple[str, ...]) -> Histogram:
+        return Histogram(name, "Seconds", labels, registry=self.registry, buckets=_BOUNDS)
+
+
+class Readiness:
+    """Checks a server; what was found is good for a second."""
+
+    def __init__(self, home: Path, indexes: Indexes) -> None:
+        self._home = home
+        self._indexes = indexes
+        self._known: tuple[float, bool] | None = None
+
+    def check(self) -> bool:
+        """Say whether the server is ready; it is looked at unless that was just done."""
+        if self._known is None or time.monotonic() - self._known[0] > _FRESH_S:
+            self._known = (time.monotonic(), self._is_ready())
+        return self._known[1]
+
+    def _is_ready(self) -> bool:
+        try:
+            with open_file(self._home / _PROBE) as file:
+                file.write(b"ready\n")
+            for name in self._indexes.list_folders():
+                self._indexes.read_generation(name)
+        except (ClewError, OSError) as error:
+            _log.warning("the server is not ready (%s)", error)
+            return False
+        return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import time
 from collections import defaultdict
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,7 +35,7 @@ from clew.text.analyze import terms
 from clew.text.keys import name_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -46,15 +47,11 @@ if TYPE_CHECKING:
     from clew.types import Scalar
 
     Seeker = Callable[[str, Snapshot, Models], UnitsSought]
+    # Asks shards, by their numbers, all at once; the replies come in the order of the requests.
+    AskShards = Callable[[Sequence[tuple[int, Request]]], list[Reply]]
     Places = NDArray[np.int64]  # of chunks: the place of their shard and their row in one number
 
 _ALIKE, _FACT = 0.3, 0.3  # weight of an entity like a name, and of an end of a near fact
-
-
-class AskShards(Protocol):
-    """Asks shards, by their numbers, all at once; the replies come in the order of the requests."""
-
-    def __call__(self, requests: Sequence[tuple[int, Request]]) -> list[Reply]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +104,8 @@ def gather_snapshot(
     snapshot = found.take_snapshot(places, salient=salient)
     more = places[:0]
     for seeks in seekers:
-        began = time.perf_counter()
-        sought = seeks(question, snapshot, models)
-        found.seconds["seek"] += time.perf_counter() - began
+        with found.timing("seek"):
+            sought = seeks(question, snapshot, models)
         more = np.union1d(more, found.find_towards(sought, snapshot, places))
     if len(more):
         places = np.concatenate([places, more])
@@ -117,68 +113,66 @@ def gather_snapshot(
     return Gathered(snapshot, dict(found.seconds), len(places))
 
 
+@dataclass
 class _Gathering:
     """One question on its way through the shards."""
 
-    def __init__(
-        self,
-        question: str,
-        models: Models,
-        together: CombinedShards,
-        ask: AskShards,
-        size: Neighbourhood,
-    ) -> None:
-        self._question = question
-        self._models = models
-        self._together = together
-        self._ask = ask
-        self._size = size
-        self._n = len(together.shards)
-        self.seconds: dict[str, float] = defaultdict(float)
+    question: str
+    models: Models
+    together: CombinedShards
+    ask: AskShards
+    size: Neighbourhood
+    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+
+    def __post_init__(self) -> None:
+        self._n = len(self.together.shards)
+        with self.timing("read"):
+            self._vector = steps.read_query(self.models, self.question).vector
+            self._words = list(dict.fromkeys(terms(self.question)))
+            self._df = self.together.whole.term_chunks(self._words)
+
+    @contextmanager
+    def timing(self, stage: str) -> Iterator[None]:
+        """Add how long a block takes to the seconds of a stage."""
         began = time.perf_counter()
-        self._vector = steps.read_query(models, question).vector
-        self._words = list(dict.fromkeys(terms(question)))
-        self._df = together.whole.term_chunks(self._words)
-        self.seconds["read"] += time.perf_counter() - began
+        yield
+        self.seconds[stage] += time.perf_counter() - began
 
     def find_near(self) -> tuple[Places, dict[int, float]]:
         """Return the chunks nearest to the question, and the weights of entities to begin with."""
-        size, spans = self._size, steps.name_spans(self._question)
+        size, spans = self.size, steps.name_spans(self.question)
         keys = list(dict.fromkeys(spans.values()))
-        replies = self._ask_all(
-            "near",
-            [
-                Near(
-                    asked=self._shared_question(shard),
-                    chunks=shard_share(size.chunks, self._n),
-                    units=shard_share(size.units, self._n),
-                    triples=shard_share(size.triples, self._n),
-                    keys=keys,
-                )
-                for shard in range(self._n)
-            ],
-        )
-        found = [each for each in replies if isinstance(each, Nearest)]
+        requests = {
+            shard: Near(
+                asked=self._shared_question(shard),
+                chunks=shard_share(size.chunks, self._n),
+                units=shard_share(size.units, self._n),
+                triples=shard_share(size.triples, self._n),
+                keys=keys,
+            )
+            for shard in range(self._n)
+        }
+        replies = self._ask_some("near", requests)
+        found = [each for _, each in replies if isinstance(each, Nearest)]
         named: dict[str, int] = {}
         for each in found:
             for hash_, key in zip(each.named.tolist(), each.named_keys.tolist(), strict=True):
                 named[keys[key]] = hash_
         known = [span for span, key in spans.items() if key in named]
         seeds = {named[spans[span]]: 1.0 for span in steps.longest(known)}
-        began = time.perf_counter()
-        places = self._choose_nearest(found, seeds)
-        self.seconds["pool"] += time.perf_counter() - began
-        likely = [named[spans[span]] for span in steps.longest(known)]
+        likely = list(seeds)
+        with self.timing("pool"):
+            places = self._choose_nearest(found, seeds)
         likely += self._find_alike(set(named), seeds)
-        if likely and self._size.named:
+        if likely and self.size.named:
             wanted = np.array(list(dict.fromkeys(likely)), dtype=np.uint64)
-            places = np.union1d(places, self._find_entity_chunks(wanted, self._size.named))
+            places = np.union1d(places, self._find_entity_chunks(wanted, self.size.named))
         return places, seeds
 
     def _choose_nearest(self, found: Sequence[Nearest], seeds: dict[int, float]) -> Places:
         """Return the chunks that are nearest in all shards, and add what these lead to."""
-        size = self._size
-        places = np.concatenate([self._to_places(i, each.rows) for i, each in enumerate(found)])
+        size = self.size
+        places = np.concatenate([i * FAR + each.rows for i, each in enumerate(found)])
         dense, lexical = (
             np.concatenate([getattr(each, name) for each in found]) for name in ("dense", "lexical")
         )
@@ -193,7 +187,7 @@ class _Gathering:
         )
         for parts, chunks, most, leading, weight in kinds:
             scores = np.concatenate([each.scores for each in parts])
-            at = np.concatenate([self._to_places(i, each) for i, each in enumerate(chunks)])
+            at = np.concatenate([i * FAR + rows for i, rows in enumerate(chunks)])
             best = top_k(scores, most)
             chosen.append(at[best])
             entities = [e for part in parts for e in _split_seeds(part)]
@@ -204,21 +198,22 @@ class _Gathering:
 
     def _find_alike(self, known: set[str], seeds: dict[int, float]) -> list[int]:
         """Return entities whose names are like one in the question that no shard has, as seeds."""
-        [mentions] = self._models.tagger.tag([self._question])
-        texts = [self._question[m.start : m.end] for m in mentions if m.label != "DATE"]
+        [mentions] = self.models.tagger.tag([self.question])
+        texts = [self.question[m.start : m.end] for m in mentions if m.label != "DATE"]
         names = [key for key in dict.fromkeys(map(name_key, texts)) if key not in known]
-        if not names or not self._size.alike:
+        if not names or not self.size.alike:
             return []
-        vectors = self._models.embedder.embed(names, kind="document")
-        most, together = shard_share(self._size.alike, self._n), self._together
-        requests = [
-            Alike(generation=g, where=together.where, names=vectors, most=most)
-            for g in together.generations
-        ]
-        parts = [each for each in self._ask_all("alike", requests) if isinstance(each, Seeds)]
+        vectors = self.models.embedder.embed(names, kind="document")
+        most, together = shard_share(self.size.alike, self._n), self.together
+        requests = {
+            shard: Alike(generation=generation, where=together.where, names=vectors, most=most)
+            for shard, generation in enumerate(together.generations)
+        }
+        replies = self._ask_some("alike", requests)
+        parts = [each for _, each in replies if isinstance(each, Seeds)]
         scores = np.concatenate([each.scores for each in parts])
         entities = [e for part in parts for e in _split_seeds(part)]
-        best = top_k(scores, self._size.alike * len(names)).tolist()
+        best = top_k(scores, self.size.alike * len(names)).tolist()
         for i in best:
             for entity in entities[i]:
                 seeds[entity] = max(seeds.get(entity, 0.0), _ALIKE * float(scores[i]))
@@ -231,24 +226,22 @@ class _Gathering:
             for i, rows in self._group_by_shard(places)
         }
         found = self._ask_some("tell", requests)
-        began = time.perf_counter()
-        parts = [(i, each) for i, each in found if isinstance(each, ToldChunks)]
-        pool = ChunkPool.from_replies(parts, self._together.whole)
-        self.seconds["pool"] += time.perf_counter() - began
-        return pool
+        with self.timing("pool"):
+            parts = [(i, each) for i, each in found if isinstance(each, ToldChunks)]
+            return ChunkPool.from_replies(parts, self.together.whole)
 
     def find_around(self, pool: ChunkPool, seeds: Mapping[int, float], known: Places) -> Places:
         """Return chunks that are not known, of the entities that most weight comes to.
 
         Of each one those that are worth most, in all shards.
         """
-        began, size = time.perf_counter(), self._size
-        _, weights = pool.spread(seeds, self._together.whole.n_chunks)
-        missing = np.minimum(pool.count_missing(), size.most)
-        gains = np.where(missing > 0, weights / np.maximum(pool.numbers[2], 1), 0.0)
-        order = positive_top_k(gains, len(gains))
-        order = order[np.cumsum(missing[order]) <= size.around]
-        self.seconds["pool"] += time.perf_counter() - began
+        size = self.size
+        with self.timing("pool"):
+            _, weights = pool.spread(seeds, self.together.whole.n_chunks)
+            missing = np.minimum(pool.count_missing(), size.most)
+            gains = np.where(missing > 0, weights / np.maximum(pool.numbers[2], 1), 0.0)
+            order = positive_top_k(gains, len(gains))
+            order = order[np.cumsum(missing[order]) <= size.around]
         if not len(order):
             return known[:0]
         return np.setdiff1d(self._find_entity_chunks(pool.entities[order], size.most), known)
@@ -287,7 +280,7 @@ class _Gathering:
         """Return the `n` chunks that are worth most for each owner, of all shards."""
         found = [(i, e) for i, e in self._ask_some(stage, requests) if isinstance(e, FoundAround)]
         began = time.perf_counter()
-        places = np.concatenate([self._to_places(i, each.rows) for i, each in found])
+        places = np.concatenate([i * FAR + each.rows for i, each in found])
         owners, worth = (
             np.concatenate([getattr(each, name) for _, each in found])
             for name in ("owners", "worth")
@@ -300,7 +293,7 @@ class _Gathering:
 
     def take_snapshot(self, places: Places, *, salient: bool) -> Snapshot:
         """Return the snapshot of some chunks."""
-        together = self._together
+        together = self.together
         requests = {
             i: Take(
                 generation=together.generations[i],
@@ -311,13 +304,8 @@ class _Gathering:
             for i, rows in self._group_by_shard(places)
         }
         found = [each for _, each in self._ask_some("take", requests) if isinstance(each, Taken)]
-        began = time.perf_counter()
-        snapshot = join_shards(found, together.whole, together.recipe, together.aliases)
-        self.seconds["join"] += time.perf_counter() - began
-        return snapshot
-
-    def _to_places(self, shard: int, rows: NDArray[np.int64]) -> Places:
-        return shard * FAR + rows
+        with self.timing("join"):
+            return join_shards(found, together.whole, together.recipe, together.aliases)
 
     def _group_by_shard(self, places: Places) -> list[tuple[int, NDArray[np.int64]]]:
         """Return the shards that have some chunks, and the rows of these, ascending."""
@@ -327,27 +315,23 @@ class _Gathering:
         return list(zip(shards.tolist(), parts, strict=True))
 
     def _shared_question(self, shard: int) -> SharedQuestion:
-        whole = self._together.whole
+        whole = self.together.whole
         return SharedQuestion(
-            generation=self._together.generations[shard],
-            where=self._together.where,
+            generation=self.together.generations[shard],
+            where=self.together.where,
             vector=self._vector,
             terms=self._words,
             df=self._df,
             n_chunks=whole.n_chunks,
             mean_length=whole.mean_length,
-            exact=self._together.exact,
+            exact=self.together.exact,
         )
 
     def _ask_some(self, stage: str, requests: Mapping[int, Request]) -> list[tuple[int, Reply]]:
         """Return what some shards reply, in the order of their numbers."""
-        began = time.perf_counter()
-        found = self._ask([(self._together.shards[i], each) for i, each in requests.items()])
-        self.seconds[stage] += time.perf_counter() - began
+        with self.timing(stage):
+            found = self.ask([(self.together.shards[i], each) for i, each in requests.items()])
         return list(zip(requests, found, strict=True))
-
-    def _ask_all(self, stage: str, requests: Sequence[Request]) -> list[Reply]:
-        return [reply for _, reply in self._ask_some(stage, dict(enumerate(requests)))]
 
 
 def shard_share(n: int, n_shards: int) -> int:

@@ -20,7 +20,7 @@ from clew.asking.askable import Askable
 from clew.errors import InputError, RecipeMismatch, StoreError
 from clew.filters import match, parse, to_filter
 from clew.layers.statistical import STATISTICAL
-from clew.models.remembered import add_memory
+from clew.models.around import add_memory
 from clew.runtime.awaitable import awaitable
 from clew.runtime.closing import Closing
 from clew.runtime.once import Once
@@ -105,12 +105,10 @@ class Shards(Askable, Closing):
         """The models in use, loaded when they are first asked for; see `Index.models`."""
         with self._lock:
             if self._models is None:
-                self._models = self._load_models()
+                self._models = recorded_models(
+                    self._given, self._specs, self.recipe, self.folder, self._prices
+                )
             return self._models
-
-    def _load_models(self) -> Models:
-        recipe = self._get_descriptions()[0].recipe
-        return recorded_models(self._given, self._specs, recipe, self.folder, self._prices)
 
     # -- the shards -------------------------------------------------------------------------------
 
@@ -255,11 +253,8 @@ class Shards(Askable, Closing):
 
     def choose_method(self) -> str:
         """Return the method that retrieves where a question names none."""
-        return (
-            "auto"
-            if any(each.of_graphs for each in self._get_descriptions())
-            else retrieval.DEFAULT
-        )
+        has_graphs = any(each.of_graphs for each in self._get_descriptions())
+        return "auto" if has_graphs else retrieval.DEFAULT
 
     def snapshot_for(self, question: Question, method: Method, models: Models) -> Snapshot:
         """Return what all shards have about a question, and about the turn before it."""
@@ -408,11 +403,8 @@ def open_shards(  # noqa: PLR0913 -- one argument for each option
         links = map(ProcessShard, own)
     else:
         links = (LocalShard(open_index(place, models=models)) for place in own)
-    shards = [
-        next(links) if isinstance(place, Path) else _open_served(place, key) for place in places
-    ]
     return Shards(
-        shards,
+        [next(links) if isinstance(place, Path) else _open_served(place, key) for place in places],
         home,
         places=places,
         models=models,

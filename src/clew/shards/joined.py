@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from clew.derived import Arrays, CachedArrays
     from clew.generation.assemble import Assembly
     from clew.layers.salient_merging import SalientTerms
-    from clew.shards.exchange import Counted, Taken
-    from clew.shards.whole import CorpusTotals, SharedKeys
+    from clew.shards.exchange import Taken
+    from clew.shards.whole import CorpusTotals
     from clew.snapshot import Snapshot
     from clew.types import Document, Scalar
 
@@ -104,21 +105,22 @@ def join_shards(
         return snapshot
     parts = [each.salient for each in taken if each.salient is not None]
     if len(parts) == len(taken):
-        snapshot = replace(snapshot, recall=_CarriedArrays(parts, assembly.stored["chunk"]))
+        recall = partial(_recall_carried, parts, assembly.stored["chunk"])
+        snapshot = replace(snapshot, recall=recall)
     return replace(snapshot, totals=_build_totals(snapshot, assembly, whole, numbers))
 
 
-@dataclass(frozen=True, slots=True)
-class _CarriedArrays:
-    """Gives what shards know of their chunks in place of what would be computed from these."""
-
-    parts: Sequence[SalientTerms]
-    chunks: NDArray[np.int64]  # which of all that were taken each chunk is
-
-    def __call__(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
-        if what is STATISTICAL:
-            return combine_salient_terms(snapshot, self.parts, self.chunks)
-        return what.compute(snapshot, **given)
+def _recall_carried(
+    parts: Sequence[SalientTerms],
+    chunks: NDArray[np.int64],
+    snapshot: Snapshot,
+    what: CachedArrays,
+    given: Mapping[str, Any],
+) -> Arrays:
+    """Return what shards know of some of all their chunks, not what these alone would give."""
+    if what is STATISTICAL:
+        return combine_salient_terms(snapshot, parts, chunks)
+    return what.compute(snapshot, **given)
 
 
 def _build_view(
@@ -131,7 +133,6 @@ def _build_view(
     names: dict[str, dict[str, int]] = {"entity": {}, "term": {}}
     segments: list[Mapping[str, NDArray[Any]]] = []
     documents: list[Document] = []
-    numbers: dict[str, NDArray[np.int64]] = {}
     first: dict[str, int] = {}
     places: dict[str, list[list[int]]] = {"entity": [], "term": []}
     for each in taken:
@@ -144,22 +145,13 @@ def _build_view(
             first[layer] = first.get(layer, 0) + n
         segments.append(arrays)
         documents += each.batch.documents
-    shared = {"entity": whole.entities, "term": whole.terms}
-    for table, known in names.items():
-        parts = [each.entities if table == "entity" else each.terms for each in taken]
-        numbers[table] = _sum_numbers(len(known), places[table], parts, shared[table])
+    numbers = {table: np.zeros((3, len(known)), dtype=np.int64) for table, known in names.items()}
+    for at, each in enumerate(taken):
+        entities, terms = whole.entities.find(each.entities), whole.terms.find(each.terms)
+        for table, found in (("entity", entities), ("term", terms)):
+            rows = np.asarray(places[table][at], dtype=np.int64)
+            numbers[table][:, rows] = np.maximum(numbers[table][:, rows], found)
     return _View(recipe, segments, documents, names, aliases), numbers
-
-
-def _sum_numbers(
-    n: int, places: Sequence[Sequence[int]], parts: Sequence[Counted], shared: SharedKeys
-) -> NDArray[np.int64]:
-    """Return the (3, n) numbers of all shards about keys, by those of each shard."""
-    found = np.zeros((3, n), dtype=np.int64)
-    for rows, counted in zip(places, parts, strict=True):
-        some = np.asarray(rows, dtype=np.int64)
-        found[:, some] = np.maximum(found[:, some], shared.find(counted))
-    return found
 
 
 def _build_totals(

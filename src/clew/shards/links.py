@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from clew.api import open_index
 from clew.errors import ClewError, NotAnIndex, StoreError
-from clew.shards.shard import GenerationChanged, reply_to_request
+from clew.shards.shard import GenerationChanged, reply_or_error, reply_to_request
 from clew.store import opening
 
 if TYPE_CHECKING:
@@ -145,11 +145,7 @@ def _serve_shard(folder: str, link: Connection, threads: int) -> None:
                 request = link.recv()
             except (EOFError, OSError):
                 return
-            try:
-                reply: Reply | ClewError = reply_to_request(index, request)
-            except ClewError as error:
-                reply = error
-            link.send(reply)
+            link.send(reply_or_error(index, request))
 
 
 def _end_with(parent: int) -> None:

@@ -46,26 +46,52 @@ class ChunkPool:
         cls, found: Sequence[tuple[int, ToldChunks]], whole: CorpusTotals
     ) -> ChunkPool:
         """Return the chunks of the shards' replies, in the order of the shards."""
-        hashes = np.concatenate([each.counted.hashes for _, each in found])
-        numbers = np.concatenate([whole.entities.find(e.counted) for _, e in found], axis=1)
-        entities, first, place = np.unique(hashes, return_index=True, return_inverse=True)
-        starts = np.cumsum([0, *(len(each.counted.hashes) for _, each in found)])
-        columns = [
-            place[start + each.entities] for (_, each), start in zip(found, starts, strict=False)
-        ]
-        lengths = np.concatenate([np.diff(each.begins) for _, each in found])
+        return cls._concatenate(
+            [
+                cls(
+                    np.full(len(each.rows), shard),
+                    each.rows,
+                    each.dense,
+                    each.lexical,
+                    each.counted.hashes,
+                    whole.entities.find(each.counted),
+                    csr_array(
+                        (each.ways, each.entities, each.begins),
+                        shape=(len(each.rows), len(each.counted.hashes)),
+                    ),
+                )
+                for shard, each in found
+            ]
+        )
+
+    @classmethod
+    def _concatenate(cls, pools: Sequence[ChunkPool]) -> ChunkPool:
+        """Return the chunks of several pools, with entities that are distinct and ascending."""
+        entities, first, place = np.unique(
+            np.concatenate([each.entities for each in pools]),
+            return_index=True,
+            return_inverse=True,
+        )
+        ends = np.cumsum([len(each.entities) for each in pools])
+        places = np.split(place, ends[:-1])
+        columns = [own[each.link.indices] for own, each in zip(places, pools, strict=True)]
+        lengths = np.concatenate([np.diff(each.link.indptr) for each in pools])
         entries = (
-            np.concatenate([each.ways for _, each in found]),
+            np.concatenate([each.link.data for each in pools]),
             np.concatenate(columns),
             np.concatenate([[0], np.cumsum(lengths)]),
         )
+        names = "shards", "rows", "dense", "lexical"
+        shards, rows, dense, lexical = (
+            np.concatenate([getattr(each, name) for each in pools]) for name in names
+        )
         return cls(
-            np.concatenate([np.full(len(each.rows), shard) for shard, each in found]),
-            np.concatenate([each.rows for _, each in found]),
-            np.concatenate([each.dense for _, each in found]),
-            np.concatenate([each.lexical for _, each in found]),
+            shards,
+            rows,
+            dense,
+            lexical,
             entities,
-            numbers[:, first],
+            np.concatenate([each.numbers for each in pools], axis=1)[:, first],
             csr_array(entries, shape=(len(lengths), len(entities))),
         )
 
@@ -86,27 +112,7 @@ class ChunkPool:
     def join(self, other: ChunkPool) -> ChunkPool:
         """Return these chunks and those of another pool that are not among them."""
         own, others = (each.shards * FAR + each.rows for each in (self, other))
-        new = other.select(np.flatnonzero(~np.isin(others, own)))
-        entities, first, place = np.unique(
-            np.concatenate([self.entities, new.entities]), return_index=True, return_inverse=True
-        )
-        n_own, n_entries = len(self.entities), self.link.nnz
-        columns = [place[self.link.indices], place[n_own + new.link.indices]]
-        entries = (
-            np.concatenate([self.link.data, new.link.data]),
-            np.concatenate(columns),
-            np.concatenate([self.link.indptr, n_entries + new.link.indptr[1:]]),
-        )
-        n_chunks = len(self.rows) + len(new.rows)
-        return ChunkPool(
-            np.concatenate([self.shards, new.shards]),
-            np.concatenate([self.rows, new.rows]),
-            np.concatenate([self.dense, new.dense]),
-            np.concatenate([self.lexical, new.lexical]),
-            entities,
-            np.concatenate([self.numbers, new.numbers], axis=1)[:, first],
-            csr_array(entries, shape=(n_chunks, len(entities))),
-        )
+        return self._concatenate([self, other.select(np.flatnonzero(~np.isin(others, own)))])
 
     @property
     def hybrid(self) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.api import open_index
 from clew.errors import ClewError, StoreError
-from clew.shards.shard import reply_to_request
+from clew.shards.shard import reply_or_error
 from clew.store import opening
 from clew.workers.ray import connect, first_sentence
 
@@ -38,7 +38,7 @@ class RayShard:
         return opening.describe_place(self._folder)
 
     def send(self, request: Request) -> None:
-        self._waiting.append(self._actor.replied.remote(request))
+        self._waiting.append(self._actor.reply.remote(request))
 
     def receive(self) -> Reply:
         try:
@@ -65,10 +65,7 @@ class _ShardActor:
         self._index = open_index(folder)
 
     def reply(self, request: Request) -> Reply | ClewError:
-        try:
-            return reply_to_request(self._index, request)
-        except ClewError as error:
-            return error
+        return reply_or_error(self._index, request)
 
 
 def start_ray_shards(spec: str, folders: Sequence[Path]) -> list[RayShard]:

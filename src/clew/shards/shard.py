@@ -13,7 +13,7 @@ from clew.algo.bm25 import Lengths, bm25_candidates, bm25_chunk_scores
 from clew.algo.coding import multiply_rows
 from clew.algo.topk import DECIMALS, top_k
 from clew.derived import CachedArrays, Derived
-from clew.errors import InputError, StoreError
+from clew.errors import ClewError, InputError, StoreError
 from clew.filters import match, parse
 from clew.layers.salient_merging import collect_salient_terms
 from clew.shards.exchange import (
@@ -86,7 +86,6 @@ def reply_to_request(index: Index, request: Request) -> Reply:
 
 
 def _empty_reply(generation: int, fields: Sequence[str]) -> Counts:
-    """Return the counts of a shard without chunks."""
     none = Counted(hashes=np.zeros(0, dtype=np.uint64), numbers=np.zeros((3, 0), dtype=np.int64))
     return Counts(
         generation=generation, n_chunks=0, n_words=0.0, entities=none, terms=none, fields=fields
@@ -102,6 +101,14 @@ def _describe_shard(index: Index) -> ShardDescription:
         n_documents=len(snapshot.document_layer),
         of_graphs=not snapshot.are_texts().all(),
     )
+
+
+def reply_or_error(index: Index, request: Request) -> Reply | ClewError:
+    """Return what an index has for a request, or the error that this raises."""
+    try:
+        return reply_to_request(index, request)
+    except ClewError as error:
+        return error
 
 
 @singledispatch
@@ -177,15 +184,15 @@ def _reply_near(request: Near, snapshot: Snapshot) -> Nearest:
     unit_chunks = np.asarray(snapshot.layer("unit").columns["chunk"])[units]
     triple_chunks = np.asarray(snapshot.layer("triple").columns["chunk"])[triples]
     rows = np.array(list(dict.fromkeys(np.concatenate(near).tolist())), dtype=np.int64)
+    link = snapshot.linked("unit", "entity")
+    of_units = [link.row(row).tolist() for row in units.tolist()]
     ends = [snapshot.layer("triple").columns[end][triples] for end in ("subject", "object")]
     named, keys = _find_named(snapshot, request.keys)
     return Nearest(
         rows=rows,
         dense=steps.cosines_of(snapshot, "chunk", query, rows),
         lexical=words.score_rows(rows),
-        units=_build_seeds(
-            snapshot, unit_scores, _read_rows(snapshot.linked("unit", "entity"), units)
-        ),
+        units=_build_seeds(snapshot, unit_scores, of_units),
         triples=_build_seeds(snapshot, triple_scores, np.stack(ends, axis=1).tolist()),
         unit_chunks=unit_chunks.astype(np.int64),
         triple_chunks=triple_chunks.astype(np.int64),
@@ -253,9 +260,18 @@ def _reply_towards(request: Towards, snapshot: Snapshot) -> FoundAround:
 
 @_reply.register
 def _reply_tell(request: Tell, snapshot: Snapshot) -> ToldChunks:
-    asked = request.asked
-    query = _build_query(asked)
-    return _describe_chunks(snapshot, query, _Words.from_question(snapshot, asked), request.chunks)
+    rows = request.chunks
+    link = steps.chunk_entities(snapshot).rows(rows)
+    distinct, place = np.unique(link.indices, return_inverse=True)
+    return ToldChunks(
+        rows=rows,
+        dense=steps.cosines_of(snapshot, "chunk", _build_query(request.asked), rows),
+        lexical=_Words.from_question(snapshot, request.asked).score_rows(rows),
+        begins=link.indptr.astype(np.int64),
+        entities=place.astype(np.int32),
+        ways=link.data.astype(np.uint8),
+        counted=_build_counted(snapshot, "entity", distinct.astype(np.int64)),
+    )
 
 
 _UNDER_TITLE = 0.5  # what a chunk is worth more, beside its cosine, under the title of an entity
@@ -307,22 +323,6 @@ def _find_farthest(dense: steps.Ranking) -> Rows:
     return np.array([least if dense.rows is None else dense.rows[least]], dtype=np.int64)
 
 
-def _describe_chunks(
-    snapshot: Snapshot, query: steps.Query, words: _Words, rows: Rows
-) -> ToldChunks:
-    link = steps.chunk_entities(snapshot).rows(rows)
-    distinct, place = np.unique(link.indices, return_inverse=True)
-    return ToldChunks(
-        rows=rows,
-        dense=steps.cosines_of(snapshot, "chunk", query, rows),
-        lexical=words.score_rows(rows),
-        begins=link.indptr.astype(np.int64),
-        entities=place.astype(np.int32),
-        ways=link.data.astype(np.uint8),
-        counted=_build_counted(snapshot, "entity", distinct.astype(np.int64)),
-    )
-
-
 # -- entities -------------------------------------------------------------------------------------
 
 
@@ -334,10 +334,6 @@ def _find_triples(
         return np.zeros(0, dtype=np.int64), np.zeros(0)
     rows, cosines = steps.nearest(snapshot, "triple", query, k)
     return rows.astype(np.int64), cosines
-
-
-def _read_rows(link: Any, rows: Rows) -> list[list[int]]:  # noqa: ANN401 -- a link
-    return [link.row(row).tolist() for row in rows.tolist()]
 
 
 def _build_seeds(

@@ -7,7 +7,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from clew.store import Store
 
     Digests = NDArray[np.uint64]
+    # What a text is paid for: pieces by models and versions of prompts, and whether a vector.
+    Ways = tuple[Sequence[tuple[str, str]], bool]
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+]+:/")  # which a path has made of an address
 _AT_ONCE = 500  # documents of a commit
@@ -115,7 +117,6 @@ def _fill_shard(store: Store, index: Index, part: Mapping[str, str]) -> None:
 
 
 def _shard_folders(home: Path, n_shards: int) -> list[Path]:
-    """Return the folders of new shards."""
     if n_shards < 1:
         raise InputError(f"an index has at least one shard, not {n_shards}")
     if _ADDRESS.match(str(home)) or opening.address_of(home) is not None:
@@ -197,66 +198,48 @@ def _is_begun(home: Path, begun: str, parts: Mapping[Path, Mapping[str, str]]) -
     """Say whether a folder has nothing but what the same split, as it is told, left unfinished."""
     names = {place.name for place in parts}
     try:
-        if (home / _BEGUN).read_text(encoding="utf-8") != begun:
-            return False
-        if not {path.name for path in home.iterdir()} <= names | _OURS | {_BEGUN}:
+        is_same = (home / _BEGUN).read_text(encoding="utf-8") == begun
+        if not is_same or not {path.name for path in home.iterdir()} <= names | _OURS | {_BEGUN}:
             return False
     except (OSError, ValueError):
         return False
-    return all(_is_leftover(place, part) for place, part in parts.items() if place.exists())
-
-
-def _is_leftover(place: Path, part: Mapping[str, str]) -> bool:
-    """Say whether a shard has nothing but what was to come to it."""
-    return not has_foreign_files(place) and _read_hashes(place).items() <= part.items()
+    return all(
+        not has_foreign_files(place) and _read_hashes(place).items() <= part.items()
+        for place, part in parts.items()
+        if place.exists()
+    )
 
 
 # -- what was paid for -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Ways:
-    """What a text is paid for: pieces by models and versions of prompts, and a vector."""
-
-    pieces: Sequence[tuple[str, str]]
-    vectors: bool
-
-
-def _read_ways(folder: Path) -> _Ways:
+def _read_ways(folder: Path) -> Ways:
     ledger = Ledger(opening.paid_place(folder, paid.CALLS))
     pieces = ledger.pieces_of() if ledger.exists() else []
-    return _Ways(pieces, cache.has_vectors(opening.paid_place(folder, paid.EMBEDDINGS)))
+    return pieces, cache.has_vectors(opening.paid_place(folder, paid.EMBEDDINGS))
 
 
-def _read_digests(store: Store, ways: _Ways) -> Digests:
+def _read_digests(store: Store, ways: Ways) -> Digests:
     """Return digests, ascending, of the keys under which the texts of a shard are paid for."""
     found: list[Digests] = [np.zeros(0, dtype=np.uint64)]
-    if ways.pieces or ways.vectors:
+    pieces, has_vectors = ways
+    if pieces or has_vectors:
         with closing(open_snapshot(store)) as snapshot:
             embedder = str(snapshot.recipe["embedder"])
-            for texts in _read_chunks(snapshot):
-                found += [_shorten_keys(piece_keys(*piece, texts)) for piece in ways.pieces]
-                found.append(_shorten_keys(vector_keys(embedder, texts)))
-            for name in ("unit", "sentence", "entity") if ways.vectors else ():
-                found += [
-                    _shorten_keys(vector_keys(embedder, each))
-                    for each in _read_layer(snapshot, name)
-                ]
+            for name in ("chunk", "unit", "sentence", "entity") if has_vectors else ("chunk",):
+                for texts in _read_layer(snapshot, name):
+                    found.append(_shorten_keys(vector_keys(embedder, texts)))
+                    if name == "chunk":
+                        found += [_shorten_keys(piece_keys(*piece, texts)) for piece in pieces]
     return np.unique(np.concatenate(found))
 
 
-def _read_chunks(snapshot: Snapshot) -> Iterator[list[str]]:
-    n = len(snapshot.layer("chunk"))
-    for start in range(0, n, _TEXTS):
-        yield snapshot.titled_texts(range(start, min(start + _TEXTS, n)))
-
-
 def _read_layer(snapshot: Snapshot, name: str) -> Iterator[Sequence[str]]:
-    """Yield the texts of a layer, of entities their keys."""
+    """Yield the texts of a layer: of chunks with their titles, of entities their keys."""
     layer = snapshot.layer(name)
+    read = {"chunk": snapshot.titled_texts, "entity": layer.ids}.get(name, layer.texts)
     for start in range(0, len(layer), _TEXTS):
-        rows = range(start, min(start + _TEXTS, len(layer)))
-        yield layer.ids(rows) if name == "entity" else layer.texts(rows)
+        yield read(range(start, min(start + _TEXTS, len(layer))))
 
 
 def _shorten_keys(keys: Sequence[bytes]) -> Digests:

@@ -43,24 +43,17 @@ class SharedKeys:
 
     def find(self, counted: Counted) -> NDArray[np.int64]:
         """Return the (3, n) numbers of some keys of a shard in all of them."""
-        found = counted.numbers.copy()
-        at, known = self._find_places(counted.hashes)
-        found[:, known] = self.numbers[:, at[known]]
-        return found
+        shared = self.find_hashes(counted.hashes)
+        return np.where(shared < 0, counted.numbers, shared)
 
     def find_hashes(self, hashes: Hashes) -> NDArray[np.int64]:
         """Return the (3, n) numbers of some keys, -1 for one that no two shards have."""
-        found = np.full((3, len(hashes)), -1, dtype=np.int64)
-        at, known = self._find_places(hashes)
-        found[:, known] = self.numbers[:, at[known]]
-        return found
-
-    def _find_places(self, hashes: Hashes) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         at = np.searchsorted(self.hashes, hashes)
-        known = np.zeros(len(hashes), dtype=bool)
-        inside = at < len(self.hashes)
-        known[inside] = self.hashes[at[inside]] == hashes[inside]
-        return at, known
+        known = np.flatnonzero(at < len(self.hashes))
+        known = known[self.hashes[at[known]] == hashes[known]]
+        numbers = np.full((3, len(hashes)), -1, dtype=np.int64)
+        numbers[:, known] = self.numbers[:, at[known]]
+        return numbers
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -18,9 +18,6 @@ from clew.types import Document, Evidence
 if TYPE_CHECKING:
     from clew.methods import Method
     from clew.models import LLM, Chat
-    from clew.store import Store
-
-    OpenStore = Callable[[], Store]
 from clew.testing.doubles import models
 from clew.testing.small import QUESTIONS, built, small_documents
 

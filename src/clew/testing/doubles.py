@@ -26,8 +26,7 @@ from clew.models import (
     Turn,
     gives_tokens,
 )
-from clew.models.cosine import Cosine
-from clew.models.maxsim import MaxSim
+from clew.models.maxsim import Cosine, MaxSim
 from clew.models.replies import messages
 from clew.models.rules import RuleTagger
 from clew.text.pieces import OnPiece
@@ -36,9 +35,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.models import LLM
-    from clew.store import Store
-
-    OpenStore = Callable[[], Store]
 
 
 _WORD = re.compile(r"\w+")

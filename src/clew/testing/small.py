@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from clew import index
 from clew.generation import open_snapshot
@@ -16,14 +15,9 @@ from clew.models import Models
 from clew.models.extractors.cooccurrence import Cooccurrence
 from clew.snapshot import Snapshot
 from clew.store.embedded import EmbeddedStore
+from clew.testing.doubles import models
 from clew.text.chunking import Chunking
 from clew.types import Document
-
-if TYPE_CHECKING:
-    from clew.store import Store
-
-    OpenStore = Callable[[], Store]
-from clew.testing.doubles import models
 
 _TEXTS = {
     "analog": "The Analog Sea lies north of Verle. Mira Toll crossed it in 1911.",

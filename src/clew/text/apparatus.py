@@ -108,28 +108,26 @@ def _is_list(lines: Sequence[str]) -> bool:
 
 
 def _is_contents(lines: Sequence[str]) -> bool:
-    if sum(bool(_LEADER.search(line, len(line) - _LONGEST)) for line in lines) >= max(
-        2, 0.5 * len(lines)
-    ):
+    n_leaders = sum(bool(_LEADER.search(line, len(line) - _LONGEST)) for line in lines)
+    if n_leaders >= max(2, 0.5 * len(lines)):
         return True
     numbered = _n_matches(_NUMBERED, lines)
     if numbered >= 4 and numbered + _n_matches(_CHAPTER, lines) >= max(6, 0.7 * len(lines)):
         return True
-    counted = (line for line in lines if _ends_in_digit(line))
-    pages = [int(match[1]) for line in counted if (match := _PAGED.fullmatch(line))]
+    pages = [int(match[1]) for match in map(_PAGED.fullmatch, _counted_lines(lines)) if match]
     if len(pages) < max(8, 0.7 * len(lines)) or pages[0] == pages[-1]:
         return False
     return _share_in_order(pages) >= 0.9
 
 
 def _is_index(lines: Sequence[str]) -> bool:
-    counted = (line for line in lines if _ends_in_digit(line))
-    terms = [line.casefold() for line in counted if _TERM.fullmatch(line)]
+    terms = [line.casefold() for line in _counted_lines(lines) if _TERM.fullmatch(line)]
     return len(terms) >= max(8, 0.6 * len(lines)) and _share_in_order(terms) >= 0.7
 
 
-def _ends_in_digit(line: str) -> bool:
-    return len(line) <= _LONGEST and line[-1].isdecimal()
+def _counted_lines(lines: Sequence[str]) -> list[str]:
+    """Return the lines that end in a digit, long ones left out."""
+    return [line for line in lines if len(line) <= _LONGEST and line[-1].isdecimal()]
 
 
 def _n_matches(pattern: re.Pattern[str], lines: Sequence[str]) -> int:

@@ -9,7 +9,7 @@ gives "Huntingdon"), and so is a name without its form of address ("Captain Scot
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 
 from clew.text.analyze import MARKS, STOP_WORDS, is_uncased, term_spans
 
@@ -109,12 +109,10 @@ def title_span(title: str) -> Span:
 
 
 def _words(text: str) -> list[_Word]:
-    words = []
-    for match in _WORD.finditer(text):
-        word = match.group()
-        capital = word[0].isupper() or any(c.isupper() for c in word[1:])
-        words.append(_Word(match.start(), match.end(), word.lower(), capital))
-    return words
+    return [
+        _Word(match.start(), match.end(), match[0].lower(), any(map(str.isupper, match[0])))
+        for match in _WORD.finditer(text)
+    ]
 
 
 def _runs(text: str) -> Iterator[list[_Word]]:
@@ -188,18 +186,12 @@ def _run_names(text: str, run: list[_Word]) -> Iterator[Span]:
 
 def _tight_groups(parts: list[list[_Word]], loose: list[int]) -> Iterator[list[_Word]]:
     """Yield the groups between loose connectors: both sides of "Duke of York and Albany"."""
-    if not loose:
-        return
-    edges = [0, *loose, len(parts)]
-    for a, b in pairwise(edges):
+    for a, b in pairwise([0, *loose, len(parts)] if loose else ()):
         yield _strip_leading([word for part in parts[a:b] for word in part])
 
 
 def _strip_leading(words: list[_Word]) -> list[_Word]:
-    i = 0
-    while i < len(words) and words[i].lower in _LEADING:
-        i += 1
-    return words[i:]
+    return list(dropwhile(lambda word: word.lower in _LEADING, words))
 
 
 def _strip_address(words: list[_Word]) -> list[_Word]:

@@ -1,4 +1,4 @@
-"""Make spellings of one thing equal: entity keys and plain whitespace."""
+"""Make spellings of one thing equal: keys of entities and labels, and plain whitespace."""
 
 import re
 import unicodedata
@@ -8,6 +8,8 @@ _NO_KEY = re.compile(r"[^0-9a-z]+")  # of ASCII, case folded
 _SPACES = re.compile(r"\s+")
 _MARKS_AT_MOST = 30  # upon one letter
 _JOINER = "\u034f"  # says nothing; marks are not sorted across it
+_JOINT = re.compile(r"(?<=[^\W_])[-_/‐‑]+(?=[^\W_])")  # between letters: "co-author", "not_spam"
+_OUTER = " .,:;!?\"'`*“”‘’„«»()[]{}<>"  # what people and models put around a label
 _LONG_RUN = re.compile(rf"[^\w\s]{{{_MARKS_AT_MOST + 1},}}")  # no mark is a word character
 
 
@@ -57,6 +59,20 @@ def entity_key(name: str) -> str:
 def _is_name_character(character: str) -> bool:
     # Marks (M) carry vowels in Devanagari, Thai, Arabic and others: part of a letter.
     return character.isalnum() or unicodedata.category(character).startswith("M")
+
+
+def label_key(label: str) -> str:
+    """Return the form in which labels are compared.
+
+    NFKC, casefold, joints and white space as single spaces, no quotes or stops around it. Other
+    signs stay, so that "C++" and "C#" are two labels, and "+1" and "-1".
+
+    >>> label_key('"Machine-Learning".')
+    'machine learning'
+    """
+    folded = nfkc(label).casefold()
+    spaced = collapse(_JOINT.sub(" ", nfkc(folded)))
+    return spaced.strip(_OUTER) or spaced
 
 
 def title_head(title: str, text: str, section: str = "") -> str:

@@ -30,7 +30,8 @@ def phrase_spans(text: str, taken: Sequence[Span] = ()) -> Iterator[Span]:
     for _, start, end in term_spans(text):
         if _touches((start, end), taken):
             continue
-        if run and _are_joined(text, run, (start, end)) and not _touches((run[0], end), taken):
+        is_next = run and (start <= run[1] or text[run[1] : start].isspace())
+        if run and is_next and not _touches((run[0], end), taken):
             run = run[0], end
             continue
         if run:
@@ -38,10 +39,6 @@ def phrase_spans(text: str, taken: Sequence[Span] = ()) -> Iterator[Span]:
         run = start, end
     if run:
         yield run
-
-
-def _are_joined(text: str, run: Span, term: Span) -> bool:
-    return term[0] <= run[1] or text[run[1] : term[0]].isspace()
 
 
 def _touches(span: Span, taken: Sequence[Span]) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Protocol
 
 from clew.text.normalize import collapse
@@ -63,13 +64,17 @@ def _parent_headings(headings: Sequence[Headed]) -> list[int]:
 
 def _section(headings: Sequence[Headed], above: Sequence[int], place: int, title: str) -> str:
     names: list[str] = []
-    i = bisect_right(headings, place, key=_start) - 1
+    i = bisect_right(headings, place, key=attrgetter("start")) - 1
     for _ in range(_DEEPEST):
         if i < 0:
             break
         names.insert(0, collapse(headings[i].title[:_READ]))
         i = above[i]
-    return SEPARATOR.join(_shorten(name) for name in names if name and name != title)
+    return SEPARATOR.join(
+        name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1].rstrip()}…"
+        for name in names
+        if name and name != title
+    )
 
 
 def page_at(pages: Sequence[int], place: int) -> int | None:
@@ -92,11 +97,3 @@ def page_range(first: int | None, last: int | None) -> str:
 def format_head(title: str, section: str, first: int | None, last: int | None) -> str:
     """Return the line above a passage: its title, section and pages, if any."""
     return ", ".join(filter(None, (join_title(title, section), page_range(first, last))))
-
-
-def _start(heading: Headed) -> int:
-    return heading.start
-
-
-def _shorten(name: str) -> str:
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1].rstrip()}…"

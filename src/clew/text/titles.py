@@ -22,17 +22,11 @@ def split_title(text: str) -> tuple[str, int]:
     line, newline, rest = text.partition("\n")
     title = collapse(line.lstrip("#").partition(SEPARATOR)[0])  # what is behind it is a section
     below = rest.lstrip()
-    if not title or not below or below[0].islower() or len(title) > _LONGEST:
+    is_title = title and len(title) <= _LONGEST and not title.endswith(_STOPS)
+    if not is_title or not below or below[0].islower():
         return _lead_name(text), 0
-    if title.endswith(_STOPS):
-        return _lead_name(text), 0
-    return _proper_name(title), len(line) + len(newline)
-
-
-def _proper_name(title: str) -> str:
-    """Return the name in a title: "The Endurance (1912 ship)" names "Endurance"."""
-    start, end = title_span(title)
-    return title[start:end]
+    start, end = title_span(title)  # "Endurance" of "The Endurance (1912 ship)"
+    return title[start:end], len(line) + len(newline)
 
 
 def _lead_name(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args, get_origin, get_type_hints
 
@@ -17,7 +17,7 @@ from clew.display.visible import visible
 from clew.errors import InputError
 from clew.generation import wasted_share
 from clew.index.choose import NOTE, count_waiting
-from clew.layers.aliases import Proposal, propose_merges
+from clew.layers.aliases import propose_merges
 from clew.snapshot import Snapshot
 from clew.snapshot.layers import TripleLayer
 from clew.text.analyze import fold
@@ -41,12 +41,17 @@ def describe_index(
     folder: Path, shown: str, store: Store, snapshot: Snapshot, spent: Usage | None
 ) -> dict[str, Any]:
     """Return what the index holds, what it was built with, how big it is and what it cost."""
+    extraction: dict[str, Any] = {"wanted": dict(store.note(NOTE))}
+    for kind, n_waiting in count_waiting(store, snapshot).items():
+        made_by = _find_makers(snapshot, kind)
+        counts = {source: int(np.sum(made_by == i)) for i, source in enumerate(SOURCES)}
+        extraction[kind] = {name: n for name, n in counts.items() if n} | {"waiting": n_waiting}
     return {
         "folder": shown,
         "generation": snapshot.generation,
         "size_bytes": _size(folder, store),
         "layers": describe_layers(snapshot),
-        "extraction": _extraction(store, snapshot),
+        "extraction": extraction,
         "links": describe_links(snapshot),
         "wasted": round(wasted_share(store), 4),
         "recipe": dict(snapshot.recipe),
@@ -84,16 +89,6 @@ def _cost(spent: Usage) -> dict[str, Any]:
     }
 
 
-def _extraction(store: Store, snapshot: Snapshot) -> dict[str, Any]:
-    """Return what was asked to be extracted, by what how many chunks were, and what waits."""
-    described: dict[str, Any] = {"wanted": dict(store.note(NOTE))}
-    for kind, n_waiting in count_waiting(store, snapshot).items():
-        made_by = _find_makers(snapshot, kind)
-        counts = {source: int(np.sum(made_by == i)) for i, source in enumerate(SOURCES)}
-        described[kind] = {name: n for name, n in counts.items() if n} | {"waiting": n_waiting}
-    return described
-
-
 def _find_makers(snapshot: Snapshot, kind: str) -> NDArray[np.uint8]:
     """Return what made the extraction of each chunk; nothing else makes any of an imported one."""
     columns = snapshot.layer("chunk").columns
@@ -109,26 +104,16 @@ def describe_aliases(merged: Mapping[str, str], snapshot: Snapshot) -> dict[str,
     layer = snapshot.layer("entity")
     rows = np.flatnonzero(layer.columns["linkable"] | layer.columns["extracted"])
     keys = layer.ids(rows.tolist())
-    proposals = propose_merges(keys, layer.vectors[rows]) if keys else []
-    return {
-        "merged": dict(merged),
-        "names": _merged_names(snapshot, merged),
-        "proposed": [
-            _describe_proposal(snapshot, [int(rows[p.b]), int(rows[p.a])], p)
-            for p in proposals
-            if p.score >= _LEAST_SCORE
-        ],
-    }
-
-
-def _describe_proposal(
-    snapshot: Snapshot, rows: Sequence[int], proposal: Proposal
-) -> dict[str, Any]:
-    keys = snapshot.layer("entity").ids(rows)
-    names = (_find_spelling(snapshot, row, key) for row, key in zip(rows, keys, strict=True))
-    name, into = sorted(names, key=len)
-    score = round(proposal.score, 3)
-    return {"name": name, "into": into, "score": score, "reason": proposal.reason}
+    proposed = []
+    for proposal in propose_merges(keys, layer.vectors[rows]) if keys else []:
+        if proposal.score >= _LEAST_SCORE:
+            ends = [int(rows[proposal.b]), int(rows[proposal.a])]
+            pairs = zip(ends, layer.ids(ends), strict=True)
+            names = (_find_spelling(snapshot, row, key) for row, key in pairs)
+            name, into = sorted(names, key=len)
+            score = round(proposal.score, 3)
+            proposed.append({"name": name, "into": into, "score": score, "reason": proposal.reason})
+    return {"merged": dict(merged), "names": _merged_names(snapshot, merged), "proposed": proposed}
 
 
 def _merged_names(snapshot: Snapshot, merged: Mapping[str, str]) -> dict[str, str]:
@@ -154,11 +139,7 @@ def _find_spelling(snapshot: Snapshot, row: int, key: str) -> str:
     units = neighbours(snapshot.link("entity", "unit"), row).tolist()
     titled = neighbours(snapshot.link("entity", "document"), row).tolist()
     titles = [document.title for document in snapshot.documents(titled)]
-    return _spelling(key, [*titles, *snapshot.layer("unit").texts(units)])
-
-
-def _spelling(key: str, texts: Iterable[str]) -> str:
-    """Return the first words of `texts` whose key is `key`, else the key."""
+    texts = [*titles, *snapshot.layer("unit").texts(units)]
     words = r"[\W_]+".join(map(re.escape, key.split()))
     spelled = re.compile(rf"(?<!\w){words}(?!\w)", re.IGNORECASE)
     found = (match[0] for text in texts for match in spelled.finditer(text))
@@ -223,7 +204,11 @@ def _chunk(snapshot: Snapshot, row: int) -> dict[str, Any]:
     named = snapshot.link("unit", "entity")
     entities = {e for u in units for e in neighbours(named, u).tolist()}
     entities.update(neighbours(snapshot.link("chunk", "entity"), row).tolist())
-    columns = snapshot.layer("chunk").columns
+    triples = neighbours(snapshot.link("chunk", "triple"), row).tolist()
+    columns, described = snapshot.layer("chunk").columns, snapshot.layer("description")
+    own = np.flatnonzero(described.columns["chunk"] == row).tolist()
+    names = snapshot.layer("entity").texts(described.columns["entity"][own].tolist())
+    said = zip(names, described.texts(own), strict=True)
     return {
         **_range(snapshot, "chunk", row),
         "n_tokens": int(columns["n_tokens"][row]),
@@ -231,26 +216,13 @@ def _chunk(snapshot: Snapshot, row: int) -> dict[str, Any]:
         "triples_made_by": SOURCES[_find_makers(snapshot, GRAPH)[row]],
         "units": snapshot.layer("unit").ids(units[:_MOST]),
         "entities": snapshot.layer("entity").texts(sorted(entities)[:_MOST]),
-        "descriptions": _chunk_descriptions(snapshot, row),
-        "triples": _triples(snapshot, neighbours(snapshot.link("chunk", "triple"), row).tolist()),
+        "descriptions": [{"name": name, "text": text} for name, text in said if text][:_MOST],
+        "triples": snapshot.layer("triple").texts(triples[:_MOST]),
     }
 
 
 def _units_by(source: int) -> str:
     return _UNITS_BY.get(SOURCES[source], SOURCES[source])
-
-
-def _chunk_descriptions(snapshot: Snapshot, chunk: int) -> list[dict[str, str]]:
-    """Return the entities that the chunk's extraction describes, with what it says of them."""
-    layer = snapshot.layer("description")
-    rows = np.flatnonzero(layer.columns["chunk"] == chunk).tolist()
-    names = snapshot.layer("entity").texts(layer.columns["entity"][rows].tolist())
-    pairs = zip(names, layer.texts(rows), strict=True)
-    return [{"name": name, "text": text} for name, text in pairs if text][:_MOST]
-
-
-def _triples(snapshot: Snapshot, rows: list[int]) -> list[str]:
-    return snapshot.layer("triple").texts(rows[:_MOST])
 
 
 def _unit(snapshot: Snapshot, row: int) -> dict[str, Any]:
@@ -307,7 +279,7 @@ def _ids(snapshot: Snapshot, layer: str, link: csr_array, row: int) -> list[str]
 
 
 def _entity(snapshot: Snapshot, row: int) -> dict[str, Any]:
-    layer = snapshot.layer("entity")
+    layer, described = snapshot.layer("entity"), snapshot.layer("description")
     units = neighbours(snapshot.link("entity", "unit"), row).tolist()
     titled = neighbours(snapshot.link("entity", "document"), row).tolist()
     shared = snapshot.link("unit", "entity")[units].indices  # with repeats
@@ -316,6 +288,9 @@ def _entity(snapshot: Snapshot, row: int) -> dict[str, Any]:
     others = positive_top_k(near, _MOST).tolist()
     ends = snapshot.layer("triple").columns
     about = (ends["subject"] == row) | (ends["object"] == row)
+    said = described.texts(np.flatnonzero(described.columns["entity"] == row).tolist())
+    mentions = [_range(snapshot, "unit", unit) for unit in units[:_MOST]]
+    shown = ("id", "document", "source", "line", "text")  # of a unit
     return {
         "kind": "entity",
         "id": layer.ids([row])[0],
@@ -324,23 +299,11 @@ def _entity(snapshot: Snapshot, row: int) -> dict[str, Any]:
         "type": ENTITY_TYPES[layer.columns["type"][row]],
         "title_of": snapshot.layer("document").ids(titled),
         "n_units": len(units),
-        "units": [_mention(snapshot, unit) for unit in units[:_MOST]],
+        "units": [{name: mention[name] for name in shown} for mention in mentions],
         "together_with": layer.texts(others),
-        "descriptions": _descriptions(snapshot, row),
-        "triples": _triples(snapshot, np.flatnonzero(about).tolist()),
+        "descriptions": list(dict.fromkeys(filter(None, said)))[:_MOST],
+        "triples": snapshot.layer("triple").texts(np.flatnonzero(about).tolist()[:_MOST]),
     }
-
-
-def _descriptions(snapshot: Snapshot, entity: int) -> list[str]:
-    layer = snapshot.layer("description")
-    rows = np.flatnonzero(layer.columns["entity"] == entity).tolist()
-    return list(dict.fromkeys(filter(None, layer.texts(rows))))[:_MOST]
-
-
-def _mention(snapshot: Snapshot, unit: int) -> dict[str, Any]:
-    """Return a unit by its id, where it stands, and its text."""
-    found = _range(snapshot, "unit", unit)
-    return {name: found[name] for name in ("id", "document", "source", "line", "text")}
 
 
 def _range(snapshot: Snapshot, kind: str, row: int) -> dict[str, Any]:
@@ -374,7 +337,10 @@ def describe_method(name: str) -> dict[str, Any]:
     kind = methods.load(name)
     described = inspect.getmodule(kind) if name in methods.list_modules() else kind
     summary, _, more = (inspect.getdoc(described) or "").partition("\n\n")
-    comments, types = _comments(kind), get_type_hints(kind)
+    types = get_type_hints(kind)
+    commented = re.compile(r"^    (\w+): .*?  # (.*)$", re.MULTILINE)
+    above = [base for base in reversed(kind.__mro__) if is_dataclass(base)]
+    comments = dict(pair for base in above for pair in commented.findall(_source(base)))
     return {
         "name": name,
         "summary": _one_line(summary),
@@ -386,23 +352,16 @@ def describe_method(name: str) -> dict[str, Any]:
             {
                 "name": field.name,
                 "default": field.default,
-                "choices": _choices(types[field.name]),
+                "choices": [
+                    choice
+                    for choice in get_args(types[field.name])
+                    if get_origin(types[field.name]) is Literal
+                ],
                 "description": comments.get(field.name, ""),
             }
             for field in fields(kind)  # type: ignore[arg-type]
         ],
     }
-
-
-def _choices(kind: object) -> list[str]:
-    return list(get_args(kind)) if get_origin(kind) is Literal else []
-
-
-def _comments(kind: type) -> dict[str, str]:
-    """Return the comment behind each field of a dataclass, inherited ones among them."""
-    commented = re.compile(r"^    (\w+): .*?  # (.*)$", re.MULTILINE)
-    above = [base for base in reversed(kind.__mro__) if is_dataclass(base)]
-    return dict(pair for base in above for pair in commented.findall(_source(base)))
 
 
 def _source(kind: type) -> str:

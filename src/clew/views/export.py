@@ -27,7 +27,7 @@ from clew.display.shown import Shown
 from clew.display.visible import escape_unseen
 from clew.errors import InputError
 from clew.models.extractors.cooccurrence import FALLBACK, MOST_PAIRS
-from clew.readers.extras import needs
+from clew.runtime.lazy import needs
 from clew.text.cells import guard
 from clew.text.normalize import collapse
 from clew.text.sections import page_range
@@ -150,13 +150,14 @@ def check_triples(snapshot: Snapshot, target: Target, *, whole: bool) -> None:
     )
 
 
-_NODE_TYPES = {"name": "string", "type": "string", "description": "string", "n_chunks": "int"}
-_EDGE_TYPES = {
-    "relation": "string",
-    "strength": "double",
-    "description": "string",
-    "chunks": "string",
-}
+def _types(written: str) -> dict[str, str]:
+    """Return GraphML's types of names: a string where none is written behind a colon."""
+    pairs = (each.partition(":") for each in written.split())
+    return {name: kind or "string" for name, _, kind in pairs}
+
+
+_NODE_TYPES = _types("name type description n_chunks:int")
+_EDGE_TYPES = _types("relation strength:double description chunks")
 
 
 def index_graph(snapshot: Snapshot) -> ExportedGraph:
@@ -195,7 +196,8 @@ def _sentence_graph(snapshot: Snapshot) -> ExportedGraph:
         names = np.unique(names[linkable[names]]).tolist()
         if len(names) <= MOST_PAIRS:
             for pair in combinations(names, 2):
-                if not _is_part(*(keys[row] for row in pair)):
+                one, other = (f" {keys[row]} " for row in pair)
+                if one not in other and other not in one:
                     ends.extend(pair)
                     places.append(unit)
     pairs = np.asarray(ends, np.int64).reshape(-1, 2)
@@ -213,11 +215,6 @@ def _sentence_graph(snapshot: Snapshot) -> ExportedGraph:
         edges=partial(_pair_rows, snapshot, found, units),
         edges_are="sentences",
     )
-
-
-def _is_part(one: str, other: str) -> bool:
-    """Say whether the words of a name are some of another's, one behind the other."""
-    return f" {one} " in f" {other} " or f" {other} " in f" {one} "
 
 
 def _pair_rows(
@@ -354,28 +351,11 @@ def _of_candidates(about: Row, found: EvidenceGraph) -> ExportedGraph:
     ]
     listed = ("groups", "candidates", "expansions", "answers")
     return _make_graph(
-        about={
-            **about,
-            **{name: [asdict(each) for each in getattr(found, name)] for name in listed},
-        },
-        node_types={
-            "name": "string",
-            "reason": "string",
-            "score": "double",
-            "groups": "string",
-            "candidates": "string",
-        },
-        edge_types={
-            "relation": "string",
-            "text": "string",
-            "reason": "string",
-            "groups": "string",
-            "candidate": "int",
-            "depth": "int",
-            "chunks": "string",
-        },
-        nodes=nodes,
-        edges=edges,
+        {**about, **{name: [asdict(each) for each in getattr(found, name)] for name in listed}},
+        _types("name reason score:double groups candidates"),
+        _types("relation text reason groups candidate:int depth:int chunks"),
+        nodes,
+        edges,
     )
 
 
@@ -396,7 +376,8 @@ def _of_subgraph(
             "name": step.id if step.layer == "chunk" else step.text,
             "kind": step.layer,
             "text": step.text if step.layer == "chunk" else "",
-            **_place(by_chunk.get(step.id) if step.layer == "chunk" else None),
+            "section": hit.section if hit else "",
+            "pages": page_range(hit.page, hit.last_page) if hit else "",
             "reason": step.reason,
             "score": step.score,
             "terminal": step.id in terminals,
@@ -405,6 +386,7 @@ def _of_subgraph(
             "component": components[step.id],
         }
         for step in found.nodes
+        for hit in [by_chunk.get(step.id) if step.layer == "chunk" else None]
     ]
     by_id, tree = {fact.id: fact for fact in facts}, set(found.tree)
     edges = [
@@ -420,44 +402,18 @@ def _of_subgraph(
         for said in [_fact_row(by_id[fact]) for fact in edge.facts] or [_edge_row(edge)]
     ]
     return _make_graph(
-        about={**about, "growth": [asdict(each) for each in found.growth]},
-        node_types={
-            "name": "string",
-            "kind": "string",
-            "text": "string",
-            "section": "string",
-            "pages": "string",
-            "reason": "string",
-            "score": "double",
-            "terminal": "boolean",
-            "in_tree": "boolean",
-            "growth": "int",
-            "component": "int",
-        },
-        edge_types={
-            "kind": "string",
-            "relation": "string",
-            "text": "string",
-            "cost": "double",
-            "in_tree": "boolean",
-            "growth": "int",
-            "component": "int",
-            "chunks": "string",
-        },
-        nodes=nodes,
-        edges=edges,
+        {**about, "growth": [asdict(each) for each in found.growth]},
+        _types(
+            "name kind text section pages reason score:double terminal:boolean in_tree:boolean"
+            " growth:int component:int"
+        ),
+        _types("kind relation text cost:double in_tree:boolean growth:int component:int chunks"),
+        nodes,
+        edges,
     )
 
 
-def _place(hit: Hit | None) -> Row:
-    """Return the section and the pages of a chunk, both "" where it is no hit."""
-    if hit is None:
-        return {"section": "", "pages": ""}
-    return {"section": hit.section, "pages": page_range(hit.page, hit.last_page)}
-
-
 def _make_graph(
-    *,
     about: Row,
     node_types: Mapping[str, str],
     edge_types: Mapping[str, str],
@@ -538,17 +494,16 @@ def _write_graphml(path: Path, graph: ExportedGraph, *, raw: bool) -> None:
 
 
 def _data(kind: str, names: Iterable[str], row: Row, raw: bool) -> str:  # noqa: FBT001
-    found = [(name, row[name]) for name in names if row[name] not in (None, "", [])]
-    return "".join(
-        f'<data key="{kind}.{name}">{_element(value, raw)}</data>' for name, value in found
-    )
-
-
-def _element(value: object, raw: bool) -> str:  # noqa: FBT001
-    if isinstance(value, bool):
-        return str(value).lower()
-    text = "\n".join(map(str, value)) if isinstance(value, list) else str(value)
-    return escape(_escape_text(text, raw), {"\r": "&#13;"})
+    parts = []
+    for name in names:
+        value = row[name]
+        if value in (None, "", []):
+            continue
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        text = "\n".join(map(str, value)) if isinstance(value, list) else text
+        shown = escape(_escape_text(text, raw), {"\r": "&#13;"})
+        parts.append(f'<data key="{kind}.{name}">{shown}</data>')
+    return "".join(parts)
 
 
 def _attribute(text: str, raw: bool) -> str:  # noqa: FBT001

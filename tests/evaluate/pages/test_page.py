@@ -15,7 +15,7 @@ import clew.evaluate.figures
 from clew.display.visible import visible
 from clew.errors import InputError
 from clew.evaluate import Setting, grid
-from clew.evaluate.figures.picture import Picture
+from clew.evaluate.figures import Picture
 from clew.evaluate.figures.report_figures import pictures
 from clew.evaluate.pages.markup import to_html as html_of
 from clew.evaluate.pages.markup import to_markdown as markdown_of

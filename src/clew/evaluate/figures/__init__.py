@@ -1,4 +1,20 @@
 """Reports as figures: curves of a grid, bars side by side, quality against cost.
 
-All but `picture` needs matplotlib, the extra `plots`.
+Its modules need matplotlib, the extra `plots`.
 """
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PICTURE_SECTIONS = ("ranking", "answers", "grids", "cost")  # of a page that have figures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A figure, and the section where it belongs."""
+
+    name: str  # of its file, without suffix and without what comes before
+    section: str  # one of PICTURE_SECTIONS
+    title: str
+    svg: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from clew.evaluate.figures import canvas
@@ -44,7 +44,8 @@ def bar_figure(groups: Mapping[str, Bars], metric: str, title: str) -> Figure:
             _draw_panel(panel, bars, datasets)
             panel.set_title(canvas.shown_name(name), loc="left", fontsize="medium")
             panel.tick_params(labelbottom=True)
-        panels[-1].set_xlim(0, _right_end(drawn.values()))
+        highest = max(e.high for bars in drawn.values() for _, of in bars for e in of.values())
+        panels[-1].set_xlim(0, 1.0 if highest > _LOW else 1.2 * highest or 1.0)
         panels[-1].set_xlabel(
             f"{metric} with 95 % intervals; differences are to the first of a panel"
         )
@@ -81,20 +82,18 @@ def families(report: Report, metric: str) -> dict[str, Bars]:
     return {"methods": whole, **several}
 
 
-def _right_end(groups: Iterable[Bars]) -> float:
-    """Return 1, or less where all scores are low."""
-    highest = max(e.high for bars in groups for _, of in bars for e in of.values())
-    return 1.0 if highest > _LOW else 1.2 * highest or 1.0
-
-
 def _draw_panel(panel: Axes, bars: Bars, datasets: Sequence[str]) -> None:
-    """Draw the bars from the top down, those of one thing together."""
+    """Draw the bars from the top down, those of one thing together, and write numbers beside."""
     step = _ROW * len(datasets) + _GAP
     for number, dataset in enumerate(datasets):
         places = [place * step + _ROW * number for place, (_, m) in enumerate(bars) if dataset in m]
         found = [measured[dataset] for _, measured in bars if dataset in measured]
         _draw_bars(panel, places, found, number, len(datasets))
-        _write_numbers(panel, places, found, bars[0][1].get(dataset))
+        full = bars[0][1].get(dataset)
+        for place, estimate in zip(places, found, strict=True):
+            _write(panel, f"{estimate.mean:.3f}", _MEAN_AT, place, "data")
+            if full is not None and estimate is not full:
+                _write(panel, f"{estimate.mean - full.mean:+.3f}", _DIFFERENCE_AT, place, "data")
     middle = _ROW * (len(datasets) - 1) / 2
     panel.set_yticks(
         [place * step + middle for place in range(len(bars))],
@@ -120,16 +119,6 @@ def _draw_bars(
         zorder=2,
     )
     panel.hlines(places, [e.low for e in found], [e.high for e in found], color="black", zorder=3)
-
-
-def _write_numbers(
-    panel: Axes, places: Sequence[float], found: Sequence[Estimate], full: Estimate | None
-) -> None:
-    """Write the means beside the bars, and the differences to the full method's."""
-    for place, estimate in zip(places, found, strict=True):
-        _write(panel, f"{estimate.mean:.3f}", _MEAN_AT, place, "data")
-        if full is not None and estimate is not full:
-            _write(panel, f"{estimate.mean - full.mean:+.3f}", _DIFFERENCE_AT, place, "data")
 
 
 def _write(panel: Axes, text: str, at: float, y: float, along: str) -> None:

@@ -41,8 +41,12 @@ def place_names(
     places: list[Box | None] = []
     for number, (point, width) in enumerate(zip(points, widths, strict=True)):
         distances, boxes = _candidates(point, width, height)
-        free = _lie_in(boxes, inside) & ~_meet(boxes, taken).any(axis=1)
-        prices = distances[free] + _CROSSING * _count_crossings(point, boxes[free], crossable)
+        lies_in = (boxes[:, :2] >= inside[:2]) & (boxes[:, 2:] <= inside[2:])
+        free = lies_in.all(axis=1) & ~_meet(boxes, taken).any(axis=1)
+        own = _meet(np.array([[*point, *point]]), crossable)[0]  # the lines it stands on
+        crossings = _meet(boxes[free], crossable).sum(axis=1)
+        crossings += _leads_over(point, boxes[free], crossable[~own]).sum(axis=1)
+        prices = distances[free] + _CROSSING * crossings
         others = np.delete(taken, number, axis=0)
         prices += _CONFUSING * _leads_over(point, boxes[free], others).sum(axis=1)
         if not prices.size:
@@ -73,25 +77,12 @@ def _candidates(point: tuple[float, float], width: float, height: float) -> tupl
     return distances, boxes
 
 
-def _lie_in(boxes: Array, inside: Box) -> Mask:
-    across = (boxes[:, 0] >= inside[0]) & (boxes[:, 2] <= inside[2])
-    found: Mask = across & (boxes[:, 1] >= inside[1]) & (boxes[:, 3] <= inside[3])
-    return found
-
-
 def _meet(boxes: Array, others: Array) -> Mask:
     """Return for each box and each of `others` whether they meet."""
     left, bottom, right, top = boxes.T[:, :, None]
     across = (left < others[:, 2]) & (others[:, 0] < right)
     found: Mask = across & (bottom < others[:, 3]) & (others[:, 1] < top)
     return found
-
-
-def _count_crossings(point: tuple[float, float], boxes: Array, lines: Array) -> Array:
-    """Return how many lines each box and what leads to it cross, but for the point's own."""
-    others = lines[~_meet(np.array([[*point, *point]]), lines)[0]]
-    n: Array = _meet(boxes, lines).sum(axis=1) + _leads_over(point, boxes, others).sum(axis=1)
-    return n
 
 
 def _leads_over(point: tuple[float, float], boxes: Array, others: Array) -> Mask:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
-from clew.evaluate.figures import canvas
+from clew.evaluate.figures import Picture, canvas
 from clew.evaluate.figures.bars import bar_figure, families
-from clew.evaluate.figures.picture import Picture
 from clew.evaluate.figures.sensitivity import (
     Grid,
     curves,
@@ -19,11 +19,13 @@ from clew.evaluate.figures.tradeoff import Point, front, tradeoff_figure
 from clew.evaluate.report import TESTED_ANSWER, Report
 from clew.evaluate.settings import Setting
 from clew.evaluate.stats import quantiles
-from clew.evaluate.summary import Row, Summary
+from clew.evaluate.summary import Summary
 from clew.evaluate.tables.cells import compared_metrics
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from clew.types import Scalar
 
 Cost = Callable[[Summary], float | None]
 
@@ -40,13 +42,17 @@ def pictures(report: Report) -> list[Picture]:
 
 def number_grids(settings: tuple[Setting, ...]) -> list[Grid]:
     """Return what can be drawn as curves: one or two parameters, numbers along the axis."""
-    grids = list(dict.fromkeys(Grid(s.method, tuple(s.parameters)) for s in settings))
-    return [grid for grid in grids if 1 <= len(grid.names) <= 2 and _has_numbers(grid, settings)]
-
-
-def _has_numbers(grid: Grid, settings: tuple[Setting, ...]) -> bool:
-    values = {setting.parameters[grid.names[0]] for setting in settings if grid.holds(setting)}
-    return len(values) > 1 and not any(isinstance(value, bool | str) for value in values)
+    values: dict[Grid, set[Scalar]] = {}
+    for setting in settings:
+        names = tuple(setting.parameters)
+        if 1 <= len(names) <= 2:
+            of_grid = values.setdefault(Grid(setting.method, names), set())
+            of_grid.add(setting.parameters[names[0]])
+    return [
+        grid
+        for grid, along in values.items()
+        if len(along) > 1 and not any(isinstance(value, bool | str) for value in along)
+    ]
 
 
 def _bars(report: Report, metric: str) -> Iterator[Picture]:
@@ -74,8 +80,8 @@ def _costs(report: Report, metric: str) -> Iterator[Picture]:
     median = _medians(report, answers=answers)
     axes: tuple[tuple[str, str, Cost], ...] = (
         ("context", "tokens of the context", lambda s: s.context_tokens),
-        ("tokens", f"tokens of an LLM, {asked}", lambda s: _tokens(s, answers=answers)),
-        ("usd", f"dollars, {asked}", lambda s: _dollars(s, answers=answers)),
+        ("tokens", f"tokens of an LLM, {asked}", partial(_sum_spent, "tokens", answers)),
+        ("usd", f"dollars, {asked}", partial(_sum_spent, "cost_usd", answers)),
         ("seconds", f"median seconds, {asked}", lambda s: median.get(s.label)),
     )
     for name, axis, cost_of in axes:
@@ -109,25 +115,17 @@ def _medians(report: Report, *, answers: bool) -> dict[str, float]:
     """Return the median seconds of a question by label, with those of its answer if asked for."""
     seconds: dict[str, list[float]] = {}
     for row in report.rows:
-        if row.usage is not None and (row.answer_usage is not None or not answers):
-            seconds.setdefault(row.label, []).append(_seconds(row, answers=answers))
+        spent = (row.usage, row.answer_usage) if answers else (row.usage,)
+        known = [usage.total_seconds for usage in spent if usage is not None]
+        if len(known) == len(spent):
+            seconds.setdefault(row.label, []).append(sum(known))
     return {label: quantiles(values, (0.5,))[0] for label, values in seconds.items()}
 
 
-def _seconds(row: Row, *, answers: bool) -> float:
-    spent = (row.usage, row.answer_usage if answers else None)
-    return sum(usage.total_seconds for usage in spent if usage is not None)
-
-
-def _tokens(summary: Summary, *, answers: bool) -> float | None:
+def _sum_spent(name: str, answers: bool, summary: Summary) -> float | None:  # noqa: FBT001
+    """Return what a search cost, with its answer if asked for; None where it is not known."""
     spent = (summary.search, summary.answer) if answers else (summary.search,)
-    known = [each.tokens for each in spent if each is not None]
-    return sum(known) if len(known) == len(spent) else None
-
-
-def _dollars(summary: Summary, *, answers: bool) -> float | None:
-    spent = (summary.search, summary.answer) if answers else (summary.search,)
-    known = [each.cost_usd for each in spent if each is not None and each.cost_usd is not None]
+    known = [cost for each in spent if (cost := getattr(each, name, None)) is not None]
     return sum(known) if len(known) == len(spent) else None
 
 

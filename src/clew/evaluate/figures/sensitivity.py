@@ -97,26 +97,24 @@ def curves(title: str, grid: Grid, shown: Sequence[Measured], metrics: Sequence[
 
     Settings of `shown` that are not of the grid are dashed lines.
     """
-    x = grid.names[0]
+    x, n = grid.names[0], len(metrics)
     places, joined = _places(s.parameters[x] for s, _ in shown if grid.holds(s))
     with canvas.style():
         figure = canvas.figure()
-        panels = _panels(figure, len(metrics))
-        for metric, panel in zip(metrics, panels, strict=True):
-            _set_ticks(panel, places, joined=joined)
+        panels = list(chain(*figure.subplots(-(-n // 2), min(n, 2), squeeze=False)))  # two in a row
+        for empty in panels[n:]:
+            empty.remove()
+        for metric, panel in zip(metrics, panels, strict=False):
+            if not joined:
+                panel.set_xticks(list(places.values()), [str(value) for value in places])
+                panel.set_xlim(-0.5, len(places) - 0.5)
+            elif all(isinstance(value, int) for value in places):  # no fractions between these
+                panel.locator_params(axis="x", integer=True)
             found = [(s, estimates[metric]) for s, estimates in shown if metric in estimates]
             _draw_panel(panel, grid, found, places, joined=joined)
             panel.set(xlabel=f"{x} of {grid.method}", ylabel=metric)
         _lay_out(figure, panels[0], title, "bands" if joined else "bars")
     return figure
-
-
-def _panels(figure: Figure, n: int) -> list[Axes]:
-    """Return n panels, two in a row."""
-    panels = list(chain(*figure.subplots(-(-n // 2), min(n, 2), squeeze=False)))
-    for panel in panels[n:]:
-        panel.remove()
-    return panels[:n]
 
 
 def _grid(settings: Sequence[Setting]) -> Grid:
@@ -171,15 +169,6 @@ def _places(values: Iterable[Scalar]) -> tuple[dict[Scalar, float], bool]:
     return {value: float(place) for place, value in enumerate(distinct)}, False
 
 
-def _set_ticks(panel: Axes, places: Mapping[Scalar, float], *, joined: bool) -> None:
-    """Name values that are no numbers; between whole numbers there are no fractions."""
-    if not joined:
-        panel.set_xticks(list(places.values()), [str(value) for value in places])
-        panel.set_xlim(-0.5, len(places) - 0.5)
-    elif all(isinstance(value, int) for value in places):
-        panel.locator_params(axis="x", integer=True)
-
-
 def _draw_panel(
     panel: Axes,
     grid: Grid,
@@ -199,13 +188,9 @@ def _draw_panel(
         else:
             others[canvas.shown_name(setting.label)] = estimate.mean
     _draw_lines(panel, series, joined=joined)
-    _draw_dashed(panel, others)
-
-
-def _draw_dashed(panel: Axes, means: Mapping[str, float]) -> None:
-    """Draw a dashed line at each mean; of lines on one another each fills the others' gaps."""
-    gap = _DASH * max(1, min(len(means), len(_DASHED)) - 1)
-    for number, (label, mean) in enumerate(means.items()):
+    # Of dashed lines on one another each fills the others' gaps.
+    gap = _DASH * max(1, min(len(others), len(_DASHED)) - 1)
+    for number, (label, mean) in enumerate(others.items()):
         dashes = (_DASH * number, (_DASH, gap))
         cycled = _DASHED[number % len(_DASHED)]
         panel.axhline(mean, color=cycled, linestyle=dashes, linewidth=1.3, label=label)

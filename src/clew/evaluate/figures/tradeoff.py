@@ -39,14 +39,10 @@ def front(points: Sequence[Point]) -> list[Point]:
     """Return the points that no other outdoes, being as good and as cheap and better in one."""
     best: list[Point] = []
     for point in sorted(points, key=lambda p: (p.cost, -p.quality.mean)):
-        mean, _ = place = _place_of(point)
-        if not best or mean > best[-1].quality.mean or place == _place_of(best[-1]):
+        better = point.quality.mean - best[-1].quality.mean if best else 1.0
+        if better > 0 or (better == 0 and point.cost == best[-1].cost):
             best.append(point)
     return best
-
-
-def _place_of(point: Point) -> tuple[float, float]:
-    return point.quality.mean, point.cost
 
 
 def tradeoff_figure(points: Sequence[Point], metric: str, cost: str, title: str) -> Figure:
@@ -131,7 +127,11 @@ def _write_names(panel: Axes, points: Sequence[Point], best: Sequence[Point]) ->
     widths = [canvas.width(name, _LETTERS) + 2 for name in names]
     extent = panel.get_window_extent()
     inside = (extent.x0, extent.y0, extent.x1, extent.y1)
-    lines = [*_intervals(panel, points), *_steps(panel, best)]
+    lines = list(_steps(panel, best))
+    for point, (x, _) in zip(points, at, strict=True):
+        _, low = _on_paper(panel, point.cost, point.quality.low)
+        _, high = _on_paper(panel, point.cost, point.quality.high)
+        lines.append((x - 1, low, x + 1, high))
     boxes = place_names(at, widths, _LINE, inside, _MARKER, lines)
     for name, place, box in zip(names, at, boxes, strict=True):
         if box is not None:
@@ -142,13 +142,6 @@ def _write_names(panel: Axes, points: Sequence[Point], best: Sequence[Point]) ->
 def _on_paper(panel: Axes, cost: float, quality: float) -> tuple[float, float]:
     x, y = panel.transData.transform((cost, quality))
     return float(x), float(y)
-
-
-def _intervals(panel: Axes, points: Sequence[Point]) -> Iterator[Box]:
-    for point in points:
-        x, low = _on_paper(panel, point.cost, point.quality.low)
-        _, high = _on_paper(panel, point.cost, point.quality.high)
-        yield (x - 1, low, x + 1, high)
 
 
 def _steps(panel: Axes, best: Sequence[Point]) -> Iterator[Box]:

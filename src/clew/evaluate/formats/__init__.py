@@ -14,7 +14,7 @@ told by; only BEIR, whose questions are in two files, is told by its folders.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from clew.errors import InputError
@@ -54,7 +54,13 @@ def read(path: Path, split: str | None, corpus: Path | None) -> tuple[Path, Pars
     elif parsed.pool is not None:
         found = corpora.make_corpus(parsed.pool)
     else:
-        found = corpora.read(_own_corpus(path if path.is_dir() else path.parent, parsed))
+        root = path if path.is_dir() else path.parent
+        if parsed.format == "graphrag-bench":
+            what, hint = "a corpus of GraphRAG-Bench", "name one as the corpus"
+            file = _find_only_file(root, "corpus_name", what, hint)
+        else:
+            file = root / beir.CORPUS if parsed.format == "beir" else clew.corpus_path(root)
+        found = corpora.read(file)
     lost = sorted(parsed.sources - found.ids) if found.is_long else []
     if lost:
         raise InputError(f"{questions}: its corpus lacks what questions are about: {lost[0]!r}")
@@ -77,23 +83,12 @@ def parsed_questions(path: Path) -> Parsed:
 
 def _questions_file(path: Path) -> Path:
     """Return the file of questions that is named, or is in the folder that is named."""
-    file = path / "questions.jsonl"
-    if not path.is_dir():
-        return path
-    if file.is_file():
+    file = path / "questions.jsonl" if path.is_dir() else path
+    if file == path or file.is_file():
         return file
     is_beir = (path / "queries.jsonl").is_file()
     otherwise = "BEIR's queries.jsonl needs qrels/SPLIT.tsv, which is missing" if is_beir else None
     return _find_only_file(path, "question", "questions", "name one", otherwise)
-
-
-def _own_corpus(root: Path, parsed: Parsed) -> Path:
-    """Return where the documents are in the folder of the questions."""
-    if parsed.format == "graphrag-bench":
-        return _find_only_file(
-            root, "corpus_name", "a corpus of GraphRAG-Bench", "name one as the corpus"
-        )
-    return beir.corpus_path(root) if parsed.format == "beir" else clew.corpus_path(root)
 
 
 def _find_only_file(
@@ -106,7 +101,10 @@ def _find_only_file(
     of that one.
     """
     found, errors = [], []
-    for file in _files(root):
+    for file in sorted((*root.glob("*"), *root.glob("*/*"))):
+        hidden = any(part.startswith((".", "_")) for part in file.relative_to(root).parts)
+        if hidden or file.suffix.lower() not in corpora.SUFFIXES or not file.is_file():
+            continue
         try:
             first = next(records(file), None)
         except InputError as error:
@@ -122,11 +120,3 @@ def _find_only_file(
     if found:
         raise InputError(f"{root}: {len(found)} files with {what} ({have}): {hint}")
     raise InputError(f"{root}: no file with {what}: {otherwise or hint}")
-
-
-def _files(root: Path) -> Iterator[Path]:
-    """Yield the files of records in a folder and those one level below, by name."""
-    for path in sorted((*root.glob("*"), *root.glob("*/*"))):
-        visible = not any(part.startswith((".", "_")) for part in path.relative_to(root).parts)
-        if visible and path.suffix.lower() in corpora.SUFFIXES and path.is_file():
-            yield path

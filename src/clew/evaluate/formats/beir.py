@@ -19,6 +19,7 @@ from clew.errors import InputError
 from clew.evaluate.formats.parsed import DatasetQuestion, Parsed
 from clew.evaluate.formats.records import records, unique
 
+CORPUS = "corpus.jsonl"
 _USUAL = "test"
 
 
@@ -32,10 +33,14 @@ def read(root: Path, split: str | None) -> Parsed:
 
     Without a split it is `test`, or the only one.
     """
-    qrels = _qrels(root / "qrels", split)
+    files = {path.stem: path for path in sorted((root / "qrels").glob("*.tsv"))}
+    wanted = split or (next(iter(files)) if len(files) == 1 else _USUAL)
+    if wanted not in files:
+        known = ", ".join(files) or "none"
+        raise InputError(f"{root / 'qrels'}: no split {wanted!r}, only {known}")
     queries = {record.id: record for record in unique(records(root / "queries.jsonl"))}
     scores: dict[str, dict[str, float]] = {}
-    for place, query, document, score in _judgements(qrels):
+    for place, query, document, score in _judgements(files[wanted]):
         if query not in queries:
             raise InputError(f"{place}: {root / 'queries.jsonl'} has no query {query!r}")
         judged = scores.setdefault(query, {})
@@ -54,25 +59,12 @@ def read(root: Path, split: str | None) -> Parsed:
                 answers=(),
                 type="",
                 supporting_ids=tuple(d for d, score in scores[id_].items() if score > 0),
-                split=qrels.stem,
+                split=wanted,
             )
             for id_, record in queries.items()
             if id_ in scores
         ),
     )
-
-
-def corpus_path(root: Path) -> Path:
-    """Return where the corpus of such a folder is, whether or not it exists."""
-    return root / "corpus.jsonl"
-
-
-def _qrels(folder: Path, split: str | None) -> Path:
-    files = {path.stem: path for path in sorted(folder.glob("*.tsv"))}
-    wanted = split or (next(iter(files)) if len(files) == 1 else _USUAL)
-    if wanted not in files:
-        raise InputError(f"{folder}: no split {wanted!r}, only {', '.join(files) or 'none'}")
-    return files[wanted]
 
 
 def _judgements(path: Path) -> Iterator[tuple[str, str, str, float]]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from clew import readers
 from clew.errors import InputError
-from clew.evaluate.formats.pool import paragraph_id
-from clew.evaluate.formats.records import Record, records, unique
+from clew.evaluate.formats.parsed import paragraph_id
+from clew.evaluate.formats.records import records, unique
 from clew.types import Document
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet")
@@ -29,7 +29,7 @@ def read(path: Path) -> Corpus:
 
     A folder is the `corpus.jsonl` in it, or else all its readable files. GraphRAG-Bench's
     {"corpus_name", "context"} becomes a document of that id, without a title. Records of which the
-    first has no id get the ids of a pool (see `pool`), so a corpus that was published beside its
+    first has no id get the ids of a pool (see `parsed`), so a corpus that was published beside its
     questions has the documents that pooling them gives. Raises InputError for a record without an
     id or with one that came before, and for a corpus without documents.
     """
@@ -61,28 +61,18 @@ def _read(path: Path) -> Corpus:
     if first is None:
         raise InputError(f"{path}: no documents")
     if is_long(first.values):
-        documents = _distinct((_long(record), record) for record in records(path))
-        return replace(make_corpus(documents), is_long=True)
+        long: dict[str, Document] = {}
+        for record in records(path):
+            name, text = record.text("corpus_name"), record.text("context")
+            if name in long:
+                raise record.error(f"the corpus {name!r} came before")
+            long[name] = Document(id=name, text=text, source=record.place)
+        return Corpus(tuple(long.values()), frozenset(long), is_long=True)
     if "id" in first.values or "_id" in first.values:
         return Corpus(path, frozenset(record.id for record in unique(records(path))))
-    pool = {(document := _paragraph(record)).id: document for record in records(path)}
+    pool = {}
+    for record in records(path):
+        title, text = record.optional_text("title") or "", record.text("text")
+        id_ = paragraph_id(title, text)
+        pool[id_] = Document(id=id_, text=text, title=title, source=record.place)
     return make_corpus(tuple(pool.values()))
-
-
-def _distinct(found: Iterable[tuple[Document, Record]]) -> tuple[Document, ...]:
-    documents: dict[str, Document] = {}
-    for document, record in found:
-        if document.id in documents:
-            raise record.error(f"the corpus {document.id!r} came before")
-        documents[document.id] = document
-    return tuple(documents.values())
-
-
-def _long(record: Record) -> Document:
-    name = record.text("corpus_name")
-    return Document(id=name, text=record.text("context"), source=record.place)
-
-
-def _paragraph(record: Record) -> Document:
-    title, text = record.optional_text("title") or "", record.text("text")
-    return Document(id=paragraph_id(title, text), text=text, title=title, source=record.place)

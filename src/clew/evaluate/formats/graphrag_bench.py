@@ -37,20 +37,14 @@ def read(records: Iterable[Record], _source: str) -> Parsed:
 
 
 def _question(record: Record) -> DatasetQuestion:
-    answer = record.optional_text("answer")
+    answer, evidence = record.optional_text("answer"), record.values.get("evidence")
+    parts = evidence.split(";") if isinstance(evidence, str) else evidence
+    stated = [] if evidence is None else record.strings(parts, "'evidence'")
     return DatasetQuestion(
         id=record.id,
         text=record.text("question"),
         answers=() if answer is None else (answer,),
         type=record.optional_text("question_type") or "",
         supporting_ids=(),
-        evidence=_evidence(record),
+        evidence=distinct(part.strip() for part in stated if part.strip()),
     )
-
-
-def _evidence(record: Record) -> tuple[str, ...]:
-    value = record.values.get("evidence")
-    if value is None:
-        return ()
-    parts = value.split(";") if isinstance(value, str) else value
-    return distinct(p.strip() for p in record.strings(parts, "'evidence'") if p.strip())

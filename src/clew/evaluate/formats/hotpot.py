@@ -13,10 +13,15 @@ kept as the id of a document that no corpus has. There are as many hops as title
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from clew.evaluate.formats.parsed import DatasetQuestion, Parsed
-from clew.evaluate.formats.pool import Paragraph, pool_paragraphs, supporting
+from clew.evaluate.formats.parsed import (
+    DatasetQuestion,
+    Paragraph,
+    Parsed,
+    pool_paragraphs,
+    supporting,
+)
 from clew.evaluate.formats.records import Record, unique
 from clew.evaluate.metrics import distinct
 
@@ -25,13 +30,14 @@ _TWO_WIKI_TYPES = ("compositional", "inference", "bridge_comparison")
 
 def read(records: Iterable[Record], source: str) -> Parsed:
     """Return the questions, and the pool of their paragraphs."""
-    questions, contexts, names = [], [], set()
+    questions, contexts, n_two_wiki = [], [], 0
     for record in unique(records):
         titles = _supporting_titles(record)
         context = _context(record, titles)
         lost = set(titles) - {paragraph.title for paragraph in context}
         gold = (*supporting(context), *(title for title in titles if title in lost))
-        names.add(_name(record.values))
+        values = record.values
+        n_two_wiki += "evidences" in values or values.get("type") in _TWO_WIKI_TYPES
         contexts.append(context)
         answer = record.optional_text("answer")
         questions.append(
@@ -45,15 +51,10 @@ def read(records: Iterable[Record], source: str) -> Parsed:
             )
         )
     return Parsed(
-        format="2wiki" if "2wiki" in names else "hotpotqa",
+        format="2wiki" if n_two_wiki else "hotpotqa",
         questions=tuple(questions),
         pool=pool_paragraphs(contexts, source),
     )
-
-
-def _name(values: Mapping[str, object]) -> str:
-    two_wiki = "evidences" in values or values.get("type") in _TWO_WIKI_TYPES
-    return "2wiki" if two_wiki else "hotpotqa"
 
 
 def _supporting_titles(record: Record) -> tuple[str, ...]:
@@ -78,14 +79,14 @@ def _context(record: Record, gold: Sequence[str]) -> list[Paragraph]:
         pairs = _pairs(record, value, "context", "[title, [sentence, ...]]")
         titles = record.strings([title for title, _ in pairs], "the titles of 'context'")
         texts = [sentences for _, sentences in pairs]
-    return [
-        Paragraph(
-            title,
-            _join_sentences(record.strings(sentences, f"{title!r} in 'context'")),
-            title in gold,
-        )
-        for title, sentences in zip(titles, texts, strict=True)
-    ]
+    paragraphs = []
+    for title, given in zip(titles, texts, strict=True):
+        sentences = record.strings(given, f"{title!r} in 'context'")
+        # HotpotQA's sentences begin with the blank before them, 2Wiki's do not.
+        has_blanks = any(sentence[:1].isspace() for sentence in sentences[1:])
+        text = ("" if has_blanks else " ").join(sentences).strip()
+        paragraphs.append(Paragraph(title, text, title in gold))
+    return paragraphs
 
 
 def _parse_value(record: Record, key: str, value: object) -> object:
@@ -106,9 +107,3 @@ def _pairs(record: Record, value: object, key: str, form: str) -> list[tuple[obj
         if not isinstance(each, list) or len(each) != 2:
             raise record.error(f"{key!r} must hold {form}, but has {each!r:.100}")
     return [(first, second) for first, second in value]
-
-
-def _join_sentences(sentences: Sequence[str]) -> str:
-    """Return a paragraph: HotpotQA's sentences begin with the blank before them, 2Wiki's do not."""
-    blanks = any(sentence[:1].isspace() for sentence in sentences[1:])
-    return ("" if blanks else " ").join(sentences).strip()

@@ -14,8 +14,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from clew.evaluate.formats.parsed import DatasetQuestion, Parsed
-from clew.evaluate.formats.pool import Paragraph, pool_paragraphs, supporting
+from clew.evaluate.formats.parsed import (
+    DatasetQuestion,
+    Paragraph,
+    Parsed,
+    pool_paragraphs,
+    supporting,
+)
 from clew.evaluate.formats.records import Record, unique
 from clew.evaluate.metrics import distinct
 
@@ -25,8 +30,17 @@ _SHAPE = re.compile(r"(([0-9]+)hop[0-9]*)__")
 def read(records: Iterable[Record], source: str) -> Parsed:
     """Return the questions that have an answer, and the pool of their paragraphs."""
     questions, contexts = [], []
-    unanswerable: list[Record] = []
-    for record in unique(_answerable(records, unanswerable)):
+    n_unanswerable = 0
+
+    def answerable() -> Iterator[Record]:
+        nonlocal n_unanswerable
+        for record in records:
+            if record.values.get("answerable") is False:
+                n_unanswerable += 1
+            else:
+                yield record
+
+    for record in unique(answerable()):
         context = _context(record)
         contexts.append(context)
         questions.append(_question(record, supporting(context)))
@@ -34,17 +48,8 @@ def read(records: Iterable[Record], source: str) -> Parsed:
         format="musique",
         questions=tuple(questions),
         pool=pool_paragraphs(contexts, source),
-        left_out={"not answerable": len(unanswerable)} if unanswerable else {},
+        left_out={"not answerable": n_unanswerable} if n_unanswerable else {},
     )
-
-
-def _answerable(records: Iterable[Record], others: list[Record]) -> Iterator[Record]:
-    """Yield the records that can be answered, and put the others into a list."""
-    for record in records:
-        if record.values.get("answerable") is False:
-            others.append(record)
-        else:
-            yield record
 
 
 def _question(record: Record, gold: tuple[str, ...]) -> DatasetQuestion:

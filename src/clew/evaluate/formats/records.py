@@ -11,8 +11,8 @@ from pathlib import Path
 
 from clew.errors import InputError
 from clew.evaluate.metrics import distinct
-from clew.readers.decode import SURROGATE
-from clew.readers.extras import needs
+from clew.readers.decode import replace_surrogates
+from clew.runtime.lazy import needs
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _PARQUET = b"PAR1"
@@ -76,7 +76,7 @@ class Record:
         value = self.value(key)
         if not isinstance(value, str) or not value.strip():
             raise self.error(f"{key!r} must be a text that is not empty, but is {_shorten(value)}")
-        return _clean(value)
+        return replace_surrogates(value)
 
     def optional_text(self, key: str) -> str | None:
         return None if self.values.get(key) in (None, "") else self.text(key)
@@ -99,7 +99,7 @@ class Record:
         for value in values:
             if not isinstance(value, str):
                 raise self.error(f"{name} must hold texts, but has {_shorten(value)}")
-        return [_clean(value) for value in values]
+        return [replace_surrogates(value) for value in values]
 
     def optional_count(self, key: str) -> int | None:
         value = self.values.get(key)
@@ -108,11 +108,6 @@ class Record:
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise self.error(f"{key!r} must be a whole number, but is {_shorten(value)}")
         return value
-
-
-def _clean(text: str) -> str:
-    """Return text that any encoding can write: JSON can hold halves of surrogate pairs."""
-    return SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def _shorten(value: object) -> str:

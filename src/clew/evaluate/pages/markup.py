@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from urllib.parse import quote
 
-from clew.evaluate.figures.picture import Picture
+from clew.evaluate.figures import Picture
 from clew.evaluate.pages.sections import Section
 from clew.evaluate.tables.cells import Rows, printable
 
@@ -62,7 +62,11 @@ def to_markdown(title: str, sections: Sequence[Section], stem: str = "") -> str:
     for section in sections:
         blocks.append(f"## {_plain(section.title)}")
         blocks += [_line(sentence) for sentence in section.sentences]
-        blocks += ["\n".join(_markdown_table(rows)) for rows in section.tables]
+        for rows in section.tables:
+            header, *body = ([_plain(cell) for cell in row] for row in rows)
+            rule = f"|---|{'---:|' * (len(header) - 1)}"
+            head, *lines = (f"| {' | '.join(row)} |" for row in (header, *body))
+            blocks.append("\n".join([head, rule, *lines]))
         if section.items:
             blocks.append("\n".join(f"- {_line(item)}" for item in section.items))
         blocks += [
@@ -116,14 +120,6 @@ def _line(text: str) -> str:
     return _AT_START.sub(
         lambda match: f"{match[0]}\\" if match[0].isdigit() else f"\\{match[0]}", _plain(text)
     )
-
-
-def _markdown_table(rows: Rows) -> Iterator[str]:
-    header, *body = ([_plain(cell) for cell in row] for row in rows)
-    yield f"| {' | '.join(header)} |"
-    yield f"|---|{'---:|' * (len(header) - 1)}"
-    for row in body:
-        yield f"| {' | '.join(row)} |"
 
 
 def _html(section: Section, number: int) -> Iterator[str]:

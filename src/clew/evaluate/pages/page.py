@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError, MissingExtra
-from clew.evaluate.figures.picture import Picture
+from clew.evaluate.figures import Picture
 from clew.evaluate.files import check_file
 from clew.evaluate.pages import markup
 from clew.evaluate.pages.sections import sections
@@ -26,7 +26,13 @@ def write(report: Report, path: str | Path) -> None:
     """
     check_page(path)
     file = Path(path)
-    pictures, remark = _draw_pictures(report)
+    pictures, remark = list[Picture](), ""
+    try:
+        from clew.evaluate.figures import report_figures
+
+        pictures = report_figures.pictures(report)
+    except MissingExtra as error:
+        remark = f"Figures are left out: {error}"
     try:
         if file.suffix == ".html":
             _write(file, to_html(report, pictures, remark=remark))
@@ -56,15 +62,6 @@ def to_markdown(
 def to_html(report: Report, pictures: Sequence[Picture] = (), *, remark: str = "") -> str:
     """Return a report as one HTML page that holds `pictures`."""
     return markup.to_html(_title(report), sections(report, pictures, remark))
-
-
-def _draw_pictures(report: Report) -> tuple[list[Picture], str]:
-    """Return the figures, or none and what to install for them."""
-    try:
-        from clew.evaluate.figures.report_figures import pictures
-    except MissingExtra as error:
-        return [], f"Figures are left out: {error}"
-    return pictures(report), ""
 
 
 def _title(report: Report) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.evaluate.figures.picture import PICTURE_SECTIONS, Picture
+from clew.evaluate.figures import PICTURE_SECTIONS, Picture
 from clew.evaluate.tables import cells
 from clew.evaluate.tables.cells import Rows
 from clew.text.quantities import format_count
@@ -27,64 +27,51 @@ class Section:
     items: tuple[str, ...] = ()
     pictures: tuple[Picture, ...] = ()
 
-    @property
-    def is_empty(self) -> bool:
-        return not (self.sentences or self.tables or self.items or self.pictures)
-
 
 def sections(report: Report, pictures: Sequence[Picture] = (), remark: str = "") -> list[Section]:
     """Return the sections that have something to say; `remark` is said of the figures."""
     of = {key: tuple(p for p in pictures if p.section == key) for key in PICTURE_SECTIONS}
     metrics = cells.compared_metrics(report)
-    summaries = report.summaries
+    summaries, indexing = report.summaries, cells.index_cost(report.summaries)
+    by_metric = {
+        "Against the first setting": cells.tests,
+        "By type of question": cells.by_type,
+        "By number of hops": cells.by_hops,
+    }
     found = [
         _describe_measurement(report, remark),
         _means(report, "Ranking", cells.ranking_metrics(report), of["ranking"]),
         _means(report, "Contexts and answers", cells.ANSWER_METRICS, of["answers"]),
-        Section(
-            title="Against the first setting",
-            tables=_drop_empty_tables(*(cells.tests(metric, summaries) for metric in metrics)),
-        ),
-        Section(
-            title="By type of question",
-            tables=_drop_empty_tables(*(cells.by_type(metric, summaries) for metric in metrics)),
-        ),
-        Section(
-            title="By number of hops",
-            tables=_drop_empty_tables(*(cells.by_hops(metric, summaries) for metric in metrics)),
+        *(
+            Section(title=title, tables=_drop_empty_tables(*(table(m, summaries) for m in metrics)))
+            for title, table in by_metric.items()
         ),
         Section(title="Over parameters", pictures=of["grids"]),
         _cost(report, of["cost"]),
-        _index(report),
+        Section(
+            title="Cost of indexing",
+            sentences=() if indexing else ("What indexing cost is not known.",),
+            tables=_drop_empty_tables(indexing),
+        ),
         Section(
             title="Notes", items=(*cells.describe_left_out(report.dataset), *cells.notes(report))
         ),
         Section(title="How to read it", items=tuple(_reading(report))),
     ]
-    return [section for section in found if not section.is_empty]
+    return [each for each in found if each.sentences or each.tables or each.items or each.pictures]
 
 
 def _describe_measurement(report: Report, remark: str) -> Section:
-    dataset = report.dataset
+    dataset, scoring = report.dataset, report.scoring
     questions = format_count(dataset.n_questions, "question")
     documents = format_count(dataset.n_documents, "document")
     settings = format_count(len(report.settings), "setting")
     said = [f"{dataset.name}: {questions} over {documents}, asked of {settings}."]
     if report.headline:
         said.append(f"Settings are compared by {report.headline}.")
-    return Section(
-        title="What was measured",
-        sentences=(*said, *filter(None, [remark])),
-        tables=(_facts(report),),
-    )
-
-
-def _facts(report: Report) -> Rows:
-    """A row for each thing that another must know to measure the same."""
-    scoring = report.scoring
-    facts = {
-        "format of the files": report.dataset.format,
-        "digest of the questions": report.dataset.digest[:_DIGEST],
+    facts = {  # what another must know to measure the same
+        "format of the files": dataset.format,
+        "digest of the questions": dataset.digest[:_DIGEST],
         "cut-offs": ", ".join(map(str, scoring.ks)),
         "tokens of a context, at most": f"{scoring.context_tokens:,}",
         "tokens of an answer, at most": f"{scoring.answer_tokens:,}",
@@ -92,7 +79,11 @@ def _facts(report: Report) -> Rows:
         **{f"model, {name}": model for name, model in report.models.items()},
         **{f"version, {name}": version for name, version in report.versions.items()},
     }
-    return [["what", "value"], *map(list, facts.items())]
+    return Section(
+        title="What was measured",
+        sentences=(*said, *filter(None, [remark])),
+        tables=([["what", "value"], *map(list, facts.items())],),
+    )
 
 
 def _means(
@@ -117,16 +108,6 @@ def _cost(report: Report, pictures: tuple[Picture, ...]) -> Section:
         sentences=(said,) if tables else (),
         tables=tables,
         pictures=pictures,
-    )
-
-
-def _index(report: Report) -> Section:
-    table = cells.index_cost(report.summaries)
-    said = "What indexing cost is not known." if not table else ""
-    return Section(
-        title="Cost of indexing",
-        sentences=(said,) if said else (),
-        tables=_drop_empty_tables(table),
     )
 
 

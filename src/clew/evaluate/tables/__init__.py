@@ -1,1 +1,39 @@
 """Reports as rows of cells, which text and pages share, and as aligned text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from clew.display.columns import align
+from clew.evaluate.tables import cells
+from clew.text.quantities import format_count
+
+if TYPE_CHECKING:
+    from clew.evaluate.report import Report
+
+
+def render(report: Report) -> str:
+    """Return the report as text; every score is between 0 and 1."""
+    dataset, summaries, headline = report.dataset, report.summaries, report.headline
+    questions = format_count(dataset.n_questions, "question")
+    documents = format_count(dataset.n_documents, "document")
+    blocks = [
+        [f"{dataset.name}: {questions}, {documents}"],
+        _align_rows(cells.means(report, "ranking", cells.ranking_metrics(report))),
+        _align_rows(cells.means(report, "answers", cells.answer_metrics(report))),
+        *(_align_rows(cells.tests(m, summaries)) for m in cells.compared_metrics(report)),
+        _align_rows(cells.by_type(headline, summaries)),
+        _align_rows(cells.by_hops(headline, summaries)),
+        _align_rows(cells.search_cost(summaries)),
+        _align_rows(cells.answer_cost(summaries)),
+        _align_rows(cells.judge_cost(summaries)),
+        [f"index {name}: {value}" for name, value in report.index_cost.items()],
+        [*cells.describe_left_out(dataset), *cells.notes(report)],
+    ]
+    lines = "\n\n".join("\n".join(map(cells.printable, block)) for block in blocks if block)
+    return f"{lines}\n"
+
+
+def _align_rows(rows: Sequence[Sequence[str]]) -> list[str]:
+    return align([list(map(cells.printable, row)) for row in rows])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from clew.display.visible import visible
 from clew.evaluate.report import TESTED_ANSWER, Report
-from clew.evaluate.summary import Estimate, Group, Spending, Summary
+from clew.evaluate.summary import Group, Spending, Summary
 from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ def means(report: Report, title: str, metrics: Sequence[str]) -> Rows:
         found = [s.estimates.get(metric) for s in summaries]
         columns.append([metric, *(_NONE if e is None else f"{e.mean:.3f}" for e in found)])
         if metric in compared:
-            columns.append([_INTERVAL, *map(_format_interval, found)])
+            intervals = (_NONE if e is None else _interval(e.low, e.high) for e in found)
+            columns.append([_INTERVAL, *intervals])
     return [list(row) for row in zip(*columns, strict=True)]
 
 
@@ -106,20 +107,13 @@ def tests(metric: str, summaries: Sequence[Summary]) -> Rows:
     found = [(s.label, s.against_first[metric]) for s in summaries if metric in s.against_first]
     if not found:
         return []
-    header = [f"{metric} minus {summaries[0].label}'s", "difference", _INTERVAL, "p", "p < .05"]
-    return [
-        header,
-        *(
-            [
-                label,
-                f"{test.difference:+.3f}",
-                _interval(test.low, test.high),
-                f"{test.p_value:.4f}",
-                _format_verdict(test.difference, test.p_value),
-            ]
-            for label, test in found
-        ),
-    ]
+    rows = [[f"{metric} minus {summaries[0].label}'s", "difference", _INTERVAL, "p", "p < .05"]]
+    for label, test in found:
+        verdict = "yes, higher" if test.difference > 0 else "yes, lower"
+        verdict = "no" if test.p_value >= _LEVEL else verdict
+        interval, p_value = _interval(test.low, test.high), f"{test.p_value:.4f}"
+        rows.append([label, f"{test.difference:+.3f}", interval, p_value, verdict])
+    return rows
 
 
 def by_type(metric: str, summaries: Sequence[Summary]) -> Rows:
@@ -192,7 +186,11 @@ def notes(report: Report) -> Iterator[str]:
             yield f"{summary.label}: {note} ({format_count(n, 'question')})"
         if len(summary.notes) > _MOST_NOTES:
             yield f"{summary.label}: other notes, in the JSON: {len(summary.notes) - _MOST_NOTES}"
-        yield from _describe_recorded_calls(summary)
+        stages = {"search": summary.search, "answer": summary.answer, "judge": summary.judge}
+        recorded = {name: spent.recorded_calls for name, spent in stages.items() if spent}
+        said = " and ".join(f"{n} of {name}" for name, n in recorded.items() if n)
+        if said:
+            yield f"{summary.label}: LLM calls that the ledger replied to, at no cost: {said}"
     unknown = [s.label for s in report.summaries if s.search is None and not s.n_failed]
     if unknown:
         yield f"no cost is known of: {', '.join(unknown)}"
@@ -216,14 +214,6 @@ def _failures(summary: Summary, n_questions: int) -> Iterator[str]:
         yield f"{summary.label}: replies of the judge that could not be read, {metric}: {n}"
 
 
-def _describe_recorded_calls(summary: Summary) -> Iterator[str]:
-    stages = {"search": summary.search, "answer": summary.answer, "judge": summary.judge}
-    found = {name: spent.recorded_calls for name, spent in stages.items() if spent}
-    said = " and ".join(f"{n} of {name}" for name, n in found.items() if n)
-    if said:
-        yield f"{summary.label}: LLM calls that the ledger replied to, at no cost: {said}"
-
-
 def _means_of(metric: str, summary: Summary) -> float | None:
     estimate = summary.estimates.get(metric)
     return None if estimate is None else estimate.mean
@@ -239,13 +229,11 @@ def _groups(metric: str, settings: Sequence[tuple[str, Mapping[str, Group]]]) ->
     if not shown:
         return []
     header = [f"{metric} by group", *(f"{name} ({n})" for name, n in shown.items())]
-    return [header, *([label, *_of_groups(metric, groups, shown)] for label, groups in settings)]
-
-
-def _of_groups(metric: str, groups: Mapping[str, Group], shown: Mapping[str, int]) -> Iterator[str]:
-    for name in shown:
-        mean = groups[name].means.get(metric) if name in groups else None
-        yield _NONE if mean is None else f"{mean:.3f}"
+    rows = [header]
+    for label, groups in settings:
+        means = (groups[n].means.get(metric) if n in groups else None for n in shown)
+        rows.append([label, *(_NONE if mean is None else f"{mean:.3f}" for mean in means)])
+    return rows
 
 
 def _spending(stage: str, settings: Sequence[tuple[str, Spending | None]]) -> Rows:
@@ -254,25 +242,16 @@ def _spending(stage: str, settings: Sequence[tuple[str, Spending | None]]) -> Ro
         return []
     columns = ["p50 s", "p95 s", "model p50 s", "model p95 s", "LLM calls", "tokens", "USD"]
     header = [f"{stage}, a question", *columns]
-    return [header, *([label, *_format_spending(spent)] for label, spent in settings)]
-
-
-def _format_spending(spent: Spending | None) -> list[str]:
-    if spent is None:
-        return [_NONE] * 7
-    seconds = (spent.p50_s, spent.p95_s, spent.model_p50_s, spent.model_p95_s)
-    cost = "unknown" if spent.cost_usd is None else f"{spent.cost_usd:.5f}"
-    return [*(f"{s:.3f}" for s in seconds), f"{spent.llm_calls:.1f}", f"{spent.tokens:.0f}", cost]
-
-
-def _format_verdict(difference: float, p_value: float) -> str:
-    if p_value >= _LEVEL:
-        return "no"
-    return "yes, higher" if difference > 0 else "yes, lower"
-
-
-def _format_interval(estimate: Estimate | None) -> str:
-    return _NONE if estimate is None else _interval(estimate.low, estimate.high)
+    rows = [header]
+    for label, spent in settings:
+        if spent is None:
+            rows.append([label, *[_NONE] * len(columns)])
+            continue
+        seconds = (spent.p50_s, spent.p95_s, spent.model_p50_s, spent.model_p95_s)
+        cost = "unknown" if spent.cost_usd is None else f"{spent.cost_usd:.5f}"
+        calls, tokens = f"{spent.llm_calls:.1f}", f"{spent.tokens:.0f}"
+        rows.append([label, *(f"{s:.3f}" for s in seconds), calls, tokens, cost])
+    return rows
 
 
 def _interval(low: float, high: float) -> str:

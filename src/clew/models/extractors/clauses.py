@@ -45,7 +45,9 @@ def verbal(verb: Token) -> Iterator[Clause]:
         return
     for relation, object_ in _arguments(verb, _verb_words(verb)):
         for named in subjects(verb):
-            subject = _resolve_subject(verb, named) if named == object_ else named
+            # "is" makes a subject a name for a common noun: "Its capital is Oslo".
+            own = (child for child in verb.children if child.dep_ in SUBJECT)
+            subject = next(own, named) if named == object_ else named
             owner = _owner(subject)
             if owner is None and relation in BE and is_common(subject) and object_.pos_ == "PROPN":
                 yield object_, relation, subject  # "The captain was Worsley"
@@ -55,11 +57,6 @@ def verbal(verb: Token) -> Iterator[Clause]:
                 yield owner, _noun_words(subject), object_
             else:  # "Its coast borders the sea": (it, coast borders, sea)
                 yield owner, f"{_noun_words(subject)} {relation}", object_
-
-
-def _resolve_subject(verb: Token, subject: Token) -> Token:
-    """Return the common noun that "is" makes a subject a name for: "Its capital is Oslo"."""
-    return next((child for child in verb.children if child.dep_ in SUBJECT), subject)
 
 
 def apposition(token: Token) -> Iterator[Clause]:
@@ -86,9 +83,10 @@ def possession(token: Token) -> Iterator[Clause]:
     if token.dep_ != "poss":
         return
     noun = token.head
-    if is_name(noun):
-        if words := _words_before_name(noun):
-            yield token, words, noun
+    if is_name(noun):  # with the common nouns in front of it
+        words = [t.text for t in noun.lefts if t.pos_ in {"NOUN", "ADJ"} and not t.ent_type_]
+        if words:
+            yield token, " ".join(words), noun
         return
     for child in noun.children:
         if child.dep_ == "appos" and is_name(child):
@@ -192,13 +190,10 @@ def _arguments(verb: Token, words: str) -> Iterator[tuple[str, Token]]:
         elif child.dep_ == "acomp":
             yield from _prepositional(child, f"{words} {child.text}")
     yield from _prepositional(verb, words)
-    if verb.dep_ == "relcl" and _lacks_object(verb) and not _has_object(verb):
+    has_object = any(child.dep_ in _OBJECT | {"prep"} for child in verb.children)
+    if verb.dep_ == "relcl" and _lacks_object(verb) and not has_object:
         for object_ in referents(verb.head):  # "the ship Nansen built"
             yield words, object_
-
-
-def _has_object(verb: Token) -> bool:
-    return any(child.dep_ in _OBJECT | {"prep"} for child in verb.children)
 
 
 def _objects(noun: Token, words: str, stem: str) -> Iterator[tuple[str, Token]]:
@@ -251,12 +246,6 @@ def _noun_words(noun: Token) -> str:
     """Return a common noun with its modifiers, without articles and owners."""
     kept = [t.text for t in noun.lefts if t.dep_ in {"amod", "compound", "nmod", "nummod"}]
     return " ".join([*kept, noun.text])
-
-
-def _words_before_name(name: Token) -> str:
-    """Return the common nouns in front of a name: "brother" of "Amundsen's brother Leon"."""
-    words = [t.text for t in name.lefts if t.pos_ in {"NOUN", "ADJ"} and not t.ent_type_]
-    return " ".join(words)
 
 
 def _owner(noun: Token) -> Token | None:

@@ -13,10 +13,8 @@ from itertools import groupby
 
 from clew.errors import InputError
 from clew.models import Tagger
-from clew.models.extractors.ends import End, Statement, extraction
+from clew.models.extractors.ends import End, Statement, extraction, split_sentences
 from clew.text.normalize import collapse
-from clew.text.sentences import sentence_spans
-from clew.text.titles import split_title
 from clew.types import Extraction, Mention
 
 MOST_PAIRS = 30  # of the first entity of a sentence; a longer "sentence" is a table
@@ -49,7 +47,7 @@ class Cooccurrence:
 
     def extract(self, texts: Sequence[str]) -> list[Extraction]:
         """Return the pairs of each text; what models read of a chunk begins with its title."""
-        read = [_topic_and_sentences(text) for text in texts]
+        read = [split_sentences(text) for text in texts]
         tagged = iter(self.tagger.tag([sentence for _, found in read for sentence in found]))
         return [
             extraction(self._statements(topic, [(s, next(tagged)) for s in found]))
@@ -67,11 +65,6 @@ class Cooccurrence:
             if stop and not (occurrences and occurrences[0][0] < stop):
                 occurrences.insert(0, (0, stop, End(topic)))
             yield from _pairs(sentence, occurrences, self.nearest)
-
-
-def _topic_and_sentences(text: str) -> tuple[str, list[str]]:
-    topic, start = split_title(text)
-    return topic, [text[a:b] for a, b in sentence_spans(text, start)]
 
 
 def _outer(occurrences: Sequence[Occurrence]) -> list[Occurrence]:
@@ -115,9 +108,6 @@ def _pairs(
         for j in dict.fromkeys([*range(i - 1, max(i - nearest, 0) - 1, -1), first]):
             _, left, subject = occurrences[j]
             if j < i:
-                yield subject, _relation(sentence[left:right]), object_
-
-
-def _relation(between: str) -> str:
-    words = collapse(between.strip(_EDGES))
-    return words if words and len(words.split()) <= LONGEST_RELATION else FALLBACK
+                words = collapse(sentence[left:right].strip(_EDGES))
+                is_short = len(words.split()) <= LONGEST_RELATION
+                yield subject, words if words and is_short else FALLBACK, object_

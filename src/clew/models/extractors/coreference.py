@@ -70,7 +70,9 @@ class Reading:
         if is_name(token):
             return self._name(End(_phrase(token).strip(_EDGES), token.ent_type_))
         if token.pos_ == "NOUN":
-            return self.topic if self._means_topic(token) else End(_phrase(token))
+            articles = [child.lower_ for child in token.lefts]  # and nothing else before it
+            means_topic = articles in (["the"], ["this"]) and token.lower_ in self.kinds
+            return self.topic if means_topic else End(_phrase(token))
         is_number = token.pos_ == "NUM" and token.text[0].isdigit()
         return End(token.text, NUMBER) if is_number else None
 
@@ -100,11 +102,6 @@ class Reading:
         if topic.label in {"PERSON", "ORG", ""} and end.name in {*parts[:1], *parts[-1:]}:
             return topic
         return self.persons.get(end.name, end)
-
-    def _means_topic(self, noun: Token) -> bool:
-        """Say whether a noun with nothing but an article is one that the topic is."""
-        articles = [child.lower_ for child in noun.lefts]
-        return articles in (["the"], ["this"]) and noun.lower_ in self.kinds
 
 
 def _number(text: str) -> End | None:

@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING
 
 from clew.models.extractors.clauses import clauses, is_common, is_name
 from clew.models.extractors.coreference import Reading
-from clew.models.extractors.ends import End, Statement, extraction
+from clew.models.extractors.ends import End, Statement, extraction, split_sentences
 from clew.models.extractors.parentheses import PARENTHESIS, in_parentheses
 from clew.models.spacy import DEFAULT_PIPELINE, LABELS, load_pipeline
 from clew.text.names import quoted_spans
 from clew.text.normalize import collapse
-from clew.text.sentences import sentence_spans
-from clew.text.titles import split_title
 from clew.types import Extraction
 
 if TYPE_CHECKING:
@@ -46,9 +44,8 @@ class DependencyTriples:
 
     def extract(self, texts: Sequence[str]) -> list[Extraction]:
         """Return what each text says; what models read of a chunk begins with its title."""
-        read = [
-            (Reading(collapse(text), End(split_title(text)[0])), _sentences(text)) for text in texts
-        ]
+        parted = [(text, *split_sentences(text)) for text in texts]
+        read = [(Reading(collapse(text), End(title)), found) for text, title, found in parted]
         docs = self._parse(
             (reading.topic.name, PARENTHESIS.sub("", sentence))
             for reading, sentences in read
@@ -76,11 +73,6 @@ class DependencyTriples:
     @cached_property
     def _pipeline(self) -> Language:
         return load_pipeline(self.pipeline, exclude=_NOT_NEEDED, needed=_NEEDED)
-
-
-def _sentences(text: str) -> list[str]:
-    _, start = split_title(text)
-    return [text[a:b] for a, b in sentence_spans(text, start)]
 
 
 def _find_quotations(text: str, title: str) -> list[tuple[int, int]]:

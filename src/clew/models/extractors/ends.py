@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from clew.text.normalize import collapse, entity_key
+from clew.text.sentences import sentence_spans
+from clew.text.titles import split_title
 from clew.types import Described, Extraction, Triple
 
 LONGEST = 100  # characters; a longer "name" is a heading or a clause
@@ -47,6 +49,12 @@ class End(NamedTuple):
 
 
 Statement = tuple[End, str, End]  # subject, relation, object
+
+
+def split_sentences(text: str) -> tuple[str, list[str]]:
+    """Return the title that a text begins with, and its sentences."""
+    title, start = split_title(text)
+    return title, [text[a:b] for a, b in sentence_spans(text, start)]
 
 
 def extraction(statements: Iterable[Statement]) -> Extraction:

@@ -24,7 +24,9 @@ def in_parentheses(sentence: str, known: Mapping[str, End]) -> Iterator[Statemen
     he was born and died; "the war (1914–1918)" only from when and to when.
     """
     for match in PARENTHESIS.finditer(sentence):
-        name = _name_before(sentence[: match.start()], known)
+        before = sentence[: match.start()].rstrip(' ,"”')
+        names = [end for name, end in known.items() if before.endswith(name)]
+        name = max(names, key=lambda end: len(end.name), default=None)
         if name is None or not name.name:
             continue
         inside = match[1]
@@ -65,10 +67,3 @@ def _event(name: End, relation: str, match: re.Match[str] | None) -> Iterator[St
 
 def _choose_preposition(date: str) -> str:
     return "on" if re.search(r"\d+\D+\d+", date) else "in"
-
-
-def _name_before(text: str, known: Mapping[str, End]) -> End | None:
-    """Return the longest name that `text` ends with."""
-    text = text.rstrip(' ,"”')
-    names = [end for name, end in known.items() if text.endswith(name)]
-    return max(names, key=lambda end: len(end.name), default=None)

@@ -25,8 +25,8 @@ from anyio.to_thread import run_sync
 from clew.errors import ClewError
 from clew.runtime.private import make_folder, open_file
 from clew.server.jobs.files import LOCK, find_job_folder, find_job_log
-from clew.server.jobs.lock import hold_lock
 from clew.server.jobs.queue import Job, JobQueue
+from clew.server.process_locks import hold_lock
 from clew.wire.jobs import RUNNING
 from clew.wire.refusals import no_space, no_such_resource
 
@@ -78,7 +78,7 @@ class Jobs:
         options: Mapping[str, Any],
         *,
         key: str = "",
-        prepare: Callable[[Path], None] | None = None,
+        prepare: Callable[[Path], object] | None = None,
     ) -> Job:
         """Queue a job; `prepare` writes its files into its folder before."""
         run = self._plan_run(name)
@@ -94,11 +94,10 @@ class Jobs:
             return self.queue.add(
                 job_id, name=name, folder=place, kind=kind, key=key, options=options, run=run
             )
-        except OSError as error:
+        except BaseException as error:
             shutil.rmtree(folder, ignore_errors=True)
-            raise no_space(error) from error
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
+            if isinstance(error, OSError):
+                raise no_space(error) from error
             raise
 
     def wake(self) -> None:
@@ -186,7 +185,6 @@ class Jobs:
             self.queue.record_death(job, reason, _MOST_DEATHS)
 
     def _reap(self) -> None:
-        """Reap processes that have ended."""
         for each in [each for each in LEFT if each.poll() is not None]:
             LEFT.remove(each)
         for job_id, child in list(self._children.items()):
@@ -262,7 +260,6 @@ def _send_signal(pid: int, number: signal.Signals, *, whole: bool) -> None:
 
 
 def _describe_end(child: subprocess.Popen[bytes] | None) -> str:
-    """Describe how a process ended."""
     if child is None:
         return "its process is gone"
     if child.returncode < 0:

@@ -164,16 +164,18 @@ def make_protocol(options: EvaluateOptions) -> Protocol:
 def check_options(options: Body, folder: Path, *, has_llm: bool) -> None:
     """Raise InputError, or UnknownMethod, for options that the index in `folder` cannot meet."""
     if isinstance(options, EvaluateOptions):
-        _check_evaluation(options)
+        from clew.evaluate.measure import check_protocol
+
+        check_protocol(make_protocol(options))
     if isinstance(options, IndexOptions):
         for each in options.files:
             check_file_name(each)
     if isinstance(options, ExtractOptions):
         _check_extraction(options, folder, has_llm=has_llm)
-    if isinstance(options, RemoveOptions):
-        chosen = options.documents or to_filter(options.where) is not None
-        if not chosen:
-            raise InputError("name the documents to remove, by ids, patterns or a filter")
+    if isinstance(options, RemoveOptions) and not (
+        options.documents or to_filter(options.where) is not None
+    ):
+        raise InputError("name the documents to remove, by ids, patterns or a filter")
 
 
 def _check_extraction(options: ExtractOptions, folder: Path, *, has_llm: bool) -> None:
@@ -184,9 +186,3 @@ def _check_extraction(options: ExtractOptions, folder: Path, *, has_llm: bool) -
     wanted = merge_wanted(kept, options.extraction())  # type: ignore[arg-type]  # its names are those
     if wanted.needs_llm(Wanted(**kept)) and not has_llm:
         raise InputError("this extraction needs an LLM, and the server was started without --llm")
-
-
-def _check_evaluation(options: EvaluateOptions) -> None:
-    from clew.evaluate.measure import check_protocol
-
-    check_protocol(make_protocol(options))

@@ -19,17 +19,16 @@ from typing import TYPE_CHECKING, Any
 from clew.api import open_index
 from clew.errors import BudgetSpent, ClewError, IndexLocked, InputError, ModelError
 from clew.loading import Specs
+from clew.models.budget import Bill, Held
 from clew.progress import Progress
 from clew.server import tracing
 from clew.server.database import ServerDatabase
-from clew.server.jobs.budgets import JobBudget
 from clew.server.jobs.files import LOCK, find_job_folder
-from clew.server.jobs.lock import hold_lock
 from clew.server.jobs.queue import Job, JobQueue
 from clew.server.jobs.work import JobTask, do_job
-from clew.server.keys import Keys
-from clew.server.process_locks import ProcessLock
-from clew.server.spending import KeySpending
+from clew.server.keys import Key, Keys
+from clew.server.process_locks import ProcessLock, hold_lock
+from clew.server.spending import KeyBudget, KeySpending
 from clew.stopping import Stop
 from clew.wire.jobs import CANCELLED, DONE, FAILED, INTERRUPTED
 from clew.wire.refusals import describe_briefly, make_refusal
@@ -48,6 +47,39 @@ _log = logging.getLogger(__name__)
 
 class _EndRequested(BaseException):
     """SIGTERM came where the work cannot stop by itself."""
+
+
+class JobBudget(KeyBudget):
+    """A budget whose bounds hold over every attempt of a job.
+
+    What is set aside stands in the job's row before a request is sent, and what it did not cost
+    is taken off behind it. So what a killed process had set aside counts as spent.
+    """
+
+    def __init__(
+        self,
+        spending: KeySpending,
+        key: Key | None,
+        queue: JobQueue,
+        job: Job,
+        *,
+        tokens: int | None,
+        usd: float | None,
+    ) -> None:
+        super().__init__(spending, key, tokens=tokens, usd=usd)
+        self._queue = queue
+        self._job = job
+        self._spent = job.spent
+
+    def reserve(self, worst: Bill, stop: threading.Event | None = None) -> Held:
+        held = super().reserve(worst, stop)
+        self._queue.add_spent(self._job.id, worst)
+        return held
+
+    def _put(self, held: Held, spent: Bill) -> None:
+        super()._put(held, spent)
+        more = Bill(spent.tokens - held.worst.tokens, spent.usd - held.worst.usd, spent.priced)
+        self._queue.add_spent(self._job.id, more)
 
 
 def run_job(home: Path, job_id: str, attempt: int) -> None:
@@ -79,7 +111,6 @@ def run_job(home: Path, job_id: str, attempt: int) -> None:
 def _run_to_outcome(
     job: Job, database: ServerDatabase, queue: JobQueue, spending: KeySpending
 ) -> tuple[str, dict[str, Any]]:
-    """Run a job; return its final state and result."""
     stop = Stop()
     with _stop_on_signal(stop):
         try:
@@ -112,40 +143,37 @@ def _open_and_work(
         tokens=job.options.get("budget_tokens"),
         usd=job.options.get("budget_usd"),
     )
-    with open_index(
-        Path(job.folder), specs=Specs(**job.run["specs"]), prices=_read_prices(job.run["prices"])
-    ) as index:
-        home = database.home
+    home, prices = database.home, job.run["prices"]
+    if prices is not None:
+        prices = {name: tuple(each) for name, each in prices.items()}
+    with open_index(Path(job.folder), specs=Specs(**job.run["specs"]), prices=prices) as index:
         task = JobTask(
+            job=job,
             index=index,
-            kind=job.kind,
-            options=job.options,
             folder=find_job_folder(home, job.id),
             uploads=home / "files" / job.name,
-            name=job.name,
             budget=budget,
-            workers=job.run.get("workers", 1),  # which jobs of earlier releases lack
             stop=stop,
             tell=lambda kind, data: queue.add_event(job.id, kind, _hide_places(data, home)),
         )
-        return _work_when_free(task, queue, job)
+        return _work_when_free(task, queue)
 
 
-def _work_when_free(task: JobTask, queue: JobQueue, job: Job) -> dict[str, Any]:
+def _work_when_free(task: JobTask, queue: JobQueue) -> dict[str, Any]:
     """Do the job, retrying while another process holds the index's lock."""
     pause, last = _RETRY_S
     is_told = False
     while True:
         progress = Progress()
         try:
-            with _report_progress(progress, queue, job, task.uploads.parents[1]):
+            with _report_progress(progress, queue, task.job, task.uploads.parents[1]):
                 return do_job(task, progress)
         except IndexLocked:
             if task.stop.is_asked:
                 return {"stopped": True}
             if not is_told:
                 reason = "another process writes to this index: the job goes on when it is done"
-                queue.add_event(job.id, "waiting", {"reason": reason})
+                queue.add_event(task.job.id, "waiting", {"reason": reason})
             is_told = True
             task.index.close()
             time.sleep(pause)
@@ -245,9 +273,3 @@ def _hide_places(data: Mapping[str, Any], home: Path) -> dict[str, Any]:
 
 def _hide_home(text: str, home: Path) -> str:
     return text.replace(f"{home / 'files'}/", "").replace(f"{home}/", "")
-
-
-def _read_prices(plain: Mapping[str, Any] | None) -> dict[str, tuple[float, float]] | None:
-    if plain is None:
-        return None
-    return {name: (prompt, completion) for name, (prompt, completion) in plain.items()}

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clew.display.shown import make_view
 from clew.models.budget import Bill
 from clew.runtime import sqlite
 from clew.wire.jobs import (
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 _WAITING = (QUEUED, INTERRUPTED)
 _COLUMNS = (
     "number, id, name, folder, kind, key, options, state, made, began, ended, attempt, deaths,"
-    " entered, pid, cancelled, run, tokens, usd, unpriced, progress, result"
+    " entered, pid, cancelled, run, progress, result, tokens, usd, unpriced"
 )
 _KEPT = 1_000  # jobs that ended; older ones are forgotten
 _MOST_OLD = 10_000  # of which so many are at one time
@@ -73,23 +74,13 @@ class Job:
         return self.state in ENDED
 
     def make_view(self) -> JobView:
-        """Return the job as callers see it."""
-        return JobView(
-            id=self.id,
+        usd = self.spent.usd if self.spent.priced else None
+        return make_view(
+            JobView,
+            self,
             index=self.name,
-            kind=self.kind,
-            options=self.options,
-            state=self.state,
             cancelling=self.cancelled is not None and not self.has_ended,
-            made=self.made,
-            began=self.began,
-            ended=self.ended,
-            attempt=self.attempt,
-            spent=JobSpent(
-                tokens=self.spent.tokens, usd=self.spent.usd if self.spent.priced else None
-            ),
-            progress=self.progress,
-            result=self.result,
+            spent=JobSpent(tokens=self.spent.tokens, usd=usd),
         )
 
 
@@ -101,7 +92,6 @@ class JobQueue:
 
     @staticmethod
     def make_id() -> str:
-        """Return a new random id."""
         return secrets.token_hex(8)
 
     def add(
@@ -115,7 +105,6 @@ class JobQueue:
         options: Mapping[str, Any],
         run: Mapping[str, Any],
     ) -> Job:
-        """Queue a job."""
         texts = (str(folder), kind, key, json.dumps(options), QUEUED)
         row = (job_id, name, *texts, time.time(), json.dumps(run))
         with self._database.writing() as connection:
@@ -133,17 +122,14 @@ class JobQueue:
         return found
 
     def get(self, job_id: str) -> Job | None:
-        """Return a job, or None."""
         found = self._find_jobs("WHERE id = ?", (job_id,))
         return found[0] if found else None
 
     def count_states(self) -> dict[str, int]:
-        """Return how many jobs there are of each state."""
         found = self._database.read_rows("SELECT state, count(*) FROM job GROUP BY state")
         return {**dict.fromkeys(STATES, 0), **{state: int(n) for state, n in found}}
 
     def list_running(self) -> list[Job]:
-        """Return the running jobs of this machine."""
         here = f"WHERE state = ? AND {_HERE} ORDER BY number"
         return self._find_jobs(here, (RUNNING, self._database.place))
 
@@ -178,7 +164,6 @@ class JobQueue:
     # -- what is told -------------------------------------------------------------------------
 
     def add_event(self, job_id: str, kind: str, data: Mapping[str, Any]) -> None:
-        """Add an event to a job."""
         with self._database.writing() as connection:
             _insert_event(connection, job_id, kind, data)
 
@@ -245,7 +230,6 @@ class JobQueue:
             _end(connection, job, state, result)
 
     def is_cancelled(self, job_id: str) -> bool:
-        """Say whether a job is cancelled."""
         found = self._database.read_rows("SELECT cancelled FROM job WHERE id = ?", (job_id,))
         return bool(found) and found[0][0] is not None
 
@@ -360,29 +344,10 @@ def _end(connection: Connection, job: Job, state: str, result: Mapping[str, Any]
 
 
 def _make_job(row: sqlite.Row) -> Job:
-    (
-        number, job_id, name, folder, kind, key, options, state, made, began, ended, attempt,
-        deaths, entered, pid, cancelled, run, tokens, usd, unpriced, progress, result,
-    ) = row  # fmt: skip
-    return Job(
-        number=number,
-        id=job_id,
-        name=name,
-        folder=folder,
-        kind=kind,
-        key=key,
-        options=json.loads(options),
-        state=state,
-        made=made,
-        began=began,
-        ended=ended,
-        attempt=attempt,
-        deaths=deaths,
-        entered=bool(entered),
-        pid=pid,
-        cancelled=cancelled,
-        run=json.loads(run) if run else {},
-        spent=Bill(tokens, usd, not unpriced),
-        progress=json.loads(progress) if progress else None,
-        result=json.loads(result) if result else None,
-    )
+    *_, tokens, usd, unpriced = row
+    values: dict[str, Any] = dict(zip(_COLUMNS.split(", "), row[:-3], strict=False))
+    for name in ("options", "run", "progress", "result"):
+        values[name] = json.loads(values[name] or "null")
+    values["run"] = values["run"] or {}
+    values["entered"] = bool(values["entered"])
+    return Job(**values, spent=Bill(tokens, usd, not unpriced))

@@ -12,20 +12,23 @@ from clew.errors import InputError
 from clew.filters import to_filter
 from clew.readers.walk import Columns
 from clew.server import files
-from clew.server.jobs.files import DOCUMENTS, FILES, REMOVED
+from clew.server.jobs.files import DOCUMENTS, FILES, QUESTIONS, REMOVED, REPORT, RUNS
 from clew.server.jobs.options import (
     KINDS,
     EvaluateOptions,
     ExtractOptions,
     IndexOptions,
     RemoveOptions,
+    make_protocol,
 )
-from clew.types import Document, Skipped
+from clew.types import Document
+from clew.wire.refusals import hide_addresses
 
 if TYPE_CHECKING:
     from clew.api import Added, Index
     from clew.models.budget import Budget
     from clew.progress import Progress
+    from clew.server.jobs.queue import Job
     from clew.stopping import Stop
 
 _MOST = 1_000  # ids, and skipped files, that are named one by one
@@ -35,21 +38,18 @@ _MOST = 1_000  # ids, and skipped files, that are named one by one
 class JobTask:
     """What a job works with."""
 
+    job: Job
     index: Index
-    kind: str
-    options: Mapping[str, Any]
     folder: Path  # of the job
     uploads: Path  # the folder of the index's uploaded files
-    name: str  # of the index
     budget: Budget
-    workers: int | str
     stop: Stop
     tell: Callable[[str, Mapping[str, Any]], None]
 
 
 def do_job(task: JobTask, progress: Progress) -> dict[str, Any]:
     """Do the work of a job, and return its result."""
-    options = KINDS[task.kind].model_validate(dict(task.options))
+    options = KINDS[task.job.kind].model_validate(dict(task.job.options))
     if isinstance(options, IndexOptions):
         return _report_added(task, _add_sent(task, options, progress))
     if isinstance(options, ExtractOptions):
@@ -57,12 +57,7 @@ def do_job(task: JobTask, progress: Progress) -> dict[str, Any]:
     if isinstance(options, RemoveOptions):
         return _remove(task, options, progress)
     if isinstance(options, EvaluateOptions):
-        from clew.server.jobs.evaluation import run_evaluation
-
-        def report(done: int, total: int) -> None:
-            progress.stage, progress.chunks = "asking", (done, total)
-
-        return run_evaluation(task.index, options, task.folder, task.budget, report)
+        return _evaluate(task, options, progress)
     progress.stage = "compacting"
     before = _measure_size(task.index.folder)
     task.index.compact()
@@ -80,10 +75,10 @@ def _add_sent(task: JobTask, options: IndexOptions, progress: Progress) -> Added
     if names:
         missing = next((each for each in names if not (task.uploads / each).is_file()), None)
         if missing is not None:
-            raise InputError(f"no file {missing!r:.200} was uploaded into {task.name!r}")
+            raise InputError(f"no file {missing!r:.200} was uploaded into {task.job.name!r}")
         only = {"changed": [task.uploads / name for name in names]}
     elif not task.uploads.is_dir():
-        raise InputError(f"no file was uploaded into {task.name!r} yet")
+        raise InputError(f"no file was uploaded into {task.job.name!r} yet")
     columns = Columns(text=options.text_column, title=options.title_column, id=options.id_column)
     return _add(
         task.uploads,
@@ -111,7 +106,7 @@ def _add(
         budget=task.budget,
         progress=progress,
         stop=task.stop,
-        workers=task.workers,
+        workers=task.job.run.get("workers", 1),  # which jobs of earlier releases lack
         **options.extraction(),
         **more,
     )
@@ -120,17 +115,15 @@ def _add(
 def _read_documents(path: Path) -> Iterator[Document]:
     with path.open(encoding="utf-8") as lines:
         for line in lines:
-            given = json.loads(line)
-            yield Document(
-                id=given["id"], text=given["text"], title=given["title"], metadata=given["metadata"]
-            )
+            yield Document(**json.loads(line))
 
 
 def _report_added(task: JobTask, added: Added) -> dict[str, Any]:
     """Add an event for each skipped input, and return the report of `Index.add`."""
     report = added.report
     for each in report.skipped[:_MOST]:
-        task.tell("skipped", _describe_skipped(each))
+        reason = each.reason.replace("see --text-column", "see the option text_column")
+        task.tell("skipped", {"source": each.source, "line": each.line, "reason": reason})
     ids = {
         "added": report.added,
         "changed": report.changed,
@@ -153,11 +146,6 @@ def _report_added(task: JobTask, added: Added) -> dict[str, Any]:
     }
 
 
-def _describe_skipped(each: Skipped) -> dict[str, Any]:
-    reason = each.reason.replace("see --text-column", "see the option text_column")
-    return {"source": each.source, "line": each.line, "reason": reason}
-
-
 def _remove(task: JobTask, options: RemoveOptions, progress: Progress) -> dict[str, Any]:
     progress.stage = "removing"
     chosen = task.folder / REMOVED
@@ -166,11 +154,73 @@ def _remove(task: JobTask, options: RemoveOptions, progress: Progress) -> dict[s
     else:
         ids = task.index.documents(*options.documents, where=to_filter(options.where))
         removal = files.plan_removal(task.index.snapshot(), task.uploads, ids)
-        new = chosen.with_suffix(".new")
-        new.write_text(json.dumps(removal.to_dict()), encoding="utf-8")
-        new.replace(chosen)
+        _write_whole(chosen, json.dumps(removal.to_dict()))
     files.remove_documents(task.index, task.uploads, removal)
     return removal.to_dict()
+
+
+def _evaluate(task: JobTask, options: EvaluateOptions, progress: Progress) -> dict[str, Any]:
+    """Run an evaluation, write its report into the job's folder, and return its summary.
+
+    What a process that died had measured is not asked again, unless the index has changed since.
+    """
+    from clew.evaluate.datasets import load_questions
+    from clew.evaluate.measure import measure
+
+    def report_asked(done: int, total: int) -> None:
+        progress.stage, progress.chunks = "asking", (done, total)
+
+    index, folder = task.index, task.folder
+    [questions] = folder.glob(f"{QUESTIONS}.*")
+    dataset = load_questions(
+        questions,
+        index.documents(),
+        name=options.name,
+        split=options.split,
+        limit=options.limit,
+        sample=options.sample,
+        seed=options.seed,
+    )
+    runs = folder / RUNS / str(index.snapshot().generation)
+    report = measure(
+        index,
+        dataset,
+        make_protocol(options),
+        folder=runs,
+        budget=task.budget,
+        on_progress=report_asked,
+    )
+    found = _hide_addresses(report.to_json(with_rows=True))
+    _write_whole(folder / REPORT, json.dumps(found, ensure_ascii=False))
+    headline = found["headline"]
+    return {
+        "headline": headline,
+        "n_questions": found["dataset"]["questions"],
+        "methods": {
+            label: each["metrics"].get(headline) for label, each in found["methods"].items()
+        },
+    }
+
+
+def _hide_addresses(found: Any) -> Any:  # noqa: ANN401 -- JSON
+    """Remove the addresses of models from the errors of a report."""
+    if isinstance(found, list):
+        return [_hide_addresses(each) for each in found]
+    if not isinstance(found, dict):
+        return found
+    return {
+        name: hide_addresses(each)
+        if name.endswith("error") and isinstance(each, str)
+        else _hide_addresses(each)
+        for name, each in found.items()
+    }
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Write a file so that nobody finds a part of it."""
+    new = path.with_name(f"{path.name}.new")
+    new.write_text(text, encoding="utf-8", errors="replace")
+    new.replace(path)
 
 
 def _measure_size(folder: Path) -> int:

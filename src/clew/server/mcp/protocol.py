@@ -1,9 +1,11 @@
-"""The MCP server; `mcp` takes long to import, so this module is imported late."""
+"""The MCP server, over HTTP and for `clew mcp`: imported late, since `mcp` takes long to import."""
 
 from __future__ import annotations
 
 import logging
+import tempfile
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -17,13 +19,20 @@ from pydantic import ValidationError
 
 from clew import __version__
 from clew.errors import ClewError
-from clew.server.endpoints import dump_json
+from clew.server import state
+from clew.server.callers import Caller
+from clew.server.endpoints import Access, dump_json
 from clew.server.mcp.tools import INSTRUCTIONS, PLACE, TOOLS, McpTool, Place
+from clew.server.settings import ServerSettings
+from clew.shards import open_any
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
-    from clew.server.settings import ServerSettings
+    from clew.loading import Specs
+    from clew.models.budget import Budget
+    from clew.models.prices import Price
+    from clew.server.indexes import Opener
 
     Context = ServerRequestContext[Any, Any]
 
@@ -71,12 +80,29 @@ def serve_http(settings: ServerSettings) -> StreamableHTTPSessionManager:
     )
 
 
-async def serve_stdio(place: Place) -> None:
-    """Serve MCP over standard input and output until the input ends."""
+def serve_stdio(
+    indexes: Mapping[str, Path],
+    *,
+    specs: Specs,
+    prices: Mapping[str, Price],
+    budget: Budget | None,
+    opener: Opener = open_any,
+) -> None:
+    """Serve folders by standard input and output until the input ends. Raises NotAnIndex.
+
+    Nothing of a server is needed or kept: its home is a folder that is deleted at the end.
+    """
     logging.getLogger("mcp").setLevel(logging.WARNING)
-    server = make_server(lambda _: place)
-    async with stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
+
+    async def run(settings: ServerSettings) -> None:
+        async with state.open_state(settings, opener) as served, stdio_server() as (read, write):
+            place = Place(Access(served, Caller(), budget=budget))
+            server = make_server(lambda _: place)
+            await server.run(read, write, server.create_initialization_options())
+
+    with tempfile.TemporaryDirectory(prefix="clew-mcp-") as home:
+        settings = ServerSettings(home=Path(home), indexes=indexes, specs=specs, prices=prices)
+        anyio.run(run, settings)
 
 
 def _describe_tool(tool: McpTool) -> types.Tool:

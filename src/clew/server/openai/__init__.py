@@ -7,8 +7,8 @@ prompts an LLM gets, Clew decides, since citations are checked against its own.
 """
 
 from clew.server.openai.chat import ROUTES as CHAT
+from clew.server.openai.forms import ROUTES as MODELS
 from clew.server.openai.forms import respond_to_refusal
-from clew.server.openai.models import ROUTES as MODELS
 from clew.server.openai.responses import ROUTES as RESPONSES
 
 __all__ = ["PREFIX", "ROUTES", "respond_to_refusal"]

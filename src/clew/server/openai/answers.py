@@ -22,8 +22,13 @@ from clew.server.openai.citations import (
     compose_rest,
     strip_marks,
 )
-from clew.server.openai.forms import ChatMessage, ClewOptions, choose_citations, read_text
-from clew.server.openai.models import parse_model
+from clew.server.openai.forms import (
+    ChatMessage,
+    ClewOptions,
+    choose_citations,
+    parse_model,
+    read_text,
+)
 from clew.server.openai.streamed_text import StreamedText
 from clew.server.openai.tasks import (
     NO_TOOLS,
@@ -39,7 +44,7 @@ if TYPE_CHECKING:
     from starlette.responses import StreamingResponse
 
     from clew.server.endpoints import Call
-    from clew.types import Answer, Citation, Evidence, Usage
+    from clew.types import Answer, Citation, Evidence
 
 _ANEW = "\n\n(The reply broke off; it begins anew.)\n\n"
 _PROMPTS = frozenset({"system", "developer"})
@@ -71,9 +76,11 @@ class StreamedAnswer:
     marks: tuple[PlacedMark, ...] = ()  # of the references, in the text
     answer: Answer | None = None  # None: to a task, for which nothing was asked
 
-    @property
-    def usage(self) -> Usage | None:
-        return None if self.answer is None else self.answer.usage
+    def count_tokens(self) -> tuple[int, int]:
+        """Return how many tokens an LLM read, and how many it wrote."""
+        if self.answer is None:
+            return 0, 0
+        return self.answer.usage.prompt_tokens, self.answer.usage.completion_tokens
 
     def about(self) -> dict[str, Any]:
         """Return the field `clew` of a reply."""
@@ -134,7 +141,6 @@ def read_question(
 
 
 def _pair_turns(turns: Sequence[tuple[str, str]]) -> list[Exchange]:
-    """Pair each answered question with its answer."""
     return [
         Exchange(extract_question(text).strip(), strip_marks(after))
         for (role, text), (role_after, after) in pairwise(turns)
@@ -210,7 +216,7 @@ async def answer_events(
             yield piece
     if answer is None:
         raise AssertionError  # `work` tells it or raises
-    form = compose_rest(
+    rest, references, marks = compose_rest(
         answer,
         said.told if answer.kind == "generated" else StreamedMarks(),
         index=index,
@@ -218,24 +224,22 @@ async def answer_events(
         form=asked.citations,
         before=asked.sources,
     )
-    if piece := written.put(form.rest) + written.end():
+    if piece := written.put(rest) + written.end():
         yield piece
     yield StreamedAnswer(
         text=written.text,
         reason=written.reason or "stop",
-        references=form.references,
-        marks=tuple(each for each in form.marks if each.end <= len(written.text)),
+        references=references,
+        marks=tuple(each for each in marks if each.end <= len(written.text)),
         answer=answer,
     )
 
 
 def _choose_ask(call: Call, index: str, options: ClewOptions) -> Callable[..., Answer]:
     """Return the function that asks an index, or all of them, within the request's budget."""
-    tokens, usd = options.budget_tokens, options.budget_usd
     if index:
-        return call.open_any(index, tokens=tokens, usd=usd).ask
-    budget = call.server.spending.make_budget(call.caller.key, tokens=tokens, usd=usd)
-    return partial(across.ask, replace(call, budget=budget))
+        return call.open_any(index, bounds=options).ask
+    return partial(across.ask, replace(call, budget=call.make_budget(options)))
 
 
 class _HeldText:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from clew.errors import ClewError, InputError
+from clew.server.bodies import Loose
 from clew.server.endpoints import respond
 from clew.server.openai.answers import (
     ChatQuestion,
@@ -20,14 +21,7 @@ from clew.server.openai.answers import (
     stream_answer,
 )
 from clew.server.openai.citations import make_source_event
-from clew.server.openai.forms import (
-    ChatMessage,
-    ClewOptions,
-    Loose,
-    TextFormat,
-    make_error,
-    make_route,
-)
+from clew.server.openai.forms import ChatMessage, ClewOptions, TextFormat, make_error, make_route
 from clew.server.sse import write_event
 from clew.wire.refusals import make_refusal
 
@@ -35,7 +29,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from clew.server.endpoints import Call
-    from clew.types import Evidence, Usage
+    from clew.types import Evidence
 
 
 class StreamOptions(Loose):
@@ -108,7 +102,7 @@ def _make_completion(head: _Head, told: StreamedAnswer, asked: ChatQuestion) -> 
     return {
         **head.make_object("chat.completion"),
         "choices": [choice],
-        "usage": _make_usage(told.usage),
+        "usage": _make_usage(told),
         "clew": told.about(),
     }
 
@@ -128,7 +122,7 @@ async def _write_events(
                 yield write_event(chunk)
             if usage and isinstance(each, StreamedAnswer):
                 last = head.make_object("chat.completion.chunk")
-                yield write_event({**last, "choices": [], "usage": _make_usage(each.usage)})
+                yield write_event({**last, "choices": [], "usage": _make_usage(each)})
     except ClewError as error:
         yield write_event(make_error(make_refusal(error)))
         return
@@ -143,7 +137,10 @@ def _make_chunks(
         yield head.make_chunk({"content": event})
     elif not isinstance(event, StreamedAnswer):
         if is_open_webui:
-            yield head.make_chunk({}, event=_make_status(event))
+            n = len({hit.document_id for hit in event.hits})
+            said = f"Found passages of {n} document{'s' * (n != 1)}"
+            status = {"type": "status", "data": {"description": said, "done": True}}
+            yield head.make_chunk({}, event=status)
     else:
         if is_open_webui:
             for reference in event.references:
@@ -153,30 +150,12 @@ def _make_chunks(
         yield head.make_chunk({}, finish_reason=event.reason, clew=event.about())
 
 
-def _make_status(evidence: Evidence) -> dict[str, Any]:
-    n = len({hit.document_id for hit in evidence.hits})
-    said = f"Found passages of {n} document{'s' * (n != 1)}"
-    return {"type": "status", "data": {"description": said, "done": True}}
-
-
 def _make_annotations(told: StreamedAnswer) -> list[dict[str, Any]]:
-    return [
-        {
-            "type": "url_citation",
-            "url_citation": {
-                "url": each.reference.url,
-                "title": each.reference.title,
-                "start_index": each.start,
-                "end_index": each.end,
-            },
-        }
-        for each in told.marks
-    ]  # fmt: skip
+    return [{"type": "url_citation", "url_citation": each.describe()} for each in told.marks]
 
 
-def _make_usage(usage: Usage | None) -> dict[str, Any]:
-    given = 0 if usage is None else usage.prompt_tokens
-    made = 0 if usage is None else usage.completion_tokens
+def _make_usage(told: StreamedAnswer) -> dict[str, Any]:
+    given, made = told.count_tokens()
     return {"prompt_tokens": given, "completion_tokens": made, "total_tokens": given + made}
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from clew.server.across import split_document
 from clew.server.addresses import build_document_address
+from clew.types import Passage
 
 if TYPE_CHECKING:
-    from clew.types import Answer, Citation, Passage
+    from clew.types import Answer, Citation
 
 _Range = tuple[str, int, int]  # a document, and characters of it
 NEAREST = 3  # passages that are told where nothing answers
@@ -50,14 +51,14 @@ class PlacedMark:
     start: int
     end: int
 
-
-@dataclass(frozen=True, slots=True)
-class AnswerRest:
-    """The rest of an answer behind the streamed text, with all references."""
-
-    rest: str
-    references: tuple[Reference, ...]
-    marks: tuple[PlacedMark, ...]
+    def describe(self) -> dict[str, Any]:
+        """Return the mark as an annotation of OpenAI has it."""
+        return {
+            "url": self.reference.url,
+            "title": self.reference.title,
+            "start_index": self.start,
+            "end_index": self.end,
+        }
 
 
 @dataclass(slots=True)
@@ -83,30 +84,30 @@ class StreamedMarks:
 
 def compose_rest(
     answer: Answer, told: StreamedMarks, *, index: str, base: str, form: str, before: int = 0
-) -> AnswerRest:
-    """Return the rest of an answer, of which `told` was streamed already.
+) -> tuple[str, tuple[Reference, ...], list[PlacedMark]]:
+    """Return the rest of an answer, of which `told` was streamed already; references and marks.
 
     The numbers begin behind the `before` sources that the other side shows itself. `form` is one
     of `clew.server.keys.CITATIONS`. Where the other side shows Markdown, texts of documents are
     escaped, so that it shows them as they are.
     """
-    first = before + 1
     citations = sorted(
         answer.citations,
         key=lambda each: told.numbers.get(_find_range(each), len(answer.citations)),
     )
+    titles = {each.number: each.title for each in answer.context.passages}
+    is_refused = answer.kind == "refused"
+    named: Sequence[Citation | Passage] = citations
+    if is_refused:
+        named = answer.context.passages[:NEAREST]
     cited = [
-        _make_reference(n, each, answer, index, base) for n, each in enumerate(citations, first)
+        _make_reference(n, each, titles.get(each.number, ""), index, base)
+        for n, each in enumerate(named, before + 1)
     ]
     shown = _escape_markdown if form in {"markdown", "open-webui"} else _join_lines
     marks = {each: "" if form == "none" else f" {each.mark}" for each in cited}
     placed: list[PlacedMark] = []
-    if answer.kind == "refused":
-        nearest = answer.context.passages[:NEAREST]
-        cited = [
-            _make_passage_reference(n, each, index, base) for n, each in enumerate(nearest, first)
-        ]
-        marks = {each: "" if form == "none" else f" {each.mark}" for each in cited}
+    if is_refused:
         rest = REFUSAL
         if cited:
             rest += f" Nearest to it: {', '.join(shown(e.title) + marks[e] for e in cited)}."
@@ -127,7 +128,7 @@ def compose_rest(
         rest += "\n\nNot in what was found: " + " ".join(f"“{one}”" for one in answer.unsupported)
     if form == "markdown" and cited:
         rest += _SOURCES + "\n".join(map(_write_line, cited))
-    return AnswerRest(rest, () if form == "none" else tuple(cited), tuple(placed))
+    return rest, () if form == "none" else tuple(cited), placed
 
 
 def _add_marks(
@@ -210,35 +211,19 @@ def make_source_event(each: Reference) -> dict[str, Any]:
 
 
 def _make_reference(
-    number: int, citation: Citation, answer: Answer, index: str, base: str
+    number: int, cited: Citation | Passage, title: str, index: str, base: str
 ) -> Reference:
-    titles = {each.number: each.title for each in answer.context.passages}
-    index, document = split_document(index, citation.document_id)
+    index, document = split_document(index, cited.document_id)
     return Reference(
         number=number,
-        id=f"{index}/{document}:{citation.start}-{citation.end}",
-        title=titles.get(citation.number) or document,
-        url=build_document_address(base, index, document, citation.start, citation.end),
-        quote=citation.quote,
-        start=citation.start,
-        end=citation.end,
-        place=_describe_place(citation),
-        page=citation.page,
-    )
-
-
-def _make_passage_reference(number: int, passage: Passage, index: str, base: str) -> Reference:
-    index, document = split_document(index, passage.document_id)
-    return Reference(
-        number=number,
-        id=f"{index}/{document}:{passage.start}-{passage.end}",
-        title=passage.title or document,
-        url=build_document_address(base, index, document, passage.start, passage.end),
-        quote=passage.text,
-        start=passage.start,
-        end=passage.end,
-        place=_describe_place(passage),
-        page=passage.page,
+        id=f"{index}/{document}:{cited.start}-{cited.end}",
+        title=title or document,
+        url=build_document_address(base, index, document, cited.start, cited.end),
+        quote=cited.text if isinstance(cited, Passage) else cited.quote,
+        start=cited.start,
+        end=cited.end,
+        place=_describe_place(cited),
+        page=cited.page,
     )
 
 

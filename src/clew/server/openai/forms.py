@@ -1,43 +1,36 @@
-"""Request bodies and errors of OpenAI's interfaces."""
+"""Request bodies and errors of OpenAI's interfaces, and `/v1/models`: the indexes as models."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict
 from starlette.routing import Route
 
+from clew import methods
 from clew.asking.question import list_plain_options
 from clew.errors import InputError
-from clew.server.bodies import AskedBody, with_options
+from clew.server.across import split_method
+from clew.server.bodies import AskedBody, Loose, with_options
 from clew.server.endpoints import Call, make_handler, respond
 from clew.server.keys import CITATIONS
+from clew.wire.refusals import Refusal
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from clew.wire.refusals import Refusal
-
 _TYPES = {
-    400: "invalid_request_error",
+    **dict.fromkeys((400, 405, 409, 413, 415), "invalid_request_error"),
     401: "authentication_error",
     402: "insufficient_quota",
     403: "permission_error",
     404: "not_found_error",
-    405: "invalid_request_error",
-    409: "invalid_request_error",
-    413: "invalid_request_error",
-    415: "invalid_request_error",
     429: "rate_limit_error",
 }
 
-
-class Loose(BaseModel):
-    """A part of a request of which clients send more than is known here: that is passed over."""
-
-    model_config = ConfigDict(extra="ignore")
+ALL = "clew"  # the model that asks all indexes
+PREFIX = f"{ALL}/"
 
 
 class MessagePart(Loose):
@@ -108,3 +101,52 @@ def make_route(path: str, handle: Callable[[Call], Awaitable[Response]], method:
 def respond_to_refusal(refusal: Refusal, _request: Request | None = None) -> Response:
     """Return a response with a refusal in OpenAI's form."""
     return respond(make_error(refusal), refusal.status, refusal.headers)
+
+
+# -- models ---------------------------------------------------------------------------------------
+
+
+def parse_model(call: Call, model: str) -> tuple[str, str | None]:
+    """Return the index and the method, if any, that a model names.
+
+    The index is "" where all that the caller sees are meant. Raises a refusal, 404, for a model
+    that the caller does not see, and UnknownMethod.
+    """
+    index, method = split_method(model.removeprefix(PREFIX))
+    names = call.list_names()
+    if index == ALL and ALL not in names and names:
+        index = names[0] if len(names) == 1 else ""
+    elif index not in names:
+        told = ", ".join(f"{PREFIX}{name}" for name in names) or "none"
+        raise Refusal(
+            404, "model_not_found", f"there is no model {model!r:.80} here: take of {told:.400}"
+        )
+    if method is not None:
+        methods.load(method)
+    return index, method
+
+
+async def list_models(call: Call) -> Response:
+    """Return a model for each index, the one that was named first as the first, and one for all."""
+    names = call.list_names()
+    told = [f"{PREFIX}{name}" for name in names] + ([ALL] if len(names) > 1 else [])
+    data = list(map(_describe_model, told))
+    return respond({"object": "list", "data": data})
+
+
+async def show_model(call: Call) -> Response:
+    """Return one model."""
+    name = call.read_path("model")
+    parse_model(call, name)
+    return respond(_describe_model(name))
+
+
+def _describe_model(name: str) -> dict[str, Any]:
+    # When an index was made is not everybody's to know, and clients want a number.
+    return {"id": name, "object": "model", "created": 0, "owned_by": "clew"}
+
+
+ROUTES = (
+    make_route("/v1/models", list_models, "GET"),
+    make_route("/v1/models/{model:path}", show_model, "GET"),
+)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from clew.errors import ClewError, InputError
+from clew.server.bodies import Loose
 from clew.server.endpoints import respond
 from clew.server.openai.answers import (
     ChatQuestion,
@@ -20,7 +21,7 @@ from clew.server.openai.answers import (
     read_question,
     stream_answer,
 )
-from clew.server.openai.forms import ChatMessage, ClewOptions, Loose, TextFormat, make_route
+from clew.server.openai.forms import ChatMessage, ClewOptions, TextFormat, make_route
 from clew.server.sse import write_event
 from clew.wire.refusals import make_refusal
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from clew.server.endpoints import Call
-    from clew.types import Evidence, Usage
+    from clew.types import Evidence
 
 _MESSAGES = frozenset({"message", "function_call", "function_call_output", "reasoning"})
 
@@ -97,7 +98,6 @@ class _Response:
     created: int = field(default_factory=lambda: int(time.time()))
 
     def make_object(self, status: str, **more: object) -> dict[str, Any]:
-        """Return the response as an object."""
         return {
             "id": self.id,
             "object": "response",
@@ -124,19 +124,17 @@ class _Response:
         }
 
     def make_complete(self, told: StreamedAnswer, asked: ChatQuestion) -> dict[str, Any]:
-        """Return the response with the whole answer."""
         status = "incomplete" if told.reason == "length" else "completed"
         why = {"reason": "max_output_tokens"} if status == "incomplete" else None
         return self.make_object(
             status,
             incomplete_details=why,
             output=[self.make_message(status, [_make_part(told, asked)])],
-            usage=_make_usage(told.usage),
+            usage=_make_usage(told),
             clew=told.about(),
         )
 
     def make_message(self, status: str, content: list[dict[str, Any]]) -> dict[str, Any]:
-        """Return the one item of its output."""
         return {
             "id": self.item,
             "type": "message",
@@ -194,23 +192,13 @@ async def _write_events(
 
 
 def _make_part(told: StreamedAnswer, asked: ChatQuestion) -> dict[str, Any]:
-    cited = [
-        {
-            "type": "url_citation",
-            "url": each.reference.url,
-            "title": each.reference.title,
-            "start_index": each.start,
-            "end_index": each.end,
-        }
-        for each in told.marks
-    ]
-    shown = cited if asked.citations in {"annotations", "open-webui"} else []
+    marks = told.marks if asked.citations in {"annotations", "open-webui"} else ()
+    shown = [{"type": "url_citation", **each.describe()} for each in marks]
     return {"type": "output_text", "text": told.text, "annotations": shown, "logprobs": []}
 
 
-def _make_usage(usage: Usage | None) -> dict[str, Any]:
-    given = 0 if usage is None else usage.prompt_tokens
-    made = 0 if usage is None else usage.completion_tokens
+def _make_usage(told: StreamedAnswer) -> dict[str, Any]:
+    given, made = told.count_tokens()
     return {
         "input_tokens": given,
         "input_tokens_details": {"cached_tokens": 0},

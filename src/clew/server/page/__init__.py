@@ -51,19 +51,16 @@ class StaticFile:
 @cache
 def read_static_files() -> dict[str, StaticFile]:
     """Read the files of the page once; return them by name."""
-    return {
-        path.name: _read_file(path) for path in sorted(STATIC.iterdir()) if path.suffix in _TYPES
-    }
-
-
-def _read_file(path: Path) -> StaticFile:
-    content = path.read_bytes()
-    return StaticFile(
-        content=content,
-        packed=gzip.compress(content, mtime=0),
-        media_type=_TYPES[path.suffix],
-        tag=f'"{hashlib.sha256(content).hexdigest()[:20]}"',
-    )
+    found = {}
+    for path in sorted(each for each in STATIC.iterdir() if each.suffix in _TYPES):
+        content = path.read_bytes()
+        found[path.name] = StaticFile(
+            content=content,
+            packed=gzip.compress(content, mtime=0),
+            media_type=_TYPES[path.suffix],
+            tag=f'"{hashlib.sha256(content).hexdigest()[:20]}"',
+        )
+    return found
 
 
 async def _send_view(request: Request) -> Response:

@@ -6,23 +6,16 @@ from functools import cache
 from typing import Any
 
 from clew.server.addresses import find_base
-from clew.server.endpoints import Call, RestEndpoint
+from clew.server.endpoints import Call, EndpointGroup, RestEndpoint
 from clew.server.openapi import describe_endpoints
-from clew.server.rest import (
-    about,
-    access,
-    asking,
-    documents,
-    graphs,
-    indexes,
-    jobs,
-    shards,
-    uploads,
-)
+from clew.server.rest import access, asking, documents, graphs, indexes, jobs
+
+_DESCRIPTION = EndpointGroup("server")
 
 
+@_DESCRIPTION.endpoint("GET", "/openapi.json", scope="")
 async def description(call: Call) -> dict[str, Any]:
-    """Return the description of all routes, as OpenAPI 3.1 has it."""
+    """This description."""
     return describe_routes(find_base(call.request, call.server.settings))
 
 
@@ -36,22 +29,16 @@ def _describe_once() -> dict[str, Any]:
     return describe_endpoints(ENDPOINTS)
 
 
-ENDPOINTS: tuple[RestEndpoint, ...] = (
-    *about.ENDPOINTS,
-    RestEndpoint(
-        method="GET",
-        path="/openapi.json",
-        call=description,
-        scope="",
-        group="server",
-        summary="This description",
-    ),
-    *indexes.ENDPOINTS,
-    *documents.ENDPOINTS,
-    *uploads.ENDPOINTS,
-    *asking.ENDPOINTS,
-    *graphs.ENDPOINTS,
-    *jobs.ENDPOINTS,
-    *shards.ENDPOINTS,
-    *access.ENDPOINTS,
+_GROUPS = (
+    access.SERVER,
+    _DESCRIPTION,
+    indexes.INDEXES,
+    documents.DOCUMENTS,
+    asking.ASKING,
+    graphs.GRAPH,
+    jobs.JOBS,
+    jobs.EVALUATIONS,
+    indexes.SHARDS,
+    access.KEYS,
 )
+ENDPOINTS: tuple[RestEndpoint, ...] = tuple(each for group in _GROUPS for each in group.endpoints)

@@ -1,26 +1,86 @@
-"""Routes of keys, for admins, and of the page's sessions."""
+"""Routes that describe the server, its methods and its spending; of keys, and of sessions."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated
 
 from pydantic import Field
 from starlette.responses import JSONResponse, Response
 
+from clew import __version__, methods
 from clew.display.shown import plain
 from clew.errors import InputError
 from clew.server.addresses import find_base
 from clew.server.bodies import INTEGRAL, LONGEST_FILTER, MOST_TOKENS, MOST_USD, Body, Part, one_of
 from clew.server.callers import Caller
-from clew.server.endpoints import Call, RestEndpoint
+from clew.server.endpoints import Call, EndpointGroup
 from clew.server.keys import CITATIONS, SCOPES, SESSION_S, Key, KeyOptions
-from clew.server.rest.about import about
 from clew.server.rest.indexes import IndexName
-from clew.wire.about import AboutServer
+from clew.views.describe import describe_method
+from clew.wire.about import AboutServer, MethodView, ParameterView, SpentLine
 from clew.wire.indexes import Listed
 from clew.wire.names import COOKIE
 from clew.wire.refusals import forbidden, no_key, no_such_resource
+
+SERVER = EndpointGroup("server")
+
+
+@SERVER.endpoint("GET", "")
+async def about(call: Call) -> AboutServer:
+    """What this server is, and what you may do."""
+    key = call.caller.key
+    shown = None
+    if key is not None:  # without its filter, which would tell what its holder does not see
+        shown = {name: value for name, value in key.to_dict().items() if name != "where"}
+    return AboutServer(
+        version=__version__,
+        caller=call.caller.name,
+        scope=call.caller.scope,
+        llm=call.server.settings.specs.llm is not None,
+        key=shown,
+        spent=None if key is None else call.server.spending.sum_of_key(key.id),
+    )
+
+
+@SERVER.endpoint("GET", "/methods", query=Part)
+async def list_methods(call: Call) -> Listed[MethodView]:
+    """List the methods of retrieval with their parameters."""
+    return call.list_part(await call.run(lambda: [_view_method(name) for name in methods.names()]))
+
+
+@cache
+def _view_method(name: str) -> MethodView:
+    found = describe_method(name)
+    parameters = tuple(ParameterView(**each) for each in found.pop("parameters"))
+    return MethodView(**found, parameters=parameters)
+
+
+class SpendQuery(Part):
+    """Whose spending is listed."""
+
+    key: str = Field(
+        "", max_length=100, description="the id of a key; only an admin sees those of others"
+    )
+
+
+@SERVER.endpoint("GET", "/spend", query=SpendQuery)
+async def spent(call: Call) -> Listed[SpentLine]:
+    """What models billed, by key and day.
+
+    An admin sees that of all keys, others that of their own.
+    """
+    asked = call.read_query(SpendQuery).key or None
+    if not call.caller.is_keeper:
+        asked = call.caller.key.id if call.caller.key is not None else None
+    names = {each.id: each.name for each in call.server.keys.list_keys()}
+    lines = await call.run(call.server.spending.list_by_day, asked)
+    found = [SpentLine(name=names.get(line["key"], ""), **line) for line in lines]
+    return call.list_part(found, SpendQuery)
+
+
+KEYS = EndpointGroup("keys")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,22 +139,28 @@ class SessionBody(Body):
     key: str = Field(min_length=1, max_length=200)
 
 
+@KEYS.endpoint("GET", "/keys", scope="admin", query=Part)
 async def list_keys(call: Call) -> Listed[KeyView]:
-    """Return all keys, the oldest first."""
+    """List the keys."""
     _check_keeper(call)
     return call.list_part([_view_key(key) for key in call.server.keys.list_keys()])
 
 
+@KEYS.endpoint("POST", "/keys", scope="admin", body=KeyBody, status=201)
 async def add(call: Call) -> NewKey:
-    """Make a key. From the first one on, the server lets nobody in without."""
+    """Make a key.
+
+    From the first one on, the server lets nobody in without.
+    """
     _check_keeper(call)
     body = await call.read_body(KeyBody)
     key, text = call.server.keys.add(body.name, body.options())
     return NewKey(key=_view_key(key), text=text)
 
 
+@KEYS.endpoint("DELETE", "/keys/{id}", scope="admin", named={"id": "the id of a key, or its name"})
 async def revoke(call: Call) -> KeyView:
-    """End a key and its sessions."""
+    """Revoke a key."""
     _check_keeper(call)
     try:
         key = call.server.keys.revoke(call.read_path("id"))
@@ -112,8 +178,12 @@ def _view_key(key: Key) -> KeyView:
     return KeyView(**key.to_dict())
 
 
+@KEYS.endpoint("POST", "/session", scope="", body=SessionBody, reply=AboutServer, status=201)
 async def begin_session(call: Call) -> Response:
-    """Give a browser a cookie that stands for a key, which the page itself cannot read."""
+    """Begin a session of a page.
+
+    Its cookie stands for a key, and the page itself cannot read it.
+    """
     body = await call.read_body(SessionBody)
     key = call.server.keys.find(body.key.strip())
     if key is None:
@@ -132,35 +202,12 @@ async def begin_session(call: Call) -> Response:
     return reply
 
 
+@KEYS.endpoint("DELETE", "/session", scope="", status=204)
 async def end_session(call: Call) -> Response:
-    """End the session of the cookie that was sent."""
+    """End the session of a page."""
     cookie = call.request.cookies.get(COOKIE)
     if cookie:
         call.server.keys.end_session(cookie)
     reply = Response(status_code=204)
     reply.delete_cookie(COOKIE, httponly=True, samesite="strict")
     return reply
-
-
-ENDPOINTS = (
-    RestEndpoint(
-        method="GET", path="/keys", call=list_keys, scope="admin", group="keys",
-        summary="List the keys", reply=Listed[KeyView], query=Part,
-    ),
-    RestEndpoint(
-        method="POST", path="/keys", call=add, scope="admin", group="keys",
-        summary="Make a key", body=KeyBody, reply=NewKey, status=201,
-    ),
-    RestEndpoint(
-        method="DELETE", path="/keys/{id}", call=revoke, scope="admin", group="keys",
-        summary="Revoke a key", reply=KeyView, named={"id": "the id of a key, or its name"},
-    ),
-    RestEndpoint(
-        method="POST", path="/session", call=begin_session, scope="", group="keys",
-        summary="Begin a session of a page", body=SessionBody, reply=AboutServer, status=201,
-    ),
-    RestEndpoint(
-        method="DELETE", path="/session", call=end_session, scope="", group="keys",
-        summary="End the session of a page", status=204,
-    ),
-)  # fmt: skip

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from clew.asking.pipeline import Listeners
 from clew.asking.question import Question, list_plain_options
+from clew.display.shown import make_view
 from clew.errors import ClewError, InputError
 from clew.server.addresses import build_document_address, find_base
 from clew.server.bodies import (
@@ -22,10 +22,9 @@ from clew.server.bodies import (
     with_options,
 )
 from clew.server.drawing import draw_evidence
-from clew.server.endpoints import Call, RestEndpoint
-from clew.server.rest.indexes import INDEX
+from clew.server.endpoints import Call, EndpointGroup
 from clew.server.sse import follow_thread, stream_events, write_event
-from clew.types import Answer, Citation, Classified, Document, Evidence, Plan
+from clew.types import Answer, Classified, Document, Evidence, Plan
 from clew.wire.answers import ErrorEvent, LinkedAnswer, LinkedCitation, TextEvent
 from clew.wire.graphs import DrawnThread
 from clew.wire.names import EVENT_STREAM
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
 
     from clew.server.scoped_questions import Scoped
 
+ASKING = EndpointGroup("asking")
 ANSWER_EVENTS: Mapping[str, object] = {
     "evidence": Evidence,
     "graph": DrawnThread,
@@ -90,18 +90,26 @@ class PlanBody(Body):
     )
 
 
+@ASKING.endpoint("POST", "/indexes/{index}/search", body=SearchBody, paid=True)
 async def search(call: Call) -> Evidence:
-    """Return the chunks that a method finds, and why."""
+    """Search."""
     body = await call.read_body(SearchBody)
-    index = call.open_named_any(tokens=body.budget_tokens, usd=body.budget_usd)
-    question = body.as_question(body.query)
-    return await call.run(index.search, question)
+    index = call.open_named_any(bounds=body)
+    return await call.run(index.search, body.as_question(body.query))
 
 
+@ASKING.endpoint(
+    "POST",
+    "/indexes/{index}/ask",
+    body=AskBody,
+    reply=LinkedAnswer,
+    events=ANSWER_EVENTS,
+    paid=True,
+)
 async def ask(call: Call) -> LinkedAnswer | StreamingResponse:
-    """Return the answer with its citations; as events where that is asked for."""
+    """Ask a question; its answer whole, or as events while it comes."""
     body = await call.read_body(AskBody)
-    index = call.open_named_any(tokens=body.budget_tokens, usd=body.budget_usd)
+    index = call.open_named_any(bounds=body)
     question = body.as_question(body.question)
     if body.stream or EVENT_STREAM in call.request.headers.get("accept", ""):
         await call.run(index.check_where, body.where)  # what is refused has a status of its own
@@ -116,17 +124,14 @@ def _link_citations(call: Call, index: str, answer: Answer) -> LinkedAnswer:
     """Return an answer with the addresses of what it cites."""
     base = find_base(call.request, call.server.settings)
     citations = tuple(
-        LinkedCitation(
-            **_fields_of(each),
+        make_view(
+            LinkedCitation,
+            each,
             url=build_document_address(base, index, each.document_id, each.start, each.end),
         )
         for each in answer.citations
     )
-    return LinkedAnswer(**{**_fields_of(answer), "citations": citations})
-
-
-def _fields_of(value: Answer | Citation) -> dict[str, Any]:
-    return {each.name: getattr(value, each.name) for each in fields(value)}
+    return make_view(LinkedAnswer, answer, citations=citations)
 
 
 async def _events(
@@ -154,41 +159,21 @@ async def _events(
         yield write_event({"code": refusal.code, "message": str(refusal)}, "error")
 
 
+@ASKING.endpoint("POST", "/indexes/{index}/classify", body=ClassifyBody, paid=True)
 async def classify(call: Call) -> Classified:
-    """Return the label of a text, and what spoke for it."""
+    """Give a text one of the labels of the index."""
     body = await call.read_body(ClassifyBody)
-    index = call.open_named_index(tokens=body.budget_tokens, usd=body.budget_usd)
+    index = call.open_named_index(bounds=body)
     question = body.as_question(body.text)
     return await call.run(index.classify, question, label=body.label, name_weight=body.name_weight)
 
 
+@ASKING.endpoint("POST", "/indexes/{index}/plan", body=PlanBody)
 async def plan(call: Call) -> Plan:
-    """Return what the extraction by an LLM would cost; nothing is spent."""
+    """What an extraction by an LLM would cost."""
     body = await call.read_body(PlanBody)
     documents = None
     if body.documents is not None:
         documents = [Document(id=d.id, text=d.text, title=d.title) for d in body.documents]
     given = {} if body.core is None else {"core": body.core}
     return await call.run(call.open_named_index().plan, documents, **given)
-
-
-ENDPOINTS = (
-    RestEndpoint(
-        method="POST", path="/indexes/{index}/search", call=search, scope="read", group="asking",
-        summary="Search", body=SearchBody, reply=Evidence, named=INDEX, paid=True,
-    ),
-    RestEndpoint(
-        method="POST", path="/indexes/{index}/ask", call=ask, scope="read", group="asking",
-        summary="Ask a question; its answer whole, or as events while it comes", body=AskBody,
-        reply=LinkedAnswer, events=ANSWER_EVENTS, named=INDEX, paid=True,
-    ),
-    RestEndpoint(
-        method="POST", path="/indexes/{index}/classify", call=classify, scope="read",
-        group="asking", summary="Give a text one of the labels of the index", body=ClassifyBody,
-        reply=Classified, named=INDEX, paid=True,
-    ),
-    RestEndpoint(
-        method="POST", path="/indexes/{index}/plan", call=plan, scope="read", group="asking",
-        summary="What an extraction by an LLM would cost", body=PlanBody, reply=Plan, named=INDEX,
-    ),
-)  # fmt: skip

@@ -1,16 +1,35 @@
-"""Routes that list, show and remove documents."""
+"""Routes that list, show, add, download and remove documents."""
 
 from __future__ import annotations
 
-from pydantic import Field
+import json
+from collections import Counter
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from clew.server.bodies import LONGEST_FILTER, Part
-from clew.server.endpoints import Call, RestEndpoint
+from pydantic import Field, JsonValue
+from starlette.responses import FileResponse, Response
+
+from clew.errors import AlreadyExists, InputError
+from clew.server import files, multipart
+from clew.server.bodies import LONGEST_FILTER, Body, Part
+from clew.server.endpoints import FORM, JSON, Call, EndpointGroup, parse_body
 from clew.server.files import Removal
-from clew.server.rest.indexes import INDEX
+from clew.server.jobs import files as job_files
+from clew.server.jobs.options import IndexOptions
+from clew.server.rest.jobs import WaitQuery, submit_job
 from clew.wire.indexes import DocumentLine, DocumentView, Listed
+from clew.wire.jobs import JobView
+from clew.wire.refusals import Refusal, no_such_resource
 
-DOCUMENT = {**INDEX, "id": "the id of a document; it may have slashes"}
+if TYPE_CHECKING:
+    from clew.server.scoped import ScopedIndex
+
+DOCUMENTS = EndpointGroup("documents")
+_DOCUMENT = {"id": "the id of a document; it may have slashes"}
+_ID = Field(min_length=1, max_length=1_000, pattern=r"^[^\x00-\x1f\x7f]+$")
 
 
 class DocumentsQuery(Part):
@@ -29,38 +48,126 @@ class DocumentsQuery(Part):
     )
 
 
+class DocumentBody(Body):
+    """A document as a text."""
+
+    id: str = _ID
+    text: str
+    title: str = Field("", max_length=1_000)
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class DocumentsBody(Body):
+    """Documents as texts, and how they are indexed."""
+
+    documents: list[DocumentBody] = Field(min_length=1)
+    options: IndexOptions = Field(default_factory=lambda: IndexOptions.model_validate({}))
+
+
+@DOCUMENTS.endpoint("GET", "/indexes/{index}/documents", query=DocumentsQuery)
 async def documents(call: Call) -> Listed[DocumentLine]:
-    """Return some of an index's documents."""
+    """List documents."""
     query = call.read_query(DocumentsQuery)
     return await call.run(call.open_named_index().documents, **query.model_dump())
 
 
+@DOCUMENTS.endpoint("GET", "/indexes/{index}/documents/{id:path}", named=_DOCUMENT)
 async def document(call: Call) -> DocumentView:
-    """Return a document with its text, its chunks and where they stand."""
+    """A document with its text, headings, pages and chunks."""
     return await call.run(call.open_named_any().document, call.read_path("id"))
 
 
+@DOCUMENTS.endpoint(
+    "DELETE", "/indexes/{index}/documents/{id:path}", scope="write", named=_DOCUMENT
+)
 async def remove(call: Call) -> Removal:
-    """Delete a document, and the file that it came from, if that was uploaded."""
+    """Delete a document, and its file."""
     index = call.open_named_index("write")
     uploads = call.server.indexes.find_uploads(index.name)
     return await call.run(index.remove, call.read_path("id"), uploads)
 
 
-ENDPOINTS = (
-    RestEndpoint(
-        method="GET", path="/indexes/{index}/documents", call=documents, scope="read",
-        group="documents", summary="List documents", reply=Listed[DocumentLine],
-        query=DocumentsQuery, named=INDEX,
-    ),
-    RestEndpoint(
-        method="GET", path="/indexes/{index}/documents/{id:path}", call=document, scope="read",
-        group="documents", summary="A document with its text, headings, pages and chunks",
-        reply=DocumentView, named=DOCUMENT,
-    ),
-    RestEndpoint(
-        method="DELETE", path="/indexes/{index}/documents/{id:path}", call=remove, scope="write",
-        group="documents", summary="Delete a document, and its file", reply=Removal,
-        named=DOCUMENT,
-    ),
-)  # fmt: skip
+@DOCUMENTS.endpoint(
+    "POST",
+    "/indexes/{index}/documents",
+    scope="write",
+    body=DocumentsBody,
+    status=202,
+    reply=JobView,
+    upload="files",
+    form=IndexOptions,
+    query=WaitQuery,
+)
+async def add_documents(call: Call) -> Response:
+    """Add files or texts."""
+    name = call.open_named_index("write").name
+    if call.check_kind(JSON, FORM) != FORM:
+        return await _add_texts(call, name)
+    async with multipart.receive_upload(call.request, call.server.settings, of="files") as form:
+        options = parse_body(IndexOptions, form.read_json("options"), at="options")
+        if not form.files:
+            raise Refusal(400, "invalid_input", "send at least one file, called 'files'")
+        folder = call.server.indexes.find_uploads(name)
+        return await submit_job(
+            call, name, "index", options, partial(_take_files, form.files, folder)
+        )
+
+
+def _take_files(parts: Mapping[str, Path], uploads: Path, folder: Path) -> None:
+    """Move files to their names, and note in the folder of the job which they are."""
+    files.check_places([*parts], uploads)  # all of them, before one replaces another
+    for name, path in parts.items():
+        target = uploads / name
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.replace(target)
+    (folder / job_files.FILES).write_text(json.dumps([*parts]), encoding="utf-8")
+
+
+async def _add_texts(call: Call, name: str) -> Response:
+    body = await call.read_body(DocumentsBody, most=call.server.settings.text_bytes)
+    ids = [each.id for each in body.documents]
+    if len(set(ids)) < len(ids):
+        [(twice, _)] = Counter(ids).most_common(1)
+        raise InputError(f"two documents have the id {twice!r:.200}: ids must differ")
+    lines = multipart.write_json_lines([each.model_dump() for each in body.documents])
+    uploads = call.server.indexes.find_uploads(name)
+
+    def write(folder: Path) -> None:
+        taken = files.find_upload_id(ids, uploads, name)
+        if taken is not None:
+            raise AlreadyExists(
+                f"the id {taken!r:.200} is that of an uploaded file: take another one, or delete"
+                f" that document first"
+            )
+        (folder / job_files.DOCUMENTS).write_bytes(lines)
+
+    return await submit_job(call, name, "index", body.options, write)
+
+
+@DOCUMENTS.endpoint("GET", "/indexes/{index}/files/{id:path}", downloads=True, named=_DOCUMENT)
+async def download(call: Call) -> Response:
+    """Download a document's file, or its text.
+
+    Both are to be saved, never shown.
+    """
+    index = call.open_named_index()
+    return await call.run(
+        _download, index, call.server.indexes.find_uploads(index.name), call.read_path("id")
+    )
+
+
+def _download(index: ScopedIndex, uploads: Path, document_id: str) -> Response:
+    document = files.find_document(index.snapshot(), document_id)
+    if document is None:
+        raise no_such_resource(f"there is no document {document_id!r:.200} here")
+    found = files.find_origin(document, uploads)
+    # Who sees some documents gets no file: it may hold others, or be a newer one than was indexed.
+    if found is not None and not index.is_bound:
+        path, _ = found
+        return FileResponse(path, media_type="application/octet-stream", filename=path.name)
+    name = document_id.rpartition("/")[2] or "document"
+    return Response(
+        document.text.encode("utf-8", "replace"),
+        media_type="text/plain; charset=utf-8",
+        headers={"Content-Disposition": files.write_disposition(f"{name}.txt")},
+    )

@@ -12,12 +12,14 @@ from pydantic_core import PydanticCustomError
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 
+from clew.display.shown import make_view
 from clew.errors import StoreError
 from clew.index import Settings
 from clew.runtime.private import make_folder
 from clew.server.bodies import INTEGRAL, Body, Part
-from clew.server.endpoints import Call, RestEndpoint
+from clew.server.endpoints import Call, EndpointGroup
 from clew.server.settings import NAME, is_name
+from clew.shards.wire import MEDIA_TYPE
 from clew.text.chunking import Chunking
 from clew.wire.indexes import CostLine, IndexLine, IndexView, Listed
 from clew.wire.refusals import Refusal, forbidden, no_space
@@ -25,7 +27,7 @@ from clew.wire.refusals import Refusal, forbidden, no_space
 if TYPE_CHECKING:
     from clew.server.scoped_questions import Scoped
 
-INDEX = {"index": "the name of an index"}
+INDEXES, SHARDS = EndpointGroup("indexes"), EndpointGroup("indexes")
 _OWN_EMBEDDERS = ("minilm", "minilm-float32")
 
 
@@ -58,7 +60,6 @@ class IndexBody(Body):
     )  # fmt: skip
 
     def settings(self) -> Settings:
-        """Return how the index is built."""
         default = Chunking()
         size = default.size if self.chunk_size is None else self.chunk_size
         overlap = min(default.overlap, size // 2)
@@ -69,13 +70,11 @@ class IndexBody(Body):
         )
 
 
+@INDEXES.endpoint("GET", "/indexes", query=Part)
 async def list_indexes(call: Call) -> Listed[IndexLine]:
-    """Return the indexes that the caller may use."""
-    names = [name for name in call.server.indexes.list_folders() if call.caller.sees(name)]
-    part = call.list_part(names)
-    lines = [
-        await call.run(_view_line, call, call.open_named_any(name=name)) for name in part.items
-    ]
+    """List the indexes."""
+    part = call.list_part(call.list_names())
+    lines = [await call.run(_view_line, call, call.open_any(name)) for name in part.items]
     return Listed(items=tuple(lines), total=part.total)
 
 
@@ -94,41 +93,44 @@ def _view_line(call: Call, index: Scoped) -> IndexLine:
     return replace(line, n_documents=n_documents, n_chunks=n_chunks)
 
 
+@INDEXES.endpoint("POST", "/indexes", scope="write", body=IndexBody, status=201)
 async def make(call: Call) -> IndexView:
-    """Make an empty index in the server's home."""
+    """Make an empty index."""
     body = await call.read_body(IndexBody)
     if not call.caller.sees(body.name):
         raise forbidden("your key is for some indexes, and this is none of them")
     if body.embedder not in (None, *_OWN_EMBEDDERS):
         call.caller.check("admin")  # it may name an address, or a folder of the server
     await call.run(call.server.indexes.make, body.name, body.settings(), embedder=body.embedder)
-    return await call.run(call.open_named_any(name=body.name).describe)
+    return await call.run(call.open_any(body.name).describe)
 
 
+@INDEXES.endpoint("GET", "/indexes/{index}")
 async def describe(call: Call) -> IndexView:
-    """Return what an index holds, and how it was built."""
+    """What an index holds."""
     return await call.run(call.open_named_any().describe)
 
 
+@INDEXES.endpoint("DELETE", "/indexes/{index}", scope="admin", status=204)
 async def drop(call: Call) -> None:
-    """Delete an index that was made here, with its files."""
+    """Delete an index that was made here."""
     index = call.open_named_any("admin")
     await call.run(call.server.indexes.drop, index.name)
 
 
+@INDEXES.endpoint("GET", "/indexes/{index}/spend", query=Part)
 async def costs(call: Call) -> Listed[CostLine]:
-    """Return what each write of an index cost, the newest first."""
+    """What each write cost, the newest first."""
     found = await call.run(call.open_named_index().costs)
-    return call.list_part(
-        [
-            CostLine(kind=c.kind, before=c.before, generation=c.generation, usage=c.usage)
-            for c in reversed(found)
-        ]
-    )
+    return call.list_part([make_view(CostLine, each) for each in reversed(found)])
 
 
+@INDEXES.endpoint("POST", "/indexes/{index}/backup", scope="admin", downloads=True)
 async def backup(call: Call) -> Response:
-    """Return an archive of the newest generation; others may ask and write meanwhile."""
+    """Download an archive of an index, for 'clew restore'.
+
+    It is of the newest generation; others may ask and write meanwhile.
+    """
     index = call.open_named_index("admin")
     # What a request that was cut off leaves there is deleted within a day.
     place = call.server.settings.home / "uploads" / secrets.token_hex(8)
@@ -147,30 +149,10 @@ async def backup(call: Call) -> Response:
     )
 
 
-ENDPOINTS = (
-    RestEndpoint(
-        method="GET", path="/indexes", call=list_indexes, scope="read", group="indexes",
-        summary="List the indexes", reply=Listed[IndexLine], query=Part,
-    ),
-    RestEndpoint(
-        method="POST", path="/indexes", call=make, scope="write", group="indexes",
-        summary="Make an empty index", body=IndexBody, reply=IndexView, status=201,
-    ),
-    RestEndpoint(
-        method="GET", path="/indexes/{index}", call=describe, scope="read", group="indexes",
-        summary="What an index holds", reply=IndexView, named=INDEX,
-    ),
-    RestEndpoint(
-        method="DELETE", path="/indexes/{index}", call=drop, scope="admin", group="indexes",
-        summary="Delete an index that was made here", status=204, named=INDEX,
-    ),
-    RestEndpoint(
-        method="GET", path="/indexes/{index}/spend", call=costs, scope="read", group="indexes",
-        summary="What each write cost, the newest first", reply=Listed[CostLine], query=Part,
-        named=INDEX,
-    ),
-    RestEndpoint(
-        method="POST", path="/indexes/{index}/backup", call=backup, scope="admin", group="indexes",
-        summary="Download an archive of an index, for 'clew restore'", downloads=True, named=INDEX,
-    ),
-)  # fmt: skip
+@SHARDS.endpoint("POST", "/indexes/{index}/shard", scope="admin", bytes_of=MEDIA_TYPE)
+async def shard(call: Call) -> Response:
+    """A part of a question of several shards, for clew.shards."""
+    index = call.open_named_index("admin")
+    call.check_kind(MEDIA_TYPE)
+    reply = await call.run(index.shard, await call.read_bytes())
+    return Response(reply, media_type=MEDIA_TYPE)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,9 +13,10 @@ from anyio.to_thread import run_sync
 from pydantic import Field, RootModel
 from starlette.responses import Response
 
+from clew.display.shown import make_view
 from clew.server import multipart
 from clew.server.bodies import INTEGRAL, Body, Flag, Part, QueryParameters, Whole, one_of
-from clew.server.endpoints import FORM, JSON, Call, RestEndpoint, make_reply, parse_body
+from clew.server.endpoints import FORM, JSON, Call, EndpointGroup, make_reply, parse_body
 from clew.server.jobs.files import QUESTIONS, REPORT, find_job_folder
 from clew.server.jobs.options import (
     KINDS,
@@ -28,13 +28,14 @@ from clew.server.jobs.options import (
     check_options,
 )
 from clew.server.jobs.queue import Job
-from clew.server.rest.indexes import INDEX
+from clew.server.request_records import parse_number
 from clew.server.sse import stream_events, write_event
 from clew.wire.indexes import Listed
 from clew.wire.jobs import JOB_EVENTS, STATES, EvaluationView, JobView
 from clew.wire.names import EVENT_STREAM, LAST_EVENT_HEADER, MOST_NUMBER
 from clew.wire.refusals import Refusal, no_such_resource
 
+JOBS, EVALUATIONS = EndpointGroup("jobs"), EndpointGroup("evaluations")
 _LOOK_S = 0.25  # for new events, and for the end of a job that is waited for
 _LONGEST_WAIT = 60
 _SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet")
@@ -128,7 +129,7 @@ class EvaluationBody(EvaluateOptions):
 
 
 async def submit_job(
-    call: Call, name: str, kind: str, options: Body, prepare: Callable[[Path], None] | None = None
+    call: Call, name: str, kind: str, options: Body, prepare: Callable[[Path], object] | None = None
 ) -> Response:
     """Check and queue a job of an index; answer with it, at its end where that is waited for."""
     seconds = call.read_query(WaitQuery).wait
@@ -152,22 +153,32 @@ async def submit_job(
     return make_reply(job.make_view(), 200 if job.has_ended else 202)
 
 
-async def add_job(call: Call) -> Response:
-    """Queue a job."""
-    name = call.open_named_index("write").name
-    body = (await call.read_body(JobBody)).root
-    return await submit_job(call, name, body.kind, body.options)
-
-
 # -- looking --------------------------------------------------------------------------------------
 
 
+@JOBS.endpoint("GET", "/jobs", query=JobsQuery)
 async def list_jobs(call: Call) -> Listed[JobView]:
-    """Return the jobs of the indexes that the caller may see, the newest first."""
+    """List the jobs, the newest first."""
     query, names = call.read_query(JobsQuery), _list_visible(call)
     if query.index:
         names = {query.index} if names is None or query.index in names else set()
     return await _list_jobs(call, names, query)
+
+
+@JOBS.endpoint(
+    "POST",
+    "/indexes/{index}/jobs",
+    scope="write",
+    body=JobBody,
+    reply=JobView,
+    status=202,
+    query=WaitQuery,
+)
+async def add_job(call: Call) -> Response:
+    """Index uploaded files again, extract, remove or compact."""
+    name = call.open_named_index("write").name
+    body = (await call.read_body(JobBody)).root
+    return await submit_job(call, name, body.kind, body.options)
 
 
 async def _list_jobs(call: Call, names: set[str] | None, query: JobsQuery) -> Listed[JobView]:
@@ -193,13 +204,18 @@ async def _find_job(call: Call, job_id: str) -> Job:
     return job
 
 
+@JOBS.endpoint("GET", "/jobs/{id}", named=_JOB)
 async def get_job(call: Call) -> JobView:
-    """Return a job, with how far it is."""
+    """Look at a job."""
     return (await _find_job(call, call.read_path("id"))).make_view()
 
 
+@JOBS.endpoint("DELETE", "/jobs/{id}", scope="write", named=_JOB)
 async def cancel_job(call: Call) -> JobView:
-    """End a job: one that waits at once, one that runs behind what it has at hand."""
+    """Cancel a job; what it committed stays.
+
+    One that waits ends at once, one that runs behind what it has at hand.
+    """
     job = await _find_job(call, call.read_path("id"))
     if not job.has_ended:
         await run_sync(call.server.jobs.queue.cancel, job.id)
@@ -207,17 +223,21 @@ async def cancel_job(call: Call) -> JobView:
     return (await _find_job(call, job.id)).make_view()
 
 
+@JOBS.endpoint(
+    "GET",
+    "/jobs/{id}/events",
+    events=JOB_EVENTS,
+    query=EventsQuery,
+    headers={LAST_EVENT_HEADER: "the same, as browsers send it; it counts where both are sent"},
+    named=_JOB,
+)
 async def job_events(call: Call) -> Response:
-    """Stream what a job tells, from its beginning or behind the event that Last-Event-ID names."""
+    """Follow a job."""
     job = await _find_job(call, call.read_path("id"))
     last = call.read_query(EventsQuery).after
     told = call.request.headers.get(LAST_EVENT_HEADER)
     if told is not None:
-        if not (told.isascii() and told.isdigit() and int(told[:20]) <= MOST_NUMBER):
-            raise Refusal(
-                400, "invalid_input", f"{LAST_EVENT_HEADER} is a number, not {told!r:.40}"
-            )
-        last = int(told)
+        last = parse_number(LAST_EVENT_HEADER, told)
     if call.request.method == "HEAD":  # which waits for nothing
         return Response(media_type=EVENT_STREAM)
     return stream_events(_write_events(call, job.id, last))
@@ -242,50 +262,59 @@ async def _write_events(call: Call, job_id: str, last: int) -> AsyncGenerator[by
 # -- evaluations ----------------------------------------------------------------------------------
 
 
+@EVALUATIONS.endpoint(
+    "POST",
+    "/indexes/{index}/evaluations",
+    scope="write",
+    body=EvaluationBody,
+    reply=JobView,
+    status=202,
+    upload="questions",
+    upload_one=True,
+    form=EvaluateOptions,
+    query=WaitQuery,
+)
 async def add_evaluation(call: Call) -> Response:
-    """Queue an evaluation: questions as JSON, or as a file in a format of `clew eval`."""
+    """Measure methods on questions.
+
+    They come as JSON, or as a file in a format of `clew eval`.
+    """
     name = call.open_named_index("write").name
-    call.check_kind(JSON, FORM)
-    if not multipart.is_form(call.request):
+    if call.check_kind(JSON, FORM) != FORM:
         body = await call.read_body(EvaluationBody, most=call.server.settings.text_bytes)
         lines = multipart.write_json_lines(
             [each.model_dump(exclude_none=True) for each in body.questions]
         )
-        write = partial(_write, f"{QUESTIONS}.jsonl", lines)
-        return await submit_job(call, name, "evaluate", body, write)
+        return await submit_job(
+            call, name, "evaluate", body, lambda at: (at / f"{QUESTIONS}.jsonl").write_bytes(lines)
+        )
     async with multipart.receive_upload(call.request, call.server.settings, of="questions") as form:
         if len(form.files) != 1:
             sentence = "send the questions as one file, called 'questions'"
             raise Refusal(400, "invalid_input", sentence)
         options = parse_body(EvaluateOptions, form.read_json("options"), at="options")
-        suffix = Path(form.files[0].name).suffix.lower()
+        [(name_of_file, staged)] = form.files.items()
+        suffix = Path(name_of_file).suffix.lower()
         if suffix not in _SUFFIXES:
             known = ", ".join(_SUFFIXES)
             raise Refusal(400, "invalid_input", f"questions are a file {known}, not {suffix!r:.40}")
-        staged = form.files[0].path
         return await submit_job(
-            call, name, "evaluate", options, lambda folder: _move(staged, folder, suffix)
+            call, name, "evaluate", options, lambda at: staged.replace(at / f"{QUESTIONS}{suffix}")
         )
 
 
-def _write(name: str, content: bytes, folder: Path) -> None:
-    (folder / name).write_bytes(content)
-
-
-def _move(staged: Path, folder: Path, suffix: str) -> None:
-    staged.replace(folder / f"{QUESTIONS}{suffix}")
-
-
+@EVALUATIONS.endpoint("GET", "/indexes/{index}/evaluations", query=Part)
 async def list_evaluations(call: Call) -> Listed[JobView]:
-    """Return the evaluations of an index, the newest first."""
+    """List the evaluations of an index."""
     index = call.open_named_index()
     index.check_whole("evaluations are")
     query = JobsQuery(**call.read_query(Part).model_dump(), kind="evaluate")
     return await _list_jobs(call, {index.name}, query)
 
 
+@EVALUATIONS.endpoint("GET", "/indexes/{index}/evaluations/{id}", query=EvaluationQuery, named=_JOB)
 async def get_evaluation(call: Call) -> EvaluationView:
-    """Return an evaluation, with its report once it is done."""
+    """Look at an evaluation and its report."""
     index = call.open_named_index()
     index.check_whole("evaluations are")
     job = await _find_job(call, call.read_path("id"))
@@ -294,8 +323,7 @@ async def get_evaluation(call: Call) -> EvaluationView:
     report = await call.run(_read_report, find_job_folder(call.server.database.home, job.id))
     if report is not None and not call.read_query(EvaluationQuery).rows:
         report = {key: value for key, value in report.items() if key != "rows"}
-    view = job.make_view()
-    return EvaluationView(**{f.name: getattr(view, f.name) for f in fields(view)}, report=report)
+    return make_view(EvaluationView, job.make_view(), report=report)
 
 
 def _read_report(folder: Path) -> Mapping[str, Any] | None:
@@ -305,46 +333,3 @@ def _read_report(folder: Path) -> Mapping[str, Any] | None:
         return None
     found: Mapping[str, Any] = json.loads(text)
     return found
-
-
-ENDPOINTS = (
-    RestEndpoint(
-        method="GET", path="/jobs", call=list_jobs, scope="read", group="jobs",
-        summary="List the jobs, the newest first", reply=Listed[JobView], query=JobsQuery,
-    ),
-    RestEndpoint(
-        method="POST", path="/indexes/{index}/jobs", call=add_job, scope="write", group="jobs",
-        summary="Index uploaded files again, extract, remove or compact", body=JobBody,
-        reply=JobView, status=202, query=WaitQuery, named=INDEX,
-    ),
-    RestEndpoint(
-        method="GET", path="/jobs/{id}", call=get_job, scope="read", group="jobs",
-        summary="Look at a job", reply=JobView, named=_JOB,
-    ),
-    RestEndpoint(
-        method="DELETE", path="/jobs/{id}", call=cancel_job, scope="write", group="jobs",
-        summary="Cancel a job; what it committed stays", reply=JobView, named=_JOB,
-    ),
-    RestEndpoint(
-        method="GET", path="/jobs/{id}/events", call=job_events, scope="read", group="jobs",
-        summary="Follow a job", events=JOB_EVENTS, named=_JOB, query=EventsQuery,
-        headers={LAST_EVENT_HEADER: "the same, as browsers send it; it counts where both are sent"},
-    ),
-    RestEndpoint(
-        method="POST", path="/indexes/{index}/evaluations", call=add_evaluation, scope="write",
-        group="evaluations", summary="Measure methods on questions", body=EvaluationBody,
-        reply=JobView, status=202, upload="questions", upload_one=True, form=EvaluateOptions,
-        query=WaitQuery, named=INDEX,
-    ),
-    RestEndpoint(
-        method="GET", path="/indexes/{index}/evaluations", call=list_evaluations, scope="read",
-        group="evaluations", summary="List the evaluations of an index", reply=Listed[JobView],
-        query=Part, named=INDEX,
-    ),
-    RestEndpoint(
-        method="GET", path="/indexes/{index}/evaluations/{id}", call=get_evaluation, scope="read",
-        group="evaluations", summary="Look at an evaluation and its report", reply=EvaluationView,
-        query=EvaluationQuery,
-        named={**INDEX, **_JOB},
-    ),
-)  # fmt: skip

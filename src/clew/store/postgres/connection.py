@@ -204,5 +204,5 @@ def from_database(value: Any) -> Any:  # noqa: ANN401 -- as a column is
     if isinstance(value, Decimal):  # a sum of integers
         return int(value)
     if isinstance(value, str) and _MARK in value:
-        return _ESCAPED.sub(lambda found: "\0" if found[0] == _NUL else _MARK, value)
+        return _ESCAPED.sub(lambda match: "\0" if match[0] == _NUL else _MARK, value)
     return value
