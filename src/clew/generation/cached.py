@@ -29,7 +29,11 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _INPUT = "input."  # before the name of a layer: the stored rows that the arrays are of
-_NUMBERING = "input"  # which numbering these rows are of; begins the names of inputs alone
+_NUMBERING = "input"  # which numbering these rows are of
+
+
+def _is_input(name: str) -> bool:
+    return name == _NUMBERING or name.startswith(_INPUT)
 
 
 class VerifiedArrays(Mapping[str, "NDArray[Any]"]):
@@ -68,7 +72,7 @@ class VerifiedArrays(Mapping[str, "NDArray[Any]"]):
         return name in self._found
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in self._found if not name.startswith(_NUMBERING))
+        return (name for name in self._found if not _is_input(name))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -89,7 +93,8 @@ class ArrayLoader:
     def __call__(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
         if not self.whole:
             return self._compute(snapshot, what, given)
-        return self._load(snapshot, what, given) or self._compute_and_cache(snapshot, what, given)
+        arrays = self._load(snapshot, what, given)
+        return self._compute_and_cache(snapshot, what, given) if arrays is None else arrays
 
     def _load(
         self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]
@@ -117,7 +122,8 @@ class ArrayLoader:
         """
         arrays = self._compute(snapshot, what, given)
         self.cache.save(what.name, self.view.generation, {**arrays, **self.inputs(what)})
-        return self._load(snapshot, what, given) or arrays
+        cached = self._load(snapshot, what, given)
+        return arrays if cached is None else cached
 
     def _compute(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
         arrays = self.cache.newest(what.name)
@@ -148,7 +154,7 @@ class ArrayLoader:
             rows[name] = place[now]
             if np.array_equal(now, then):
                 unchanged.add(name)
-        computed = {name: arrays[name] for name in arrays if not name.startswith(_NUMBERING)}
+        computed = {name: arrays[name] for name in arrays if not _is_input(name)}
         return EarlierArrays(computed, rows, frozenset(unchanged))
 
     def _rows(self, layer: str) -> NDArray[np.int64]:
