@@ -162,7 +162,7 @@ def _gathered(
             sizes[method].append(gathered.n_chunks)
             for stage, seconds in gathered.seconds.items():
                 stages[method][stage].append(1_000 * seconds)
-            evidence = run_method(gathered.snapshot, question.text, retriever, models, Meter())
+            evidence = run_method(question.text, retriever, gathered.snapshot, models, Meter())
             found[method].append(Found.of(evidence.hits))
     medians = {
         method: {stage: statistics.median(each) for stage, each in of_method.items()}
@@ -371,7 +371,7 @@ def _coordinator(home: Path, questions: Sequence[str]) -> dict[str, float]:
             gathered = shards.gathered(question, models=models, retrievers=[walk])
             own = gathered.seconds["pool"] + gathered.seconds["join"]
             wall, cpu = time.perf_counter(), time.process_time()
-            run_method(gathered.snapshot, question, walk, models, Meter())
+            run_method(question, walk, gathered.snapshot, models, Meter())
             times["wall"].append(1_000 * (own + time.perf_counter() - wall))
             times["cpu"].append(1_000 * (own + time.process_time() - cpu))
     return {clock: statistics.median(each[10:]) for clock, each in times.items()}
