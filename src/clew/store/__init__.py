@@ -67,11 +67,10 @@ class View(Protocol):
         """Return which entity key stands for which other key."""
 
     def touched(self, since: int, first: int) -> Sequence[Touched] | None:
-        """Return the documents that a generation's followers removed, and those they gave a place.
+        """Return the documents that a generation's followers removed, then those they gave a place.
 
-        The latter were added, in the rows from the `first` on, brought back or renamed, and come
-        last, by their ids. None where that is not known, or something else changed: what an
-        entity stands for.
+        The latter, by their ids, were added, in the rows from the `first` on, brought back or
+        renamed. None where that is not known, or what an entity stands for changed.
         """
 
     def close(self) -> None: ...
@@ -87,10 +86,7 @@ class Cache(Protocol):
         """Return the generations that have cached arrays of this name, ascending."""
 
     def load(self, name: str, generation: int) -> Mapping[str, NDArray[Any]] | None:
-        """Return the cached arrays of a generation, or None if there are none to read.
-
-        A damaged array may raise DamagedIndex when it is asked for.
-        """
+        """Return the cached arrays of a generation, if any. One may raise DamagedIndex if asked."""
 
     def newest(self, name: str) -> Mapping[str, NDArray[Any]] | None:
         """Return the cached arrays of the newest generation that has them, fully verified."""
@@ -110,10 +106,7 @@ class Store(Protocol):
         """The settings that the index was built with: chunking, models, versions."""
 
     def settle(self, more: Mapping[str, Scalar | None]) -> None:
-        """Add settings to the recipe that are decided later; None removes one.
-
-        Snapshots that are open keep the recipe that they have.
-        """
+        """Add settings to the recipe of later snapshots; None removes one."""
 
     @property
     def generation(self) -> int:
@@ -126,10 +119,7 @@ class Store(Protocol):
         """Return the positions of those entity keys that have no name vector yet."""
 
     def lock(self) -> None:
-        """Become the one writer now, until `close`: nobody else commits or rewrites.
-
-        Raises IndexLocked while another process writes.
-        """
+        """Become the one writer, until `close`. Raises IndexLocked while another process writes."""
 
     def commit(self, batch: Batch, hashes: Sequence[str]) -> int:
         """Add a batch in one transaction and return the new generation.
@@ -145,17 +135,13 @@ class Store(Protocol):
         """Store some JSON values under a name, such as the plan of an extraction."""
 
     def work(self, kind: str) -> Mapping[int, int]:
-        """Return the chunks (stored rows) that were considered for a kind of extraction.
+        """Return the chunks (stored rows) considered for a kind of extraction that lack theirs.
 
-        Each has the number of its pack, the chunks that one prompt is made from, and -1 where it
-        is to be left as it is. A chunk that has its extraction is not among them.
+        Each has the number of its pack, the chunks of one prompt, or -1 to be left as it is.
         """
 
     def set_work(self, kind: str, packs: Mapping[int, int], *, anew: bool = False) -> None:
-        """Consider chunks for a kind of extraction, as `work` will return them.
-
-        `anew` forgets what was considered before.
-        """
+        """Consider chunks as `work` will return them; `anew` forgets those considered before."""
 
     def aliases(self) -> Mapping[str, str]:
         """Return which entity key stands for which other key."""
@@ -174,19 +160,13 @@ class Store(Protocol):
         """
 
     def restate(self, documents: Sequence[Document], hashes: Sequence[str]) -> None:
-        """Replace source, metadata, pages and apparatus of live documents, and their hashes.
-
-        Their texts and rows stay as they are, so the texts of `documents` do not matter.
-        """
+        """Replace source, metadata, pages, apparatus and hashes of live documents, no texts."""
 
     def remove(self, ids: Sequence[str]) -> list[str]:
         """Delete documents and what only they supported; return the ids that were there."""
 
     def rewrite(self, live: Compacted) -> None:
-        """Replace everything by the live rows, numbered anew, as the next generation.
-
-        It was computed from a view that was opened behind `lock`.
-        """
+        """Replace everything by the live rows of a view that was opened behind `lock`."""
 
     def view(self) -> View:
         """Return the newest generation, unchanged by later commits."""

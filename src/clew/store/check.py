@@ -43,15 +43,14 @@ def find_damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damag
     """
     damages = [*find_cache_damages(folder)]
     for each in damages:
-        with suppress(OSError):
-            (folder / each.file).unlink()
+        segments.unlink(folder / each.file)
     try:
         opened = Database(folder)
     except DamagedIndex as error:
         if error.__cause__ is None:  # it is sound, and not the one that belongs to the rest
             raise
         damages.append(Damage(file=FILE, what=str(error)))
-        return damages + find_paid_damages(folder, set())
+        return [*damages, *_find_paid_damages(folder, set())]
     with closing(opened) as database:
         known: set[str] = set()
         with suppress(DamagedIndex):  # which is told of the database itself
@@ -63,14 +62,12 @@ def find_damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damag
         database.freeze()
         damages += [Damage(file=FILE, what=each) for each in database.faults()]
         damages += find_generation_damages(folder, database, FILE, hash_of)
-        return damages + find_paid_damages(folder, known)
+        return [*damages, *_find_paid_damages(folder, known)]
 
 
-def find_paid_damages(folder: Path, known: set[str]) -> list[Damage]:
-    """Return the damage in the paid files beside an index, missing files included."""
-    return [
-        Damage(file=name, what=what, is_paid=True) for name, what in paid.find_faults(folder, known)
-    ]
+def _find_paid_damages(folder: Path, known: set[str]) -> Iterator[Damage]:
+    for name, what in paid.find_faults(folder, known):
+        yield Damage(file=name, what=what, is_paid=True)
 
 
 def find_generation_damages(
@@ -101,14 +98,15 @@ def _find_text_damages(
     """Yield the documents whose text does not match its stored hash."""
     hashes = catalogue.hashes()
     for row, document_id in live.items():
+        what, written = "", hashes[document_id]
         try:
             [document] = catalogue.documents([row])
         except DamagedIndex as error:
-            yield Damage(file=file, what=str(error), documents=(document_id,))
-            continue
-        written = hashes[document_id]
-        if not written.startswith(IMPORTED_MARK) and hash_of(document) != written:
-            what = "the document is not what was written"
+            what = str(error)
+        else:
+            if not written.startswith(IMPORTED_MARK) and hash_of(document) != written:
+                what = "the document is not what was written"
+        if what:
             yield Damage(file=file, what=what, documents=(document_id,))
 
 
@@ -150,7 +148,7 @@ def _owning_documents(path: Path) -> set[int] | None:
 def _find_faults(path: Path, counts: Mapping[str, int] | None = None) -> Iterator[tuple[str, str]]:
     """Yield each damaged array of a file, or the file itself, with the fault.
 
-    A segment has to have as many rows as were committed.
+    A segment has to have as many rows as were committed: `counts`.
     """
     try:
         segment = segments.open_segment(path)

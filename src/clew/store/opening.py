@@ -60,10 +60,7 @@ def describe_place(folder: Path) -> str:
 
 
 def address_of(folder: Path) -> address.IndexAddress | None:
-    """Return the address for which a folder stands, None where it stands for none.
-
-    Raises InputError where the folder names a store of another kind.
-    """
+    """Return the address that a folder stands for, if any. Raises InputError for another store."""
     place = _address_in(folder)
     return None if place is None else address.parse_address(place)
 
@@ -117,17 +114,13 @@ def create(folder: Path, recipe: Mapping[str, Scalar]) -> Store:
 
 
 def damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
-    """Return what is damaged in an index, wherever it is, copies in `folder` not among it.
-
-    Raises NotAnIndex where there is none.
-    """
+    """Return what is damaged in an index, but for copies in `folder`. Raises NotAnIndex."""
     found = address_of(folder)
     if found is None:
         from clew.store.check import find_damages
 
         return find_damages(folder, hash_of)
-    from clew.store.postgres.check import find_postgres_damages
-    from clew.store.postgres.store import PostgresStore
+    from clew.store.postgres.store import PostgresStore, find_postgres_damages
 
     with PostgresStore(found) as store:
         return find_postgres_damages(store, hash_of)

@@ -33,10 +33,7 @@ def write_places(home: Path, places: Sequence[str]) -> None:
 
 
 def read_places(home: Path) -> list[str]:
-    """Return the folders or addresses of the shards that a folder names.
-
-    Raises InputError where there are none.
-    """
+    """Return the folders or addresses of shards that a folder names. Raises InputError."""
     try:
         listing = json.loads((home / SHARDS).read_text(encoding="utf-8"))
     except OSError as error:
