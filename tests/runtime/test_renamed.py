@@ -2,23 +2,15 @@
 
 import pytest
 
-from clew.store import opening, schema
+from clew.evaluate import measure
 
 
-@pytest.mark.parametrize(
-    ("module", "old", "new"),
-    [
-        (schema, "placed", "place_batch"),
-        (schema, "table", "open_columns"),
-        (opening, "shown", "describe_place"),
-    ],
-)
-def test_an_old_name_works_with_a_warning(module, old, new):
-    with pytest.warns(DeprecationWarning, match=rf"\.{old} is called {new} now"):
-        found = getattr(module, old)
-    assert found is getattr(module, new)
+def test_an_old_name_works_with_a_warning():
+    with pytest.warns(DeprecationWarning, match=r"\.check is called check_protocol now"):
+        found = measure.check
+    assert found is measure.check_protocol
 
 
 def test_another_name_is_no_attribute():
     with pytest.raises(AttributeError, match="no attribute 'tables'"):
-        _ = schema.tables
+        _ = measure.tables

@@ -118,7 +118,7 @@ class Upkeep(OpenIndex):
         be read is kept. Raises DamagedIndex where not even the settings of the index can be read.
         """
         from clew.index import recall, repair
-        from clew.index.choose import NOTE, Wanted
+        from clew.index.choose import read_wanted
         from clew.store.database import FILE
         from clew.store.embedded import EmbeddedStore
 
@@ -145,7 +145,7 @@ class Upkeep(OpenIndex):
             if mended:
                 paid.forget_missing(store, self.folder)
             if files or store.note(recall.NOTE):
-                wanted = Wanted.from_plain(store.note(NOTE))
+                wanted = read_wanted(store)
                 rules = loading.load_extractor(wanted.triples, self.models.tagger)
                 with meter.stage("extract"):
                     models = add_meter(limit_models(self.models, budget), meter)

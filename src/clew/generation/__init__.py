@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.generation.assemble import Assembly
-    from clew.generation.base import BaseGeneration
+    from clew.generation.edited import BaseGeneration
     from clew.snapshot import Snapshot
     from clew.store import Store, View
     from clew.store.schema import Segment
@@ -86,8 +86,7 @@ def _open_base(store: Store, view: View) -> BaseGeneration | None:
     arrays = store.cache.load(_ASSEMBLY, cached[-1])
     if arrays is None or _LOOKUP not in arrays:
         return None
-    from clew.generation.base import BaseGeneration
-    from clew.generation.edited import GenerationEdits
+    from clew.generation.edited import BaseGeneration, GenerationEdits
     from clew.generation.edits import TooManyEdits
 
     try:
@@ -99,21 +98,17 @@ def _open_base(store: Store, view: View) -> BaseGeneration | None:
         edits = _cached_edits(store, view, base, cached[-1])
     except (DamagedIndex, TooManyEdits):
         return None
-    return (
-        None
-        if edits is None
-        else BaseGeneration(store.cache, view, GenerationEdits(base, edits), cached[-1])
-    )
+    if edits is None:
+        return None
+    return BaseGeneration(store.cache, view, GenerationEdits(base, edits), cached[-1])
 
 
 def _assemble_base_arrays(
     view: View, documents: NDArray[np.int64], sizes: NDArray[np.int64]
 ) -> dict[str, NDArray[Any]]:
     """Return the arrays of the base; `sizes` are how many rows were stored then."""
-    n_extractions = int(sizes[1])
-    former = _assemble_documents(view, documents, editable=True, n_extractions=n_extractions)
-    arrays = assemble.to_arrays(former)
-    return {**arrays, _SIZES: sizes}
+    former = _assemble_documents(view, documents, editable=True, n_extractions=int(sizes[1]))
+    return {**assemble.to_arrays(former), _SIZES: sizes}
 
 
 def _cached_edits(
@@ -123,8 +118,7 @@ def _cached_edits(
     edits = store.cache.load(_EDITS, view.generation)
     if edits is not None and int(edits[_OF][0]) == of:
         return VerifiedArrays(edits, partial(_find_and_cache_edits, store, view, base, of))
-    n_documents = int(base.lookups["sizes"][0])
-    if view.count("document") - n_documents > _max_edited(base):
+    if view.count("document") - int(base.lookups["sizes"][0]) > _max_edited(base):
         return None
     return _find_and_cache_edits(store, view, base, of)
 
@@ -167,7 +161,7 @@ def _restrict_aliases(view: View, documents: NDArray[np.int64]) -> Mapping[str, 
     if not aliases:
         return aliases
     rows = view.rows("entity", sorted({*aliases, *aliases.values()}))
-    present = assemble.entities_of(view.segments, documents)
+    present = assemble.entities_of(schema.OpenColumns(view.segments), documents)
     known = {key for key, row in rows.items() if row in present}
     return {a: b for a, b in aliases.items() if a in known and b in known}
 
@@ -187,12 +181,11 @@ def _assemble_documents(
     aliases = resolve_aliases(view.aliases())
     rows = view.rows("entity", sorted({*aliases, *aliases.values()}))
     pairs = {rows[a]: rows[b] for a, b in aliases.items() if a in rows and b in rows}
-    halved = view.recipe["subchunk_depth"] != 0
     return assemble.assemble(
         view.segments,
         documents,
         pairs,
-        halved=halved,
+        halved=view.recipe["subchunk_depth"] != 0,
         editable=editable and len(documents) >= EDITED_FROM,
         n_extractions=n_extractions,
     )
@@ -236,11 +229,7 @@ def wasted_share(store: Store) -> float:
 
 def _dead_extraction_share(segments: Sequence[Segment], documents: NDArray[np.int64]) -> float:
     """Return the share of extractions that are replaced or whose chunk is gone."""
-    names = (
-        "document.title_entity",
-        *schema.number_columns("chunk")[:1],
-        *schema.number_columns("extraction"),
-    )
+    names = ("document.title_entity", "chunk.document", *schema.number_columns("extraction"))
     table = {name: schema.concatenate_column(segments, name) for name in names}
     total = len(table["extraction.chunk"])
     live = live_rows(table, documents, ("chunk", "extraction")) if total else None

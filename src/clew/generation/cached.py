@@ -15,6 +15,7 @@ import numpy as np
 from clew.algo.links import open_ranges
 from clew.derived import EarlierArrays
 from clew.errors import DamagedIndex
+from clew.generation.rows import place_by_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _INPUT = "input."  # before the name of a layer: the stored rows that the arrays are of
-_NUMBERING = "input"  # which numbering these rows are of
+_NUMBERING = "input"  # which numbering these rows are of; begins the names of inputs alone
 
 
 class VerifiedArrays(Mapping[str, "NDArray[Any]"]):
-    """Cached arrays that are read and verified on access.
+    """Cached arrays that are read and verified on access; their inputs are not among the names.
 
     Where one turns out to be damaged all are computed again, and cached in place of those.
     """
@@ -43,7 +44,7 @@ class VerifiedArrays(Mapping[str, "NDArray[Any]"]):
         self._lock = threading.Lock()
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        return self._read(lambda found: found[name])
+        return self._read(lambda arrays: arrays[name])
 
     def verify_ranges(self, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
         """Return an array of which only the rows from `starts` to `stops` are verified."""
@@ -67,10 +68,10 @@ class VerifiedArrays(Mapping[str, "NDArray[Any]"]):
         return name in self._found
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._found)
+        return (name for name in self._found if not name.startswith(_NUMBERING))
 
     def __len__(self) -> int:
-        return len(self._found)
+        return sum(1 for _ in self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +89,7 @@ class ArrayLoader:
     def __call__(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
         if not self.whole:
             return self._compute(snapshot, what, given)
-        return _ComputedArrays(
-            self._load(snapshot, what, given) or self._compute_and_cache(snapshot, what, given)
-        )
+        return self._load(snapshot, what, given) or self._compute_and_cache(snapshot, what, given)
 
     def _load(
         self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]
@@ -116,8 +115,8 @@ class ArrayLoader:
 
         They are those of the cache then, if it has them: memory is for what is asked for.
         """
-        arrays = {**self._compute(snapshot, what, given), **self.inputs(what)}
-        self.cache.save(what.name, self.view.generation, arrays)
+        arrays = self._compute(snapshot, what, given)
+        self.cache.save(what.name, self.view.generation, {**arrays, **self.inputs(what)})
         return self._load(snapshot, what, given) or arrays
 
     def _compute(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
@@ -145,35 +144,15 @@ class ArrayLoader:
             if not same_numbers:
                 rows[name] = np.full(len(now), -1, dtype=np.int64)
                 continue
-            place = np.full(max(int(now.max(initial=-1)), int(then.max(initial=-1))) + 1, -1)
-            place[then] = np.arange(len(then))
+            place = place_by_row(then, int(max(now.max(initial=-1), then.max(initial=-1))) + 1)
             rows[name] = place[now]
             if np.array_equal(now, then):
                 unchanged.add(name)
-        return EarlierArrays(_ComputedArrays(arrays), rows, frozenset(unchanged))
+        computed = {name: arrays[name] for name in arrays if not name.startswith(_NUMBERING)}
+        return EarlierArrays(computed, rows, frozenset(unchanged))
 
     def _rows(self, layer: str) -> NDArray[np.int64]:
         """Return the stored rows of a layer; sentences are the units where no LLM made any."""
         if layer == "sentence" and layer not in self.stored:
             return self.stored["unit.sentence"]
         return self.stored[layer]
-
-
-class _ComputedArrays(Mapping[str, "NDArray[Any]"]):
-    """Computed arrays without the input rows that are cached beside them."""
-
-    def __init__(self, arrays: Arrays) -> None:
-        self._found = arrays
-        self._names = [n for n in arrays if n != _NUMBERING and not n.startswith(_INPUT)]
-
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        return self._found[name]
-
-    def verify_ranges(self, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
-        return open_ranges(self._found, name)(starts, stops)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)

@@ -13,6 +13,8 @@ from clew.algo.edited_links import EditedLink, FreshRows, TransposedEdits
 from clew.algo.links import link_from_arrays
 from clew.algo.row_edits import RowEdits
 from clew.generation.assemble import Assembly
+from clew.generation.cached import ArrayLoader, VerifiedArrays
+from clew.generation.layers import Parts, build_snapshot
 from clew.runtime.once import Lazily
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.algo.links import Link
+    from clew.derived import Arrays, CachedArrays
+    from clew.store import Cache, View
 
     Rows = NDArray[np.int64]
 
@@ -107,7 +111,6 @@ class GenerationEdits:
     arrays: Mapping[str, NDArray[Any]]
 
     def rows(self, layer: str) -> RowEdits:
-        """Return the edits of a layer's rows."""
         is_unit = layer in _UNITS and layer not in self._rows
         return self._rows["unit" if is_unit else layer]
 
@@ -127,7 +130,6 @@ class GenerationEdits:
 
     @cached_property
     def assembly(self) -> Assembly:
-        """The generation."""
         stored = {name: partial(self._stored_rows, name) for name in self.base.stored}
         columns = {name: partial(self._column, name) for name in self.base.columns}
         links = {pair: partial(self._link, pair) for pair in self.base.links}
@@ -150,8 +152,44 @@ class GenerationEdits:
         fresh = FreshRows(self.arrays[f"{prefix}rows"], entries)
         return EditedLink(self.base.links[pair], self.rows(a), self.rows(b), fresh)
 
+
+@dataclass(frozen=True)
+class BaseGeneration:
+    """The earlier generation from which a snapshot is derived by edits: its `Snapshot.base`."""
+
+    cache: Cache
+    view: View
+    edited: GenerationEdits
+    generation: int
+
+    def arrays(self, what: CachedArrays) -> Arrays:
+        """Return the cached arrays of the base generation; missing ones are computed and cached."""
+        arrays = self.cache.load(what.name, self.generation)
+        return VerifiedArrays(
+            self._compute_and_cache(what) if arrays is None else arrays,
+            lambda: self._compute_and_cache(what),
+        )
+
+    def _compute_and_cache(self, what: CachedArrays) -> Arrays:
+        snapshot = build_snapshot(Parts(self.edited.base, self.view), recall=self._loader)
+        arrays = {**self._loader(snapshot, what, {}), **self._loader.inputs(what)}
+        self.cache.save(what.name, self.generation, arrays)
+        return arrays
+
+    @cached_property
+    def _loader(self) -> ArrayLoader:
+        return ArrayLoader(self.cache, self.view, self.edited.base.stored, whole=False)
+
+    def rows(self, layer: str) -> RowEdits:
+        return self.edited.rows(layer)
+
+    @property
+    def touched_chunks(self) -> NDArray[np.int64]:
+        """The chunks that came or have a unit that came, by their present rows."""
+        return self.edited.arrays["touched.chunks"]
+
     def transpose(self, stored: Link, a: str, b: str) -> TransposedEdits:
-        """Return the present link from b to a, from that of the base."""
-        edited = self.assembly.links[a, b]
+        """Return the present link from b to a; `stored` is that of the base."""
+        edited = self.edited.assembly.links[a, b]
         assert isinstance(edited, EditedLink)  # noqa: S101 -- as all of them are
         return TransposedEdits(stored, edited)

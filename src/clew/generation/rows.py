@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.store import schema
 from clew.store.schema import TABLES, parent_column
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def live_rows(
     live = Live({"document": documents})
     for layer in layers:
         above = TABLES[layer].above
-        n_above = len(table[_size_column(above)])
+        n_above = len(table[schema.size_column(above)])
         rows, places = follow(table[parent_column(layer)], live.rows[above], n_above)
         if layer == "extraction":
             if n_extractions is not None:
@@ -77,10 +78,6 @@ def live_rows(
             rows, places = rows[newest], places[newest]
         live.rows[layer], live.above[layer] = rows, places
     return live
-
-
-def _size_column(layer: str) -> str:
-    return "document.title_entity" if layer == "document" else parent_column(layer)
 
 
 _DENSE = 8  # times as many numbers as rows: above that they are sorted
@@ -129,12 +126,8 @@ def find_newest(chunks: Rows, kinds: NDArray[Any]) -> Rows:
 
 def first_occurrences(keys: NDArray[Any]) -> tuple[Rows, Rows]:
     """Return where each distinct key first stands, in that order, and each row's group."""
-    if (
-        keys.dtype.kind == "i"
-        and len(keys)
-        and keys.min() >= 0
-        and keys.max() <= _DENSE * len(keys)
-    ):
+    is_whole = keys.dtype.kind == "i" and len(keys) > 0
+    if is_whole and keys.min() >= 0 and keys.max() <= _DENSE * len(keys):
         return _first_occurrences_of_small(keys)
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     order = np.argsort(first)

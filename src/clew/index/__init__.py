@@ -8,6 +8,7 @@ leaves the same bytes as one that was not.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import logging
 import re
@@ -15,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from clew import generation
 from clew.algo.coding import BITS
@@ -35,7 +36,7 @@ from clew.text.chunking import Chunking
 from clew.types import Document, Scalar, Skipped, Value
 
 if TYPE_CHECKING:
-    from clew.index.building import Hashed, Workers
+    from clew.index.building import Workers
 
 _FEW = 64  # documents that are looked up one by one
 _log = logging.getLogger(__name__)
@@ -46,6 +47,8 @@ CORE_SHARE = 0.8  # β in KET-RAG's paper
 BATCH_CHARACTERS = 100_000  # about 25,000 tokens: some seconds of model time lost by a kill
 AHEAD = 3  # batches for each worker: rows are made while names wait for the batches before
 
+T = TypeVar("T")
+Hashed = list[tuple[Document, str]]  # documents with their content hashes
 OnProgress = Callable[[int], None]  # told how many more documents are done with
 Tell = Callable[[Collection[str]], None]  # the same, of their ids
 
@@ -73,7 +76,6 @@ class Settings:
             )
 
     def build_recipe(self, models: Models) -> dict[str, Scalar]:
-        """Return the recipe of an index that `models` make."""
         late = self.vectors == LATE and gives_tokens(models.embedder)
         return {
             **build_model_recipe(models),
@@ -165,15 +167,9 @@ def add_documents(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
     stop = stop or Stop()
     restated: dict[str, tuple[Document, str]] = {}
     wordless: list[str] = []
+    taken = itertools.takewhile(lambda _: not stop.is_asked, items)
     changed = _find_changed(
-        _take_until_stopped(items, stop),
-        store,
-        known,
-        report,
-        tell,
-        read,
-        restated=restated,
-        wordless=wordless,
+        taken, store, known, report, tell, read, restated=restated, wordless=wordless
     )
     new = _apply_renames(changed, store, gone, report, tell)
     groups = group_batches(_restore_removed(new, store, report, tell))
@@ -230,12 +226,11 @@ class _KnownHashes:
 
     def get(self, document_id: str) -> str | None:
         """Return the hash of a document that is there, None for another one."""
-        if document_id in self._few:
-            return self._few[document_id]
-        if len(self._few) < _FEW:
+        if document_id not in self._few:
+            if len(self._few) >= _FEW:
+                return self._all.get(document_id)
             self._few[document_id] = self._store.hashes([document_id]).get(document_id)
-            return self._few[document_id]
-        return self._all.get(document_id)
+        return self._few[document_id]
 
     def __contains__(self, document_id: str) -> bool:
         return self.get(document_id) is not None
@@ -249,15 +244,6 @@ def _count_embedded(batch: Iterable[tuple[Document, str]], recipe: Mapping[str, 
     """Return about how many characters are embedded for a batch: chunks, sentences and names."""
     texts = sum(len(document.text) for document, _ in batch)
     return texts * (1.25 if recipe["vectors"] == LATE else 2.25)
-
-
-def _take_until_stopped(
-    items: Iterable[Document | Skipped], stop: Stop
-) -> Iterator[Document | Skipped]:
-    for item in items:
-        if stop.is_asked:
-            return
-        yield item
 
 
 def finish_index(
@@ -441,12 +427,13 @@ def _replace_surrogates(document: Document) -> Document:
     def shift_place(place: int) -> int:
         return len(_repair_text(document.text[:place]))
 
+    document_id, text, title, source = map(_repair_text, fields)
     return replace(
         document,
-        id=_repair_text(document.id),
-        text=_repair_text(document.text),
-        title=_repair_text(document.title),
-        source=_repair_text(document.source),
+        id=document_id,
+        text=text,
+        title=title,
+        source=source,
         body_start=shift_place(document.body_start),
         metadata=metadata,
         headings=tuple(replace(h, start=shift_place(h.start)) for h in headings),
@@ -474,17 +461,21 @@ def _repair_text(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def group_batches(
-    documents: Iterable[tuple[Document, str]],
-) -> Iterator[list[tuple[Document, str]]]:
+def group_batches(documents: Iterable[tuple[Document, str]]) -> Iterator[Hashed]:
     """Yield documents with their hashes, as many together as one commit adds."""
-    batch: list[tuple[Document, str]] = []
-    size = 0
-    for document, content in documents:
-        batch.append((document, content))
-        size += len(document.text)
-        if size >= BATCH_CHARACTERS:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
+    return group_by_size(documents, lambda pair: len(pair[0].text), BATCH_CHARACTERS)
+
+
+def group_by_size(
+    items: Iterable[T], size_of: Callable[[T], int], enough: int
+) -> Iterator[list[T]]:
+    """Yield items in groups, each ended by the item with which it has a size of `enough`."""
+    group, size = list[T](), 0
+    for item in items:
+        group.append(item)
+        size += size_of(item)
+        if size >= enough:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group

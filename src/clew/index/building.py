@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from clew.errors import ClewError, RecipeMismatch
-from clew.index import LATE
+from clew.index import LATE, Hashed
 from clew.layers import chunks, entities, terms, vectors
 from clew.models import Models, gives_tokens
 from clew.models.metered import Meter, add_meter
@@ -26,8 +26,6 @@ from clew.types import Document, Scalar
 if TYPE_CHECKING:
     from clew.layers.chunks import Columns
     from clew.stopping import Stop
-
-Hashed = list[tuple[Document, str]]  # documents with their content hashes
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +43,12 @@ class Pending(Protocol):
 
     def is_done(self) -> bool:
         """Say whether the result is there; an error is not one, and comes where it is asked for."""
-        ...
 
     def result(self) -> Any:  # noqa: ANN401 -- as the task returns
         """Return what the task returned, once it is done; raise what it raised.
 
         Raises ModelError where workers that had it ended again and again.
         """
-        ...
 
 
 class Workers(Protocol):
@@ -61,18 +57,15 @@ class Workers(Protocol):
     @property
     def n(self) -> int:
         """How many tasks can be done at once."""
-        ...
 
     def submit(self, task: str, *given: Any) -> Pending:  # noqa: ANN401 -- as the task takes
         """Let a worker do one of `clew.workers.tasks`; tasks begin in the order given.
 
         A worker that ends before its task is done is replaced, and the task is done again.
         """
-        ...
 
     def close(self) -> None:
         """End the workers, and what they have at hand."""
-        ...
 
 
 def build_rows(
@@ -138,7 +131,6 @@ class _PendingBatch:
 
     @property
     def claimed(self) -> list[str]:
-        """The keys whose vectors it brings."""
         return [self.rows.entities[i] for i in self.unnamed] if self.rows else []
 
 

@@ -13,14 +13,14 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from clew.display.shown import Shown
 from clew.errors import BudgetSpent, ClewError, InputError, ModelError, RecipeMismatch
 from clew.generation import open_snapshot
-from clew.index import finish_index
+from clew.index import finish_index, group_by_size
 from clew.index.choose import (
     NOTE,
     NOTHING,
@@ -29,6 +29,7 @@ from clew.index.choose import (
     choose_chunks,
     count_waiting,
     read_titled_texts,
+    read_wanted,
     requeue_failed,
     requeue_graph,
     stored_chunk_numbers,
@@ -70,8 +71,7 @@ _CHUNKS_AT_ONCE = 256  # the same, where no prompt is needed
 _WEAKER = {"parse": ("none", "cooccurrence"), "cooccurrence": ("none",)}  # what rules replace
 
 
-def _ignore_progress(_done: int, _total: int) -> None:
-    """Do nothing."""
+def _ignore_progress(_done: int, _total: int) -> None: ...
 
 
 @dataclass(slots=True, repr=False)
@@ -111,7 +111,7 @@ def extract_wanted(
     InputError where something new needs an LLM and there is none, RecipeMismatch where an LLM
     related other entities in this index, EndpointError after what came before it is committed.
     """
-    before, with_llm = Wanted.from_plain(store.note(NOTE)), models.llm is not None
+    before, with_llm = read_wanted(store), models.llm is not None
     if not with_llm and wanted.needs_llm(before):
         raise InputError("this extraction needs an LLM: name one, as in --llm openai:MODEL@URL")
     done, tell = ExtractionReport(), on_progress or _ignore_progress
@@ -121,9 +121,8 @@ def extract_wanted(
     _check_models(models, rules)
     memory = ReplyMemory(ledger, models.llm.name if models.llm else "", again=again)
     if with_llm and "pagerank" in wanted.llm_share(GRAPH):
-        finish_index(
-            store
-        )  # compacted now, it stays so, and so does the graph that the choice computes
+        # Compacted now, it stays so, and so does the graph that the choice computes.
+        finish_index(store)
     with closing(ExtractionCorpus(store)) as corpus:
         _store_terms(corpus, wanted)
         memory = corpus.remember(memory)
@@ -161,10 +160,9 @@ def _undo_wanted(
         yield
     except ClewError:
         if wanted != before and not done.n_chunks:
-            choose_chunks(
-                corpus.store, corpus.snapshot, before, memory.mark_known, with_llm=with_llm
-            )
-            corpus.store.set_note(NOTE, before.to_plain())
+            store, known = corpus.store, memory.mark_known
+            choose_chunks(store, corpus.snapshot, before, known, with_llm=with_llm)
+            store.set_note(NOTE, before.to_plain())
         raise
 
 
@@ -243,7 +241,6 @@ class ExtractionCorpus:
 
     @cached_property
     def hints(self) -> list[list[str]]:
-        """The salient terms of each chunk, as it spells them."""
         return find_hints(self.texts)
 
     @property
@@ -258,7 +255,6 @@ class ExtractionCorpus:
         return dict(zip(texts, statistical_terms(texts, self.terms or TermSettings()), strict=True))
 
     def remember(self, memory: ReplyMemory) -> ReplyMemory:
-        """Return a memory of what is asked about this corpus."""
         if self.terms is None:
             return memory
         return replace(memory, listed=self.listed, terms=self.terms)
@@ -287,27 +283,6 @@ class ExtractionCorpus:
 # -- by an LLM ------------------------------------------------------------------------------------
 
 
-class Task(Protocol):
-    """One kind of extraction by an LLM."""
-
-    @property
-    def kind(self) -> str: ...
-
-    def prompt(self, rows: Sequence[int]) -> Prompt:
-        """Return the prompt for some chunks."""
-        ...
-
-    def read(self, part: object, row: int) -> Any:  # noqa: ANN401 -- units or an extraction
-        """Return what a reply's part gives for a chunk, nothing where it is of no use."""
-        ...
-
-    def fallback(self, row: int) -> Any:  # noqa: ANN401 -- the same
-        """Return what a chunk has without the LLM."""
-        ...
-
-    def batch(self, extracted: Sequence[ChunkExtraction[Any]], models: Models) -> Batch: ...
-
-
 @dataclass(frozen=True, slots=True)
 class UnitsTask:
     """Knowledge units; a chunk without any keeps its sentences."""
@@ -324,7 +299,7 @@ class UnitsTask:
     def fallback(self, row: int) -> tuple[str, ...]:  # noqa: ARG002 -- its sentences are there
         return ()
 
-    def batch(self, extracted: Sequence[ChunkExtraction[tuple[str, ...]]], models: Models) -> Batch:
+    def batch(self, extracted: Sequence[ChunkExtraction[Any]], models: Models) -> Batch:
         unnamed = self.corpus.store.unnamed
         return build_statement_batch(extracted, models, unnamed, late=self.corpus.late)
 
@@ -341,23 +316,19 @@ class GraphTask:
         corpus = self.corpus
         return graph_prompt([corpus.texts[r] for r in rows], [corpus.hints[r] for r in rows])
 
-    def read(self, part: object, row: int) -> Extraction | None:
+    def read(self, part: Any, row: int) -> Extraction | None:  # noqa: ANN401 -- parsed JSON
         texts, hints = [self.corpus.texts[row]], [self.corpus.hints[row]]
         return read_graph({"1": part}, texts, hints)[0]
 
     def fallback(self, row: int) -> Extraction:
         return Cooccurrence(self.models.tagger).extract([self.corpus.texts[row]])[0]
 
-    def batch(self, extracted: Sequence[ChunkExtraction[Extraction]], models: Models) -> Batch:
+    def batch(self, extracted: Sequence[ChunkExtraction[Any]], models: Models) -> Batch:
         return build_graph_batch(extracted, models, self.corpus.store.unnamed)
 
 
-@dataclass(frozen=True, slots=True)
-class RelationsTask:
+class RelationsTask(GraphTask):
     """Triples among a chunk's statistical entities; one without any has these alone."""
-
-    corpus: ExtractionCorpus
-    kind: str = GRAPH
 
     def prompt(self, rows: Sequence[int]) -> Prompt:
         texts = [self.corpus.texts[row] for row in rows]
@@ -370,15 +341,15 @@ class RelationsTask:
         terms = self.corpus.listed[self.corpus.texts[row]]
         return Extraction(entities=tuple(Described(name=term) for term in terms), triples=())
 
-    def batch(self, extracted: Sequence[ChunkExtraction[Extraction]], models: Models) -> Batch:
-        return build_graph_batch(extracted, models, self.corpus.store.unnamed)
+
+Task = UnitsTask | GraphTask  # one kind of extraction by an LLM
 
 
 def get_task(corpus: ExtractionCorpus, models: Models, kind: str) -> Task:
     """Return how a kind is extracted by an LLM in this index."""
     if kind == UNITS:
         return UnitsTask(corpus)
-    return GraphTask(corpus, models) if corpus.terms is None else RelationsTask(corpus)
+    return (GraphTask if corpus.terms is None else RelationsTask)(corpus, models)
 
 
 def extract_by_llm(
@@ -395,9 +366,9 @@ def extract_by_llm(
 
     Where some rows are given, it is from the packs of these only.
     """
-    packs = [
-        each for each in corpus.read_packs(task.kind) if among is None or among.issuperset(each)
-    ]
+    packs = corpus.read_packs(task.kind)
+    if among is not None:
+        packs = [pack for pack in packs if among.issuperset(pack)]
     total, ready = sum(map(len, packs)), 0
     for begin in range(0, len(packs), _PROMPTS_AT_ONCE):
         group = packs[begin : begin + _PROMPTS_AT_ONCE]
@@ -470,7 +441,7 @@ def complete_prompts(
 def _extract_chunk(
     corpus: ExtractionCorpus, task: Task, row: int, part: object, done: ExtractionReport
 ) -> ChunkExtraction[Any]:
-    made = None if part is NOTHING else task.read(part, row)
+    made: Any = None if part is NOTHING else task.read(part, row)
     source = "llm" if made else "fallback"
     (done.llm if made else done.fallback)[task.kind] += 1
     return ChunkExtraction(int(corpus.stored[row]), source, made or task.fallback(row))
@@ -502,9 +473,8 @@ def extract_by_rules(
 def _commit_graph(
     corpus: ExtractionCorpus, models: Models, source: str, found: Mapping[int, Extraction]
 ) -> None:
-    extracted = [
-        ChunkExtraction(int(corpus.stored[row]), source, each) for row, each in found.items()
-    ]
+    stored = corpus.stored
+    extracted = [ChunkExtraction(int(stored[row]), source, each) for row, each in found.items()]
     corpus.store.commit(build_graph_batch(extracted, models, corpus.store.unnamed), ())
 
 
@@ -520,7 +490,7 @@ def import_triples(
     with closing(ExtractionCorpus(store)) as corpus:
         by_document = _read_recorded(corpus, path, done)
         total = sum(len(rows) for rows, _ in by_document)
-        for block in _group_documents(by_document):
+        for block in group_by_size(by_document, lambda each: len(each[0]), _CHUNKS_AT_ONCE):
             found: dict[int, Extraction] = {}
             for rows, extraction in block:
                 pieces = split_extraction(extraction, [corpus.texts[row] for row in rows])
@@ -560,17 +530,3 @@ def _merge_extractions(extractions: Sequence[Extraction]) -> Extraction:
         entities=tuple(entity for each in extractions for entity in each.entities),
         triples=tuple(triple for each in extractions for triple in each.triples),
     )
-
-
-def _group_documents(
-    items: Sequence[tuple[list[int], Extraction]],
-) -> Iterator[list[tuple[list[int], Extraction]]]:
-    """Yield documents in groups of some chunks."""
-    block: list[tuple[list[int], Extraction]] = []
-    for item in items:
-        block.append(item)
-        if sum(len(rows) for rows, _ in block) >= _CHUNKS_AT_ONCE:
-            yield block
-            block = []
-    if block:
-        yield block

@@ -7,6 +7,7 @@ stopped at any instant goes on where its last commit ended.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -18,7 +19,7 @@ import numpy as np
 
 from clew.display.shown import Shown
 from clew.errors import InputError, UnreadableSource
-from clew.index import LATE, build_model_recipe, check_recipe
+from clew.index import LATE, build_model_recipe, check_recipe, group_by_size
 from clew.index.building import read_chunking
 from clew.index.extract import ExtractionCorpus
 from clew.layers.document_extractions import split_extraction
@@ -125,7 +126,8 @@ def import_graph(
     _place_extractions(store, read.stated, texts, models)
     done: Counter[str] = Counter()
     changed = _find_changed(graph, read.file, known, done, tell)
-    for batch in _group_subjects(_restore_removed(changed, store, tell)):
+    new = _restore_removed(changed, store, tell)
+    for batch in group_by_size(new, _count_rows, BATCH_TRIPLES):
         _commit_subjects(store, graph, batch, models)
         tell(len(batch))
     gone = sorted(_find_subjects(read.file, known).difference(ids))
@@ -178,19 +180,6 @@ def _find_changed(
             yield subject
 
 
-def _group_subjects(subjects: Iterable[Subject]) -> Iterator[list[Subject]]:
-    batch: list[Subject] = []
-    size = 0
-    for subject in subjects:
-        batch.append(subject)
-        size += max(len(subject.rows), 1)
-        if size >= BATCH_TRIPLES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
-
-
 def _restore_removed(
     subjects: Iterable[Subject], store: Store, tell: OnProgress
 ) -> Iterator[Subject]:
@@ -198,10 +187,14 @@ def _restore_removed(
 
     This comes before batches are cut, so that a resumed run cuts them at the same places.
     """
-    for group in _group_subjects(subjects):
+    for group in group_by_size(subjects, _count_rows, BATCH_TRIPLES):
         back = set(store.revive({subject.document.id: _hash_subject(subject) for subject in group}))
         tell(len(back))
         yield from (subject for subject in group if subject.document.id not in back)
+
+
+def _count_rows(subject: Subject) -> int:
+    return max(len(subject.rows), 1)
 
 
 def _hash_subject(subject: Subject) -> str:
@@ -233,23 +226,21 @@ def _place_extractions(
     if not ids:
         return
     with closing(ExtractionCorpus(store)) as corpus:
-        waiting: list[ChunkExtraction[Extraction]] = []
-        for document_id, extraction in stated.iterate_documents(ids):
-            waiting += _split_extraction(corpus, document_id, extraction)
-            if len(waiting) >= _CHUNKS_AT_ONCE:
-                store.commit(build_graph_batch(waiting, models, store.unnamed), ())
-                waiting = []
-        if waiting:
-            store.commit(build_graph_batch(waiting, models, store.unnamed), ())
+        parts = (_split_extraction(corpus, *each) for each in stated.iterate_documents(ids))
+        for group in group_by_size(filter(None, parts), len, _CHUNKS_AT_ONCE):
+            extracted = list(itertools.chain.from_iterable(group))
+            store.commit(build_graph_batch(extracted, models, store.unnamed), ())
 
 
 def _split_extraction(
     corpus: ExtractionCorpus, document_id: str, extraction: Extraction
-) -> Iterator[ChunkExtraction[Extraction]]:
-    """Yield the part of a document's extraction that belongs to each of its chunks."""
+) -> list[ChunkExtraction[Extraction]]:
+    """Return the part of a document's extraction that belongs to each of its chunks."""
     owners = corpus.snapshot.layer("chunk").columns["document"]
     [row] = corpus.snapshot.layer("document").rows([document_id])
     chunks = range(*np.searchsorted(owners, [row, row + 1]).tolist())
     parts = split_extraction(extraction, corpus.snapshot.titled_texts(chunks))
-    for chunk, part in zip(chunks, parts, strict=True):
-        yield ChunkExtraction(int(corpus.stored[chunk]), "recorded", part)
+    return [
+        ChunkExtraction(int(corpus.stored[chunk]), "recorded", part)
+        for chunk, part in zip(chunks, parts, strict=True)
+    ]

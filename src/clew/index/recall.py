@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.index.choose import LEFT as LEFT_PACK
-from clew.index.choose import NOTE as WANTED
-from clew.index.choose import ReplyMemory, Wanted, assign_packs
+from clew.index.choose import ReplyMemory, assign_packs, read_wanted
 from clew.index.extract import (
     ExtractionCorpus,
     ExtractionReport,
@@ -50,11 +49,7 @@ def recall_extractions(
     one; it waits where there is none, or the budget is spent. `rules` extract triples where these
     are not wanted of an LLM.
     """
-    wanted, decided, done = (
-        Wanted.from_plain(store.note(WANTED)),
-        store.note(NOTE),
-        ExtractionReport(),
-    )
+    wanted, decided, done = read_wanted(store), store.note(NOTE), ExtractionReport()
     recorded = replace(models, llm=None)
     with closing(ExtractionCorpus(store)) as corpus:
         if rules is not None:
@@ -103,10 +98,9 @@ def _requeue_decided(
     chosen = np.isin(codes, (LLM_MADE, FALLBACK)) | (have & np.isin(codes, (0, UNKNOWN)))
     left = (codes == LEFT) | ((codes == UNKNOWN) & ~have & is_recorded)
     store.set_work(kind, {int(corpus.stored[row]): LEFT_PACK for row in rows[left]})
-    for some in (chosen, codes == WAITS):
-        store.set_work(
-            kind, assign_packs(store, snapshot, rows[some], corpus.texts, mark_known, kind)
-        )
+    for some in (rows[chosen], rows[codes == WAITS]):
+        packs = assign_packs(store, snapshot, some, corpus.texts, mark_known, kind)
+        store.set_work(kind, packs)
     return frozenset(rows[chosen].tolist())
 
 
@@ -122,8 +116,8 @@ def _decided_codes(
     ids = corpus.snapshot.layer("document").ids(owners[rows].tolist())
     codes = np.zeros(len(rows), dtype=np.int64)
     for i, (row, name) in enumerate(zip(rows.tolist(), ids, strict=True)):
-        noted = decided.get(name)
-        if noted is not None:
+        if name in decided:
             first, behind = firsts[owners[row]], firsts[owners[row] + 1]
-            codes[i] = noted[row - first] if len(noted) == behind - first else UNKNOWN
+            is_known = len(decided[name]) == behind - first
+            codes[i] = decided[name][row - first] if is_known else UNKNOWN
     return codes

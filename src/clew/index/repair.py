@@ -7,7 +7,7 @@ what is left of the index, and where it is lost, those are meant whose reply is 
 from __future__ import annotations
 
 import shutil
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -62,7 +62,8 @@ def repair_index(store: EmbeddedStore, models: Models, meter: Meter) -> Repaired
     with closing(store.open_view(found.segments)) as view:
         ids = {row: name for name, row in view.live_documents()}
         imported = {row for row in ids if hashes[ids[row]].startswith(IMPORTED_MARK)}
-        gone = imported & {*found.documents.tolist(), *_find_unextracted(found)}
+        untold = (found.sources[GRAPH] == 0) | found.lost[GRAPH]  # chunks without sound triples
+        gone = imported & {*found.documents.tolist(), *found.owners[untold].tolist()}
         rows = [row for row in found.documents.tolist() if row in ids and row not in imported]
         documents = view.documents(rows)
     texts = [(each, hashes[each.id]) for each in documents]
@@ -71,9 +72,7 @@ def repair_index(store: EmbeddedStore, models: Models, meter: Meter) -> Repaired
     decided, before = _read_decisions(found, concerned, work), store.note(NOTE)
     # What was noted by a repair that was killed stays.
     store.set_note(NOTE, {kind: {**decided[kind], **before.get(kind, {})} for kind in KINDS})
-    for batch in index.group_batches(texts):
-        built = build_batch([document for document, _ in batch], store, models, meter)
-        store.commit(built, [content for _, content in batch])
+    _commit_texts(texts, store, models, meter)
     lost = [ids[row] for row in sorted(gone)]
     store.remove(lost)
     _rewrite_store(store, models)
@@ -84,10 +83,10 @@ def repair_index(store: EmbeddedStore, models: Models, meter: Meter) -> Repaired
     )
 
 
-def _find_unextracted(found: StandIns) -> set[int]:
-    """Return the stored documents with a chunk whose triples are damaged, or there are none."""
-    none = (found.sources[GRAPH] == 0) | found.lost[GRAPH]
-    return {*found.owners[none].tolist()}
+def _commit_texts(texts: index.Hashed, store: EmbeddedStore, models: Models, meter: Meter) -> None:
+    for batch in index.group_batches(texts):
+        built = build_batch([document for document, _ in batch], store, models, meter)
+        store.commit(built, [content for _, content in batch])
 
 
 def _find_without_triples(
@@ -145,23 +144,24 @@ def rebuild_index(folder: Path, store: EmbeddedStore, models: Models, meter: Met
     index.check_recipe(store.recipe, index.build_model_recipe(models))
     store.lock()
     salvaged = store.salvage(index.hash_content)
-    imported = [i.id for i, content in salvaged.documents if content.startswith(IMPORTED_MARK)]
-    texts = [each for each in salvaged.documents if not each[1].startswith(IMPORTED_MARK)]
+    documents = salvaged.documents.values()
+    imported = [i.id for i, content in documents if content.startswith(IMPORTED_MARK)]
+    texts = [each for each in documents if not each[1].startswith(IMPORTED_MARK)]
     place = folder / "repaired"
     shutil.rmtree(place, ignore_errors=True)
     make_inner_folder(place)
-    ids = {row: each.id for row, (each, _) in zip(salvaged.rows, salvaged.documents, strict=True)}
+    ids = {row: each.id for row, (each, _) in salvaged.documents.items()}
     without_triples: list[str] = []
     with EmbeddedStore.create(place, store.recipe) as new:
         for name, values in salvaged.notes.items():
             new.set_note(name, values)
-        found = _find_stand_ins(store)
+        found = None
+        with suppress(DamagedIndex):  # where the database does not say which segments there are
+            found = store.stand_ins()
         new.set_note(NOTE, _read_decisions(found, ids, salvaged.work))
         if found is not None:
             without_triples = _find_without_triples(found, ids, ids)
-        for batch in index.group_batches(texts):
-            built = build_batch([document for document, _ in batch], new, models, meter)
-            new.commit(built, [content for _, content in batch])
+        _commit_texts(texts, new, models, meter)
         if salvaged.aliases:
             new.set_aliases(salvaged.aliases)
     store.close()
@@ -171,11 +171,3 @@ def rebuild_index(folder: Path, store: EmbeddedStore, models: Models, meter: Met
         lost=[*imported, *salvaged.lost],
         without_triples=without_triples,
     )
-
-
-def _find_stand_ins(store: EmbeddedStore) -> StandIns | None:
-    """Return what is left of the segments, None where the database does not say which they are."""
-    try:
-        return store.stand_ins()
-    except DamagedIndex:
-        return None

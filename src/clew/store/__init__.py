@@ -50,27 +50,21 @@ class View(Protocol):
 
     def live_documents(self) -> Sequence[tuple[str, int]]:
         """Return the id and the row of every live document, by id."""
-        ...
 
     def documents(self, rows: Sequence[int], *, texts: bool = True) -> list[Document]:
         """Return the documents in some rows; their texts are empty unless `texts` is true."""
-        ...
 
     def keys(self, table: str, rows: Sequence[int]) -> list[str]:
         """Return the key in each row of "entity" or "term"."""
-        ...
 
     def rows(self, table: str, keys: Sequence[str]) -> Mapping[str, int]:
         """Return the row of each key that "document", "entity" or "term" has; live documents'."""
-        ...
 
     def count(self, table: str) -> int:
         """Return how many rows "document", "entity" or "term" has, dead ones among them."""
-        ...
 
     def aliases(self) -> Mapping[str, str]:
         """Return which entity key stands for which other key."""
-        ...
 
     def touched(self, since: int, first: int) -> Sequence[Touched] | None:
         """Return the documents that a generation's followers removed, and those they gave a place.
@@ -79,7 +73,6 @@ class View(Protocol):
         last, by their ids. None where that is not known, or something else changed: what an
         entity stands for.
         """
-        ...
 
     def close(self) -> None: ...
 
@@ -89,30 +82,24 @@ class Cache(Protocol):
 
     def names(self) -> list[str]:
         """Return the names of all cached arrays, of any generation."""
-        ...
 
     def generations(self, name: str) -> list[int]:
         """Return the generations that have cached arrays of this name, ascending."""
-        ...
 
     def load(self, name: str, generation: int) -> Mapping[str, NDArray[Any]] | None:
         """Return the cached arrays of a generation, or None if there are none to read.
 
         A damaged array may raise DamagedIndex when it is asked for.
         """
-        ...
 
     def newest(self, name: str) -> Mapping[str, NDArray[Any]] | None:
         """Return the cached arrays of the newest generation that has them, fully verified."""
-        ...
 
     def save(self, name: str, generation: int, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Cache arrays in place of those of earlier generations, if the cache can be written."""
-        ...
 
     def drop(self, before: int) -> None:
         """Delete the cached arrays of generations before `before`."""
-        ...
 
 
 class Store(Protocol):
@@ -121,34 +108,28 @@ class Store(Protocol):
     @property
     def recipe(self) -> Mapping[str, Scalar]:
         """The settings that the index was built with: chunking, models, versions."""
-        ...
 
     def settle(self, more: Mapping[str, Scalar | None]) -> None:
         """Add settings to the recipe that are decided later; None removes one.
 
         Snapshots that are open keep the recipe that they have.
         """
-        ...
 
     @property
     def generation(self) -> int:
         """How many commits there have been."""
-        ...
 
     def hashes(self, ids: Sequence[str] | None = None) -> Mapping[str, str]:
         """Return the content hash of every live document by its id, or of some that are live."""
-        ...
 
     def unnamed(self, keys: Sequence[str]) -> list[int]:
         """Return the positions of those entity keys that have no name vector yet."""
-        ...
 
     def lock(self) -> None:
         """Become the one writer now, until `close`: nobody else commits or rewrites.
 
         Raises IndexLocked while another process writes.
         """
-        ...
 
     def commit(self, batch: Batch, hashes: Sequence[str]) -> int:
         """Add a batch in one transaction and return the new generation.
@@ -156,15 +137,12 @@ class Store(Protocol):
         A document replaces the live one of the same id, an extraction those of its chunk and
         kind, which wait for it no more. Raises IndexLocked while another process writes.
         """
-        ...
 
     def note(self, name: str) -> Mapping[str, Any]:
         """Return the values that `set_note` stored last under a name, or an empty mapping."""
-        ...
 
     def set_note(self, name: str, values: Mapping[str, Any]) -> None:
         """Store some JSON values under a name, such as the plan of an extraction."""
-        ...
 
     def work(self, kind: str) -> Mapping[int, int]:
         """Return the chunks (stored rows) that were considered for a kind of extraction.
@@ -172,26 +150,21 @@ class Store(Protocol):
         Each has the number of its pack, the chunks that one prompt is made from, and -1 where it
         is to be left as it is. A chunk that has its extraction is not among them.
         """
-        ...
 
     def set_work(self, kind: str, packs: Mapping[int, int], *, anew: bool = False) -> None:
         """Consider chunks for a kind of extraction, as `work` will return them.
 
         `anew` forgets what was considered before.
         """
-        ...
 
     def aliases(self) -> Mapping[str, str]:
         """Return which entity key stands for which other key."""
-        ...
 
     def set_aliases(self, targets: Mapping[str, str | None]) -> int:
         """Make keys aliases of others, or of nothing (None); return the new generation."""
-        ...
 
     def revive(self, hashes: Mapping[str, str]) -> list[str]:
         """Restore removed documents whose id and hash match; return their ids."""
-        ...
 
     def rename(self, documents: Mapping[str, Document]) -> list[str]:
         """Give live documents, by their ids, the id and source of others of equal content.
@@ -199,42 +172,34 @@ class Store(Protocol):
         Their rows stay as they are, and are those of the new ids. Nothing is done for an id that is
         not live, nor where the new one is; return the old ids of what was renamed.
         """
-        ...
 
     def restate(self, documents: Sequence[Document], hashes: Sequence[str]) -> None:
         """Replace source, metadata, pages and apparatus of live documents, and their hashes.
 
         Their texts and rows stay as they are, so the texts of `documents` do not matter.
         """
-        ...
 
     def remove(self, ids: Sequence[str]) -> list[str]:
         """Delete documents and what only they supported; return the ids that were there."""
-        ...
 
     def rewrite(self, live: Compacted) -> None:
         """Replace everything by the live rows, numbered anew, as the next generation.
 
         It was computed from a view that was opened behind `lock`.
         """
-        ...
 
     def view(self) -> View:
         """Return the newest generation, unchanged by later commits."""
-        ...
 
     def sweep(self) -> None:
         """Delete cached arrays from before the last rewrite, since they may quote deleted text.
 
         It does so by itself when it becomes the writer.
         """
-        ...
 
     @property
     def cache(self) -> Cache:
         """Where arrays are cached that can be computed again."""
-        ...
 
     def close(self) -> None:
         """Release files and locks."""
-        ...

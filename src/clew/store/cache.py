@@ -31,7 +31,7 @@ class FileCache:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / FOLDER
-        self._held: dict[str, tuple[_State, Arrays]] = {}  # what was loaded last, by name
+        self._held: dict[str, tuple[object, Arrays]] = {}  # what was loaded last, by name
 
     def names(self) -> list[str]:
         return sorted({name for name, _, _ in self._files()})
@@ -69,26 +69,21 @@ class FileCache:
         path = self._path(name, generation)
         if not _FILE.fullmatch(path.name):
             raise ValueError(f"{name!r} names no file: take small letters, digits and hyphens")
-        if any(each == name and cached_name > generation for each, cached_name, _ in self._files()):
+        if any(each == name and later > generation for each, later, _ in self._files()):
             return
         own = path.with_name(f"{os.getpid()}-{threading.get_ident()}.tmp")
         with suppress(StoreError, OSError):
             segments.write_segment(own, arrays, final=path)
             own.replace(path)
-            self._drop(name, generation)
+            for each, former, former_path in self._files():
+                if each == name and former < generation:
+                    self._held.pop(name, None)
+                    segments.unlink(former_path)
 
     def drop(self, before: int) -> None:
-        for name, generation, path in self._files():
-            if generation < before or name in _FORMER:
-                _unlink(path)
-        for path in self._folder.glob("*.tmp"):
-            _unlink(path)
-
-    def _drop(self, name: str, before: int) -> None:
-        for each, generation, path in self._files():
-            if each == name and generation < before:
-                self._held.pop(name, None)
-                _unlink(path)
+        old = [path for name, g, path in self._files() if g < before or name in _FORMER]
+        for path in (*old, *self._folder.glob("*.tmp")):
+            segments.unlink(path)
 
     def _read(self, path: Path) -> Arrays:
         return segments.open_segment(path)
@@ -104,17 +99,9 @@ class FileCache:
         return []
 
 
-_State = tuple[str, int, int, int]
-
-
-def _state(path: Path) -> _State | None:
+def _state(path: Path) -> tuple[str, int, int, int] | None:
     """Return a value that identifies the file at a path, or None if it cannot be read."""
     with suppress(OSError):
         stat = path.stat()
         return path.name, stat.st_ino, stat.st_mtime_ns, stat.st_size
     return None
-
-
-def _unlink(path: Path) -> None:
-    with suppress(OSError):  # Windows keeps what a reader has open: next time
-        path.unlink()

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
-from clew.errors import DamagedIndex
+from clew.errors import DamagedIndex, NotAnIndex
 from clew.store import Touched
 from clew.types import Apparatus, Document, Heading, Scalar
 
@@ -40,9 +40,8 @@ SCHEMA = (
 TOUCHED = """touched (generation INTEGER NOT NULL, document INTEGER NOT NULL,
     PRIMARY KEY (generation, document)) WITHOUT ROWID"""
 _ELSE = -1
-COLUMNS = (
-    "id", "text", "title", "source", "body_start", "metadata", "headings", "pages", "apparatus",
-)  # fmt: skip
+_LISTS = ("metadata", "headings", "pages", "apparatus")  # columns of JSON
+COLUMNS = ("id", "text", "title", "source", "body_start", *_LISTS)
 _TABLES = {"document": "id", "entity": "key", "term": "text"}
 _VARIABLES = 500  # per statement: old SQLite builds take 999
 
@@ -74,11 +73,11 @@ class Catalogue(ABC):
 
     def _select_among(self, statement: str, values: Sequence[Any]) -> Iterator[Any]:
         """Yield the rows of a statement whose last column has one of many values."""
-        for part in _parts(list(values)):
+        for i in range(0, len(values), _VARIABLES):
+            part = values[i : i + _VARIABLES]
             yield from self._select(f"{statement} IN ({placeholders(part)})", part)
 
     def _insert(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Add whole rows to a table."""
         if rows:
             self._run_many(f"INSERT INTO {table} VALUES ({placeholders(rows[0])})", rows)
 
@@ -98,6 +97,19 @@ class Catalogue(ABC):
     def _has_touched(self) -> bool:
         """Say whether the table of touched documents exists."""
 
+    def begin_meta(self, recipe: Mapping[str, Scalar], **more: str) -> None:
+        """Set the values of an index that has nothing yet."""
+        meta = {"format": FORMAT, "generation": 0, "numbering": 0, "recipe": dict(recipe)}
+        for name, value in (meta | more).items():
+            self.set_meta(name, value)
+
+    def check_format(self, shown: object) -> None:
+        """Raise NotAnIndex where the index, which is called `shown`, is of an unknown format."""
+        if (version := self.meta("format")) not in READABLE:
+            raise NotAnIndex(
+                f"{shown} has index format {version}, this version reads {FORMAT}: index again"
+            )
+
     def set_format(self, recipe: Mapping[str, Scalar]) -> None:
         """Say that the index is of this version's format, inside a transaction."""
         if self.meta("format") != FORMAT:
@@ -113,7 +125,6 @@ class Catalogue(ABC):
             raise DamagedIndex(f"{self.place} has no readable {name!r}: index again") from error
 
     def set_meta(self, name: str, value: object) -> None:
-        """Keep a JSON value under `name`."""
         text = json.dumps(value, sort_keys=True)
         self._select(f"INSERT INTO meta VALUES (?, ?) {_replacing('name', 'value')}", (name, text))
 
@@ -128,7 +139,6 @@ class Catalogue(ABC):
             ) from error
 
     def add_segment(self, segment: Segment) -> None:
-        """Register a segment behind all others."""
         self._select(
             "INSERT INTO segment (name, level, counts) VALUES (?, ?, ?)",
             (segment.name, segment.level, json.dumps(segment.counts, sort_keys=True)),
@@ -146,28 +156,13 @@ class Catalogue(ABC):
     def add_documents(self, documents: Sequence[Document], hashes: Sequence[str]) -> None:
         """Add live documents; each replaces the live one of its id."""
         self.kill([d.id for d in documents])
-        first = self.count("document")
-        self._insert(
-            "document",
-            [
-                (
-                    first + i,
-                    d.id,
-                    1,
-                    content,
-                    d.title,
-                    d.source,
-                    d.body_start,
-                    _metadata(d),
-                    json.dumps([(h.start, h.level, h.title) for h in d.headings]),
-                    json.dumps(d.pages),
-                    _apparatus(d),
-                    crc32(d.text.encode()),
-                    d.text,
-                )
-                for i, (d, content) in enumerate(zip(documents, hashes, strict=True))
-            ],
-        )
+        rows, first = [], self.count("document")
+        for row, (d, content) in enumerate(zip(documents, hashes, strict=True), first):
+            headings = json.dumps([(h.start, h.level, h.title) for h in d.headings])
+            lists = _metadata(d), headings, json.dumps(d.pages), _apparatus(d)
+            plain = row, d.id, 1, content, d.title, d.source, d.body_start
+            rows.append((*plain, *lists, crc32(d.text.encode()), d.text))
+        self._insert("document", rows)
 
     def kill(self, ids: Sequence[str]) -> list[str]:
         """Mark live documents as removed; return the ids that were live."""
@@ -237,7 +232,6 @@ class Catalogue(ABC):
         return True
 
     def rename(self, document_id: str, new: Document) -> bool:
-        """Give a live document another id and source, unless a live one has that id."""
         named = "SELECT id, row FROM document WHERE live = 1 AND id IN (?, ?)"
         live = dict(self._select(named, (document_id, new.id)))
         if list(live) != [document_id]:
@@ -250,7 +244,6 @@ class Catalogue(ABC):
         return True
 
     def restate(self, documents: Sequence[Document], hashes: Sequence[str]) -> None:
-        """Replace the metadata of live documents; their texts stay."""
         self._run_many(
             "UPDATE document SET hash = ?, source = ?, metadata = ?, pages = ?, apparatus = ? "
             "WHERE id = ? AND live = 1",
@@ -261,20 +254,14 @@ class Catalogue(ABC):
         )
 
     def live_documents(self) -> list[tuple[str, int]]:
-        """Return (id, row) of every live document, by id."""
-        rows: list[tuple[str, int]] = self._select(
-            "SELECT id, row FROM document WHERE live = 1 ORDER BY id"
-        )
-        return rows
+        return self._select("SELECT id, row FROM document WHERE live = 1 ORDER BY id")
 
     def hashes(self, ids: Sequence[str] | None = None) -> dict[str, str]:
-        """Return the content hash of each live document by id, or of some of them."""
         if ids is None:
             return dict(self._select("SELECT id, hash FROM document WHERE live = 1"))
         return dict(self._select_among("SELECT id, hash FROM document WHERE live = 1 AND id", ids))
 
     def documents(self, rows: Sequence[int], *, texts: bool = True) -> list[Document]:
-        """Return the documents in `rows`, in that order; their texts are empty without `texts`."""
         columns = ", ".join(c if texts or c != "text" else "''" for c in COLUMNS)
         by_row: dict[int, Document] = {}
         statement = f"SELECT row, text_crc32, {columns} FROM document WHERE row"
@@ -303,7 +290,6 @@ class Catalogue(ABC):
         return dict(self._select_among(statement, keys))
 
     def keys(self, table: str, rows: Sequence[int]) -> list[str]:
-        """Return the key in each of `rows`."""
         column = _TABLES[table]
         statement = f"SELECT row, {column} FROM {_check_table(table)} WHERE row"
         by_row: dict[int, str] = dict(self._select_among(statement, sorted(set(rows))))
@@ -313,16 +299,13 @@ class Catalogue(ABC):
         return [by_row[row] for row in rows]
 
     def keys_with_vectors(self, keys: Sequence[str]) -> set[str]:
-        """Return the entity keys that have a name vector."""
         statement = "SELECT key FROM entity WHERE named = 1 AND key"
         return {key for (key,) in self._select_among(statement, keys)}
 
     def rows_with_vectors(self) -> list[int]:
-        """Return the rows of all entities that have a name vector."""
         return [row for (row,) in self._select("SELECT row FROM entity WHERE named = 1")]
 
     def note_vectors(self, rows: Iterable[int]) -> None:
-        """Note that these entities have a name vector now."""
         self._run_many("UPDATE entity SET named = 1 WHERE row = ?", [(row,) for row in rows])
 
     def add_keys(self, table: str, keys: Sequence[str]) -> list[int]:
@@ -338,34 +321,28 @@ class Catalogue(ABC):
 
     def work(self, kind: str) -> dict[int, int]:
         """Return the pack of each chunk (stored row) that was considered and not extracted."""
-        return dict(
-            self._select("SELECT chunk, pack FROM work WHERE kind = ? ORDER BY chunk", (kind,))
-        )
+        packs = "SELECT chunk, pack FROM work WHERE kind = ? ORDER BY chunk"
+        return dict(self._select(packs, (kind,)))
 
     def set_work(self, kind: str, packs: Mapping[int, int]) -> None:
-        """Keep the packs of chunks."""
         self._run_many(
             f"INSERT INTO work VALUES (?, ?, ?) {_replacing('kind, chunk', 'pack')}",
             [(kind, chunk, pack) for chunk, pack in packs.items()],
         )
 
     def drop_work(self, kind: str, chunks: Iterable[int]) -> None:
-        """Forget chunks that wait no more."""
         rows = [(kind, chunk) for chunk in chunks]
         self._run_many("DELETE FROM work WHERE kind = ? AND chunk = ?", rows)
 
     def aliases(self) -> dict[str, str]:
-        """Return which entity key stands for which other one."""
         return dict(self._select("SELECT key, target FROM alias ORDER BY key"))
 
     def set_alias(self, key: str, target: str | None) -> None:
-        """Make `key` an alias of `target`, or of nothing."""
         if target is None:
             self._select("DELETE FROM alias WHERE key = ?", (key,))
         else:
-            self._select(
-                f"INSERT INTO alias VALUES (?, ?) {_replacing('key', 'target')}", (key, target)
-            )
+            new = f"INSERT INTO alias VALUES (?, ?) {_replacing('key', 'target')}"
+            self._select(new, (key, target))
         self._touch()
 
     def replace_all(
@@ -375,28 +352,23 @@ class Catalogue(ABC):
         self._select("DELETE FROM segment")
         self._select("UPDATE entity SET named = 0")
         for table, rows in (("document", documents), ("entity", entities), ("term", terms)):
-            if list(rows) == list(range(self.count(table))):
-                continue
-            self._number_rows(rows)
-            is_kept = "row IN (SELECT old FROM place)"
-            self._select(f"DELETE FROM {table} WHERE NOT {is_kept}")
-            # Two steps, since a new number may still be another row's old one.
-            self._select(f"UPDATE {table} SET row = -1 - (SELECT new FROM place WHERE old = row)")
-            self._select(f"UPDATE {table} SET row = -1 - row")
-            self._select("DROP TABLE place")
+            if list(rows) != list(range(self.count(table))):
+                self._number_anew(table, "row", rows)
 
     def replace_work(self, chunks: Sequence[int]) -> None:
         """Renumber the chunks of pending work, and drop those that are gone."""
-        self._number_rows(chunks)
-        self._select("DELETE FROM work WHERE chunk NOT IN (SELECT old FROM place)")
-        self._select("UPDATE work SET chunk = -1 - (SELECT new FROM place WHERE old = chunk)")
-        self._select("UPDATE work SET chunk = -1 - chunk")
-        self._select("DROP TABLE place")
+        self._number_anew("work", "chunk", chunks)
 
-    def _number_rows(self, rows: Sequence[int]) -> None:
-        """Make a temporary table of the old and the new number of each of `rows`."""
+    def _number_anew(self, table: str, column: str, numbers: Sequence[int]) -> None:
+        """Keep the rows of a table with some numbers in a column, numbered by their order here."""
         self._select("CREATE TEMP TABLE place (old INTEGER PRIMARY KEY, new INTEGER)")
-        self._insert("place", [(int(old), new) for new, old in enumerate(rows)])
+        self._insert("place", [(int(old), new) for new, old in enumerate(numbers)])
+        self._select(f"DELETE FROM {table} WHERE {column} NOT IN (SELECT old FROM place)")
+        # Two steps, since a new number may still be another row's old one.
+        new = f"(SELECT new FROM place WHERE old = {column})"
+        self._select(f"UPDATE {table} SET {column} = -1 - {new}")
+        self._select(f"UPDATE {table} SET {column} = -1 - {column}")
+        self._select("DROP TABLE place")
 
 
 def _metadata(document: Document) -> str:
@@ -407,18 +379,14 @@ def _apparatus(document: Document) -> str:
     return json.dumps([(a.start, a.end, a.kind) for a in document.apparatus])
 
 
-def _document(columns: Mapping[str, Any]) -> Document:
-    values = json.loads(columns["metadata"])
+def _document(columns: dict[str, Any]) -> Document:
+    values, headings, pages, apparatus = (json.loads(columns.pop(name)) for name in _LISTS)
     return Document(
-        id=columns["id"],
-        text=columns["text"],
-        title=columns["title"],
-        source=columns["source"],
-        body_start=columns["body_start"],
+        **columns,
         metadata={k: tuple(v) if isinstance(v, list) else v for k, v in values.items()},
-        headings=tuple(Heading(*heading) for heading in json.loads(columns["headings"])),
-        pages=tuple(json.loads(columns["pages"])),
-        apparatus=tuple(Apparatus(*entry) for entry in json.loads(columns["apparatus"])),
+        headings=tuple(Heading(*heading) for heading in headings),
+        pages=tuple(pages),
+        apparatus=tuple(Apparatus(*entry) for entry in apparatus),
     )
 
 
@@ -436,8 +404,3 @@ def _replacing(key: str, column: str) -> str:
 def placeholders(values: Sequence[Any]) -> str:
     """Return a question mark for each value."""
     return ", ".join("?" * len(values))
-
-
-def _parts(values: list[Any]) -> Iterator[list[Any]]:
-    for i in range(0, len(values), _VARIABLES):
-        yield values[i : i + _VARIABLES]

@@ -53,6 +53,9 @@ def find_damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damag
         damages.append(Damage(file=FILE, what=str(error)))
         return damages + find_paid_damages(folder, set())
     with closing(opened) as database:
+        known: set[str] = set()
+        with suppress(DamagedIndex):  # which is told of the database itself
+            known = paid.noted_files(database.meta(paid.NOTE))
         fault = database.newest_fault()
         if fault:
             damages.append(Damage(file=NEWEST, what=fault, is_cached=True))
@@ -60,15 +63,7 @@ def find_damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damag
         database.freeze()
         damages += [Damage(file=FILE, what=each) for each in database.faults()]
         damages += find_generation_damages(folder, database, FILE, hash_of)
-        return damages + find_paid_damages(folder, _noted_files(database))
-
-
-def _noted_files(database: Database) -> set[str]:
-    """Return which files with what was paid for an index has."""
-    try:
-        return paid.noted_files(database.meta(paid.NOTE))
-    except DamagedIndex:  # which is told of the database itself
-        return set()
+        return damages + find_paid_damages(folder, known)
 
 
 def find_paid_damages(folder: Path, known: set[str]) -> list[Damage]:
@@ -123,8 +118,7 @@ def _find_segment_damages(
     """Yield the damaged arrays, with the documents of the damaged rows."""
     sound: set[int] = set()
     broken = []
-    registered = catalogue.segments()
-    for segment in registered:
+    for segment in catalogue.segments():
         path = folder / "segments" / f"{segment.name}{segments.SUFFIX}"
         rows, faults = _owning_documents(path), list(_find_faults(path, segment.counts))
         if faults:
@@ -133,8 +127,7 @@ def _find_segment_damages(
             sound |= rows
     if not broken:
         return
-    n_documents, named = catalogue.count("document"), catalogue.rows_with_vectors()
-    replacements = stand_ins(folder / "segments", registered, n_documents, named)
+    replacements = stand_ins(folder / "segments", catalogue)
     lost = {*replacements.documents.tolist()}
     for path, rows, faults in broken:
         for array, what in faults:

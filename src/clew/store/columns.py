@@ -9,7 +9,7 @@ import numpy as np
 
 from clew.algo.links import expand_ranges
 from clew.algo.narrow import widen
-from clew.store.schema import parent_column
+from clew.store.schema import parent_column, size_column
 from clew.store.segments import MappedSegment
 
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ class StoredColumns:
 
     def size(self, layer: str) -> int:
         """Return how many rows of a layer are stored, dead ones among them."""
-        name = "document.title_entity" if layer == "document" else parent_column(layer)
-        return sum(self.sizes(name))
+        return sum(self.sizes(size_column(layer)))
 
     def sizes(self, name: str) -> list[int]:
         """Return how many rows of a column each segment that has it holds."""
@@ -44,52 +43,30 @@ class StoredColumns:
 
     def tail(self, name: str, start: int) -> NDArray[Any]:
         """Return a column from one of its rows on."""
-        parts = []
-        for segment, begin, end in self._places(name):
-            if end > start:
-                part = _read_part(segment, name, max(start - begin, 0), end - begin)
-                parts.append(widen(part))
+        parts = [
+            widen(_read_part(segment, name, max(start - begin, 0), end - begin))
+            for segment, begin, end in self._places(name)
+            if end > start
+        ]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
 
-    def head(self, name: str, end: int) -> NDArray[Any]:
-        """Return a column up to one of its rows."""
-        parts = []
-        for segment, begin, last in self._places(name):
-            if begin < end:
-                parts.append(widen(_read_part(segment, name, 0, min(end, last) - begin)))
-        return parts[0] if len(parts) == 1 else np.concatenate([*parts, np.zeros(0, np.int32)])
+    def take(
+        self, name: str, rows: Rows, code: Callable[[NDArray[Any]], NDArray[Any]] = widen
+    ) -> NDArray[Any]:
+        """Return some rows of a column.
 
-    def take(self, name: str, rows: Rows) -> NDArray[Any]:
-        """Return some rows of a column."""
+        What each segment has is handed through `code`, so that all of it is kept alike.
+        """
         taken: NDArray[Any] | None = None
         for segment, begin, end in self._places(name):
             mine = np.flatnonzero((rows >= begin) & (rows < end))
             if taken is None or len(mine):
                 local = rows[mine] - begin
-                values = widen(_verify_ranges(segment, name, local, local + 1)[local])
+                values = code(_verify_ranges(segment, name, local, local + 1)[local])
                 if taken is None:
-                    taken = np.zeros(len(rows), dtype=values.dtype)
+                    taken = np.zeros((len(rows), *values.shape[1:]), dtype=values.dtype)
                 taken[mine] = values
         return np.zeros(len(rows), dtype=np.int32) if taken is None else taken
-
-    def ranges(
-        self, name: str, starts: Rows, stops: Rows, code: Callable[[NDArray[Any]], NDArray[Any]]
-    ) -> NDArray[Any]:
-        """Return the rows from each of `starts` to its stop, end to end; none crosses segments.
-
-        What each segment has is handed through `code`, so that all of it is kept alike.
-        """
-        pieces: NDArray[Any] | None = None
-        owner, rows = expand_ranges(starts, stops)
-        for segment, begin, end in self._places(name):
-            mine = np.flatnonzero((rows >= begin) & (rows < end))
-            if pieces is None or len(mine):
-                local = rows[mine] - begin
-                values = code(np.asarray(_verify_ranges(segment, name, local, local + 1)[local]))
-                if pieces is None:
-                    pieces = np.empty((len(owner), *values.shape[1:]), dtype=values.dtype)
-                pieces[mine] = values
-        return np.zeros(0, dtype=np.uint8) if pieces is None else pieces
 
     def rows_below(self, layer: str, parents: Rows) -> tuple[Rows, Rows]:
         """Return the rows of a layer whose parents are given, and the place of each one's parent.
@@ -145,15 +122,12 @@ class StoredColumn:
 
     @property
     def width(self) -> int:
-        """How many numbers a row of a wide array has."""
         return int(self.part(0, 0).shape[1])
 
     def part(self, start: int, stop: int) -> NDArray[Any]:
-        """Return rows that are neighbours."""
         return _read_part(self.segment, self.name, start, stop)
 
     def take(self, rows: Rows) -> NDArray[Any]:
-        """Return some rows."""
         return np.asarray(_verify_ranges(self.segment, self.name, rows, rows + 1)[rows])
 
 

@@ -19,7 +19,7 @@ from clew.errors import DamagedIndex, IndexLocked, NotAnIndex, StoreError
 from clew.runtime import sqlite
 from clew.runtime.private import open_file
 from clew.store import sharded
-from clew.store.catalogue import FORMAT, READABLE, SCHEMA, TOUCHED, Catalogue
+from clew.store.catalogue import SCHEMA, TOUCHED, Catalogue
 from clew.types import KINDS, Document, Scalar
 
 FILE = "index.sqlite"
@@ -32,9 +32,7 @@ _NOT_NOTES = (
 )  # fmt: skip
 _MOST_ROWS = 1 << 40
 _BUSY_S = 30.0  # how long a transaction waits for another process
-_LOG = (
-    4 << 20
-)  # bytes of the write-ahead log that readers let be, and that are kept of a larger one
+_LOG = 4 << 20  # bytes of the write-ahead log that readers let be, and writers keep of a longer one
 _AGAIN_S = 1.0  # between two tries to get readers out of the log
 
 
@@ -42,8 +40,7 @@ _AGAIN_S = 1.0  # between two tries to get readers out of the log
 class SalvagedRows:
     """The readable rows of a damaged database."""
 
-    documents: Sequence[tuple[Document, str]]  # the live ones, with their hashes
-    rows: Sequence[int]  # the stored row of each of these
+    documents: Mapping[int, tuple[Document, str]]  # live ones with their hashes, by stored row
     lost: Sequence[str]  # ids of documents whose texts cannot be read, as far as known
     notes: Mapping[str, Any]
     aliases: Mapping[str, str]
@@ -87,7 +84,6 @@ class Database(Catalogue):
                 raise NotAnIndex(sharded.explain_home(folder))
             raise NotAnIndex(f"{folder} is not a Clew index: make one with 'clew index PATH'")
         self._lock = threading.RLock()
-        self._finalizer: weakref.finalize[..., Database] | None = None
         with _translate_errors(self.path):
             self._hold(sqlite.connect(self.path, wait=_BUSY_S))
             if is_damaged:
@@ -101,28 +97,16 @@ class Database(Catalogue):
             self._check_format(folder, is_damaged=is_damaged)
             self._check_generation(newest)
             if not is_damaged:
-                self._set_up()
+                self._select("PRAGMA synchronous = FULL")
+                self._select(f"PRAGMA journal_size_limit = {_LOG}")
         except BaseException:
             self._connection.close()
             raise
 
     def _hold(self, connection: sqlite.Connection) -> None:
-        """Use a connection from now on, and close the former one."""
-        if self._finalizer is not None:
-            self._finalizer()
         self._connection = connection
         self._finalizer = weakref.finalize(self, connection.close)
         self._finalizer.atexit = False
-
-    def _let_go(self) -> sqlite.Connection:
-        """Return the connection, which is another one's now."""
-        if self._finalizer is not None:
-            self._finalizer.detach()
-        return self._connection
-
-    def _set_up(self) -> None:
-        self._select("PRAGMA synchronous = FULL")
-        self._select(f"PRAGMA journal_size_limit = {_LOG}")
 
     def _create(self, recipe: Mapping[str, Scalar]) -> None:
         if self._select("SELECT 1 FROM sqlite_master"):  # ours or not: nothing to make
@@ -134,10 +118,7 @@ class Database(Catalogue):
                 for table in (*SCHEMA, TOUCHED):
                     self._select(f"CREATE TABLE {table}")
                 self._select("CREATE INDEX document_by_id ON document (id)")
-                self.set_meta("format", FORMAT)
-                self.set_meta("generation", 0)
-                self.set_meta("numbering", 0)
-                self.set_meta("recipe", dict(recipe))
+                self.begin_meta(recipe)
 
     def _check_format(self, folder: Path, *, is_damaged: bool) -> None:
         try:
@@ -151,10 +132,7 @@ class Database(Catalogue):
             raise
         if format_ is None:
             raise NotAnIndex(f"{self.path} is not a Clew index (it has no format)")
-        if format_ not in READABLE:
-            raise NotAnIndex(
-                f"{folder} has index format {format_}, this version reads {FORMAT}: index again"
-            )
+        self.check_format(folder)
 
     def _check_generation(self, newest: int) -> None:
         """Raise DamagedIndex where commits that were made are not in the database any more."""
@@ -168,12 +146,10 @@ class Database(Catalogue):
 
     def close(self) -> None:
         with self._lock:
-            if self._finalizer is not None:
-                self._finalizer()
+            self._finalizer()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Run the block as one write transaction."""
         with self._lock, _translate_errors(self.path), sqlite.transaction(self._connection):
             yield
 
@@ -219,7 +195,10 @@ class Database(Catalogue):
         SQLite begins its log anew only where no reader is in it, and a process that always reads,
         as a server does, would be in it forever. For a connection that is frozen.
         """
-        if self._log_bytes() <= _LOG or time.monotonic() < self._tried + _AGAIN_S:
+        n_bytes = 0
+        with suppress(OSError):
+            n_bytes = self.path.with_name(f"{self.path.name}-wal").stat().st_size
+        if n_bytes <= _LOG or time.monotonic() < self._tried + _AGAIN_S:
             return
         with self._lock:
             self._tried = time.monotonic()
@@ -231,14 +210,11 @@ class Database(Catalogue):
                 other.freeze()
                 if done < logged or other.meta("generation") != self.meta("generation"):
                     return
-                self._hold(other._let_go())
+                other._finalizer.detach()  # its connection is this one's from now on
+                self._finalizer()
+                self._hold(other._connection)
             finally:
                 other.close()
-
-    def _log_bytes(self) -> int:
-        with suppress(OSError):
-            return self.path.with_name(f"{self.path.name}-wal").stat().st_size
-        return 0
 
     def _select(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._lock, _translate_errors(self.path):
@@ -255,7 +231,6 @@ class Database(Catalogue):
         return bool(self._select("SELECT 1 FROM sqlite_master WHERE name = 'touched'"))
 
     def faults(self) -> list[str]:
-        """Return the faults that SQLite finds in the file."""
         try:
             with self._lock, _translate_errors(self.path):
                 return sqlite.faults(self._connection)
@@ -272,35 +247,30 @@ class Database(Catalogue):
             readable = sqlite.readable(self._connection, "document", "row", (0, _MOST_ROWS))
             rows = {row: (fields[1], fields[2]) for row, *fields in readable}
             names = self._read_names()
-        notes, work = self._read_notes(), self._read_work()
+        notes = self._read_notes()
+        work: dict[str, dict[int, int]] | None = None
+        with suppress(DamagedIndex):
+            work = {kind: self.work(kind) for kind in KINDS}
         aliases: dict[str, str] = dict(self._read_table("alias", "key"))
-        documents, stored, unread = [], [], []
+        documents, unread, lost = {}, [], []
         for row in sorted(rows.keys() | names.keys()):
             document = self._read_sound(row) if row in rows else None
             if document is None:
                 unread.append(row)
             elif rows[row][0]:
-                documents.append((document, rows[row][1]))
-                stored.append(row)
-        lost = []
+                documents[row] = document, rows[row][1]
         self._select("PRAGMA checksum_verification = OFF")
         for row in unread:
             is_live, content = rows.get(row) or self._read_decision(row)
             document = self._read_sound(row)
-            if (
-                document is not None
-                and names.get(row) == document.id
-                and hash_of(document) == content
-            ):
-                if is_live:
-                    documents.append((document, content))
-                    stored.append(row)
+            is_own = document is not None and names.get(row) == document.id
+            if is_live and document is not None and is_own and hash_of(document) == content:
+                documents[row] = document, content
             elif is_live and row in names:
                 lost.append(names[row])
-        there = {document.id for document, _ in documents}
+        there = {document.id for document, _ in documents.values()}
         return SalvagedRows(
             documents=documents,
-            rows=stored,
             lost=[each for each in dict.fromkeys(lost) if each not in there],
             notes=notes,
             aliases=aliases,
@@ -330,10 +300,6 @@ class Database(Catalogue):
             ids.update(self._connection.execute(statement))
         return ids
 
-    def _read_table(self, table: str, key: str) -> list[sqlite.Row]:
-        with self._lock, _translate_errors(self.path):
-            return list(sqlite.readable(self._connection, table, key, ("", "\U0010ffff")))
-
     def _read_notes(self) -> dict[str, Any]:
         """Return the notes that can be read; a part of a note may be zeros."""
         notes = {}
@@ -342,11 +308,9 @@ class Database(Catalogue):
                 notes[name] = json.loads(value)
         return {name: value for name, value in notes.items() if name not in _NOT_NOTES}
 
-    def _read_work(self) -> dict[str, dict[int, int]] | None:
-        try:
-            return {kind: self.work(kind) for kind in KINDS}
-        except DamagedIndex:
-            return None
+    def _read_table(self, table: str, key: str) -> list[sqlite.Row]:
+        with self._lock, _translate_errors(self.path):
+            return list(sqlite.readable(self._connection, table, key, ("", "\U0010ffff")))
 
     def vacuum(self) -> None:
         """Give freed pages back and empty the write-ahead log, so that deleted text is gone.
@@ -389,7 +353,6 @@ class WriterLock:
 
 
 def _pack_generation(generation: int) -> bytes:
-    """Return the bytes of the note that says the newest generation."""
     note = {"generation": generation}
     return json.dumps(note | {"crc32": crc32(json.dumps(note).encode())}).encode()
 
@@ -406,20 +369,19 @@ def _read_generation(folder: Path) -> int:
 
 @contextmanager
 def _translate_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into ours."""
     try:
         yield
     except (apsw.ConnectionClosedError, apsw.BindingsError):
         raise  # a mistake of ours
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise IndexLocked(f"another process uses {path}: try again when it is done") from error
+    except apsw.ReadOnlyError as error:
+        raise StoreError(
+            f"{path.parent} may not be written: ask its owner to allow it, or copy the folder"
+        ) from error
+    except apsw.NotADBError as error:
+        raise NotAnIndex(f"{path} is not a Clew index ({error}): name another") from error
     except sqlite.Error as error:
-        if isinstance(error, (apsw.BusyError, apsw.LockedError)):
-            raise IndexLocked(f"another process uses {path}: try again when it is done") from error
-        if isinstance(error, apsw.ReadOnlyError):
-            raise StoreError(
-                f"{path.parent} may not be written: ask its owner to allow it, or copy the folder"
-            ) from error
-        if isinstance(error, apsw.NotADBError):
-            raise NotAnIndex(f"{path} is not a Clew index ({error}): name another") from error
         if isinstance(error, _UNUSABLE) and not sqlite.is_damage(error):
             raise StoreError(
                 f"{path} cannot be used ({error}): check its folder and the free space"

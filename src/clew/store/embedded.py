@@ -44,7 +44,8 @@ class EmbeddedStore(SegmentedStore[Database]):
     def __init__(self, folder: Path, database: Database, *, is_damaged: bool = False) -> None:
         recipe = _rename_settings(database.meta("recipe"), int(database.meta("format")))
         super().__init__(database, Database(folder, is_damaged=is_damaged), recipe)
-        self._folder = folder
+        self.folder = folder
+        self._segments = folder / _SEGMENTS
         self._is_damaged = is_damaged
         self._lock: WriterLock | None = None
         self.cache = FileCache(folder)
@@ -64,7 +65,6 @@ class EmbeddedStore(SegmentedStore[Database]):
 
     @staticmethod
     def exists(folder: Path) -> bool:
-        """Say whether `folder` looks like an index."""
         return not is_blank(folder / FILE)
 
     @classmethod
@@ -79,20 +79,15 @@ class EmbeddedStore(SegmentedStore[Database]):
         Raises DamagedIndex where not even the settings of the index can be.
         """
         try:
-            database = Database(folder, is_damaged=True)
-            return cls(folder, database, is_damaged=True)
+            return cls(folder, Database(folder, is_damaged=True), is_damaged=True)
         except (DamagedIndex, NotAnIndex) as error:
             raise DamagedIndex(
                 f"{folder / FILE} is damaged, and the settings of the index cannot be read: take a"
                 f" backup or a copy of the folder, or index the documents into a new one"
             ) from error
 
-    @property
-    def folder(self) -> Path:
-        return self._folder
-
     def open_frozen(self) -> Database:
-        database = Database(self._folder)
+        database = Database(self.folder)
         try:
             database.freeze()
         except BaseException:
@@ -106,12 +101,12 @@ class EmbeddedStore(SegmentedStore[Database]):
 
     def _write_lock(self) -> None:
         if self._lock is None:
-            self._lock = WriterLock(self._folder)
+            self._lock = WriterLock(self.folder)
             if self._is_damaged:  # what it says of its files may be wrong
                 return
             self._sweep()
             self.sweep()
-            segments.delete_others(self._folder / _FORMER, ())
+            segments.delete_others(self.folder / _FORMER, ())
 
     def _name(self, number: int) -> str:
         return f"{number:06d}"
@@ -123,11 +118,13 @@ class EmbeddedStore(SegmentedStore[Database]):
         return segments.open_segment(self._path(name))
 
     def _path(self, name: str) -> Path:
-        return self._folder / _SEGMENTS / f"{name}{segments.SUFFIX}"
+        return self._segments / f"{name}{segments.SUFFIX}"
 
     def _sweep(self) -> None:
-        names = [segment.name for segment in self._catalogue.segments()]
-        segments.delete_others(self._folder / _SEGMENTS, names)
+        segments.delete_others(self._segments, self._list_names())
+
+    def _list_names(self) -> list[str]:
+        return [segment.name for segment in self._catalogue.segments()]
 
     def _after_commit(self) -> None:
         self._catalogue.tell_generation()
@@ -137,18 +134,13 @@ class EmbeddedStore(SegmentedStore[Database]):
 
     def stand_ins(self) -> StandIns:
         """Return the segments with zeros for damaged rows, and the documents of these rows."""
-        registered = self._catalogue.segments()
-        n_documents = self._catalogue.count("document")
-        named = self._catalogue.rows_with_vectors()
-        return stand_ins(self._folder / _SEGMENTS, registered, n_documents, named)
+        return stand_ins(self._segments, self._catalogue)
 
     def put_back(self) -> None:
         """Give segments their own names again that stand under one another's."""
-        names = [segment.name for segment in self._catalogue.segments()]
-        segments.restore_names(self._folder / _SEGMENTS, names)
+        segments.restore_names(self._segments, self._list_names())
 
     def salvage(self, hash_of: Callable[[Document], str]) -> SalvagedRows:
-        """Return the readable rows of a damaged database."""
         return self._catalogue.salvage(hash_of)
 
     def close(self) -> None:

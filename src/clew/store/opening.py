@@ -13,7 +13,6 @@ from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError, NotAnIndex, StoreError
-from clew.runtime.lazy import keep_old_names
 from clew.runtime.private import make_file, make_folder
 from clew.store import sharded
 from clew.store.embedded import NAMED_IN, EmbeddedStore
@@ -41,9 +40,16 @@ def folder_of(place: str | Path) -> Path:
         raise InputError(
             f"an index is a folder, or {address.FORM}; {place.partition('://')[0]}:// is neither"
         )
-    folder = address.parse_address(place).folder
-    if _read_spec(folder) != f"{_POSTGRES}{place}":
-        _write_spec(folder, f"{_POSTGRES}{place}")
+    folder, spec = address.parse_address(place).folder, f"{_POSTGRES}{place}"
+    if _read_spec(folder) != spec:
+        try:
+            make_folder(folder)
+            own = folder / f"{token_hex(8)}.tmp"  # another process may read it right now
+            make_file(own)
+            own.write_text(f"{spec}\n", encoding="utf-8")
+            own.replace(folder / NAMED_IN)
+        except OSError as error:
+            raise StoreError(f"{folder} cannot be used ({error.strerror}): name another") from error
     return folder
 
 
@@ -110,18 +116,6 @@ def create(folder: Path, recipe: Mapping[str, Scalar]) -> Store:
     return PostgresStore.create(found, recipe)
 
 
-def _write_spec(folder: Path, spec: str) -> None:
-    """Write into a folder for which address it stands."""
-    try:
-        make_folder(folder)
-        own = folder / f"{token_hex(8)}.tmp"  # another process may read it right now
-        make_file(own)
-        own.write_text(f"{spec}\n", encoding="utf-8")
-        own.replace(folder / NAMED_IN)
-    except OSError as error:
-        raise StoreError(f"{folder} cannot be used ({error.strerror}): name another") from error
-
-
 def damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
     """Return what is damaged in an index, wherever it is, copies in `folder` not among it.
 
@@ -132,8 +126,7 @@ def damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
         from clew.store.check import find_damages
 
         return find_damages(folder, hash_of)
-    from clew.store.postgres.check import find_postgres_damages
-    from clew.store.postgres.store import PostgresStore
+    from clew.store.postgres.store import PostgresStore, find_postgres_damages
 
     with PostgresStore(found) as store:
         return find_postgres_damages(store, hash_of)
@@ -192,14 +185,3 @@ def _read_spec(folder: Path) -> str | None:
         raise StoreError(f"{folder} may not be read: ask its owner to allow it") from error
     except (OSError, UnicodeDecodeError) as error:
         raise NotAnIndex(f"{path} cannot be read ({error}): it names the store") from error
-
-
-__getattr__ = keep_old_names(
-    __name__,
-    {
-        "backups_of": "explain_backup",
-        "paid_in": "paid_place",
-        "repairs_of": "explain_repair",
-        "shown": "describe_place",
-    },
-)

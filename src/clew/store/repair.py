@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.store.catalogue import Segment
+    from clew.store.catalogue import Catalogue
     from clew.store.segments import Arrays
 
     Spans = Sequence[tuple[int, int]]  # of rows, the second one is behind the last
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 TITLE = "document.title_entity"
 _DOCUMENT = "chunk.document"
 _EXTRACTION = "extraction"
+_LAYERS = ("document", *TABLES)
 _NAMES = ("name.entity", "name.vectors")
 _DTYPES: Mapping[str, str] = {  # of columns that are no int32
     "mention.label": "uint8", "statement_mention.label": "uint8", "sentence.key": "uint64",
@@ -69,13 +70,9 @@ class _Part:
     damaged: dict[str, Spans] = field(default_factory=dict)
 
 
-def stand_ins(
-    folder: Path, registered: Sequence[Segment], n_documents: int, named: Sequence[int]
-) -> StandIns:
-    """Return stand-ins for the `registered` segments in a folder.
-
-    `n_documents` are stored, and the entities in `named` had a vector of their name.
-    """
+def stand_ins(folder: Path, catalogue: Catalogue) -> StandIns:
+    """Return stand-ins for the segments in a folder that a catalogue registers."""
+    registered, n_documents = catalogue.segments(), catalogue.count("document")
     stored_parts = [
         _read_part(folder / f"{each.name}{segments.SUFFIX}", each.counts) for each in registered
     ]
@@ -91,6 +88,7 @@ def stand_ins(
     for part in parts:
         _drop_names(part)
     arrays = [part.arrays for part in parts]
+    named = catalogue.rows_with_vectors()
     unnamed = np.setdiff1d(named, schema.concatenate_column(arrays, "name.entity"))
     sources, gone = lost.extractions()
     nobodys = {TITLE: np.full(1, -1, np.int32), _DOCUMENT: np.full(1, n_documents, np.int32)}
@@ -185,55 +183,57 @@ class _DamagedRows:
 
     def __init__(self, parts: Sequence[_Part]) -> None:
         self.parts = parts
-        self.starts = {  # the first row of each layer in each segment, and behind the last
-            layer: np.cumsum([0, *(len(p.arrays.get(_rows_of(layer), ())) for p in parts)])
-            for layer in ("document", *TABLES)
-        }
+        # The first row of each layer in each segment, and behind the last.
+        self.starts = {layer: np.cumsum([0, *self._sizes(layer)]) for layer in _LAYERS}
         self.rows = {layer: np.zeros(n[-1], dtype=bool) for layer, n in self.starts.items()}
         self._extractions = (np.zeros(0, np.int64),) * 4
         self.is_unsure = False
         for i, part in enumerate(parts):
             self._mark("document", i, part.damaged.get(TITLE, ()))
 
+    def _sizes(self, layer: str) -> list[int]:
+        return [len(part.arrays.get(schema.size_column(layer), ())) for part in self.parts]
+
     def follow(self, layer: str) -> None:
         """Mark the damaged rows of a layer, and the rows above all that are marked.
 
         Of an extraction nothing is marked above: it goes below the chunk of no document.
         """
-        kind = TABLES[layer]
         if layer == _EXTRACTION:
             self._part_from_chunks()
             return
         for i, part in enumerate(self.parts):
-            names = [*schema.number_columns(layer), f"{layer}.vectors"]
-            for name in names:
+            for name in (*schema.number_columns(layer), f"{layer}.vectors"):
                 self._mark(layer, i, part.damaged.get(name, ()))
-            for count, wide in kind.ragged.items():
+            for count, wide in TABLES[layer].ragged.items():
                 self._mark(layer, i, _mend_counts(part, f"{layer}.{count}", wide))
             self._mend_parents(layer, i)
-        parents = schema.concatenate_column(
-            [part.arrays for part in self.parts], parent_column(layer)
-        )
-        self.rows[kind.above][parents[self.rows[layer]]] = True
+        arrays = [part.arrays for part in self.parts]
+        parents = schema.concatenate_column(arrays, parent_column(layer))
+        self.rows[TABLES[layer].above][parents[self.rows[layer]]] = True
 
     def _part_from_chunks(self) -> None:
         """Put the extractions that are damaged, or have a damaged row, below no document's chunk.
 
         What they were of is noted before, where that can be read.
         """
-        unknown = np.zeros(len(self.rows[_EXTRACTION]), dtype=bool)
+        below = self.rows[_EXTRACTION]
+        unknown = self.rows[_EXTRACTION] = np.zeros(len(below), dtype=bool)
         for i, part in enumerate(self.parts):
-            first = self.starts[_EXTRACTION][i]
             for name in schema.number_columns(_EXTRACTION):
-                for start, stop in part.damaged.get(name, ()):
-                    unknown[first + start : first + stop] = True
-        self.rows[_EXTRACTION] |= unknown
+                self._mark(_EXTRACTION, i, part.damaged.get(name, ()))
+        self.rows[_EXTRACTION] = below | unknown
         self.is_unsure = bool(unknown.any())
         known = np.flatnonzero(~unknown)
         columns = [self._full_column(name) for name in schema.number_columns(_EXTRACTION)]
         chunks, kinds, sources = (column[known] for column in columns)
         self._extractions = (known, chunks, kinds, sources)
-        self._forget_earlier()
+        # Those before damaged ones are damaged too, so that they do not count again.
+        _, lost = self.extractions()
+        for number, kind in enumerate(KINDS):
+            inside = (kinds == number) & (chunks < len(lost[kind]))
+            gone = lost[kind][chunks[inside]]
+            self.rows[_EXTRACTION][known[inside][gone]] = True
         nobodys = int(self.starts["chunk"][-1])
         for i, part in enumerate(self.parts):
             column = part.arrays.get(parent_column(_EXTRACTION))
@@ -243,24 +243,11 @@ class _DamagedRows:
                 chunks[self.rows[_EXTRACTION][first:behind]] = nobodys
                 part.arrays[parent_column(_EXTRACTION)] = chunks
 
-    def _forget_earlier(self) -> None:
-        """Mark the extractions before damaged ones, so that they do not count again."""
-        _, lost = self.extractions()
-        rows, chunks, kinds, _ = self._extractions
-        for number, kind in enumerate(KINDS):
-            inside = (kinds == number) & (chunks < len(lost[kind]))
-            gone = lost[kind][chunks[inside]]
-            self.rows[_EXTRACTION][rows[inside][gone]] = True
-
     def _full_column(self, name: str) -> NDArray[Any]:
         """Return a column of extractions, with zeros where a segment lacks it."""
-        sizes = np.diff(self.starts[_EXTRACTION])
-        return np.concatenate(
-            [
-                np.zeros(0, np.int64),
-                *(p.arrays.get(name, np.zeros(n)) for p, n in zip(self.parts, sizes, strict=True)),
-            ]
-        ).astype(np.int64)
+        sizes = zip(self.parts, np.diff(self.starts[_EXTRACTION]), strict=True)
+        columns = [part.arrays.get(name, np.zeros(n)) for part, n in sizes]
+        return np.concatenate([np.zeros(0), *columns]).astype(np.int64)
 
     def extractions(self) -> tuple[dict[str, NDArray[np.uint8]], dict[str, NDArray[np.bool_]]]:
         """Return by kind what made each chunk's newest extraction, and whether that is damaged."""
@@ -294,11 +281,6 @@ class _DamagedRows:
             first = min(before, len(self.rows[above]) - 1)
             column[start:stop] = first
             self.rows[above][first : max(behind, first) + 1] = True
-
-
-def _rows_of(layer: str) -> str:
-    """Return the column that has one value for each row of a layer."""
-    return TITLE if layer == "document" else parent_column(layer)
 
 
 def _mend_counts(part: _Part, count: str, wide: str) -> Spans:

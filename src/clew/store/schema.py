@@ -14,7 +14,6 @@ import numpy as np
 
 from clew.algo import coding
 from clew.algo.narrow import narrow, widen
-from clew.runtime.lazy import keep_old_names
 from clew.snapshot.batch import REFERENCES
 from clew.store.segments import let_go
 
@@ -28,12 +27,11 @@ if TYPE_CHECKING:
     Segment = Mapping[str, NDArray[Any]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class LayerTable:
     """One stored layer. Names of columns are without the layer's."""
 
-    parent: str  # the column that says which row of the layer above this row belongs to
-    above: str  # that layer
+    above: str  # the layer above, and the column that says which row of it a row belongs to
     columns: tuple[str, ...] = ()  # numbers about the row
     ragged: Mapping[str, str] = field(default_factory=dict)  # a count to the array it cuts
     vectors: bool = False
@@ -42,51 +40,35 @@ class LayerTable:
 # In this order: a layer stands behind the one above it.
 TABLES: Mapping[str, LayerTable] = {
     "chunk": LayerTable(
-        parent="document",
-        above="document",
-        columns=("start", "end", "n_tokens"),
-        ragged={"n_stored": "token.vectors"},
-        vectors=True,
+        "document", ("start", "end", "n_tokens"), {"n_stored": "token.vectors"}, vectors=True
     ),
-    "subchunk": LayerTable(
-        parent="chunk", above="chunk", columns=("start", "end", "n_tokens"), vectors=True
-    ),
+    "subchunk": LayerTable("chunk", ("start", "end", "n_tokens"), vectors=True),
     "sentence": LayerTable(
-        parent="chunk",
-        above="chunk",
-        columns=("start", "end", "key", "first_token", "last_token"),
-        vectors=True,
+        "chunk", ("start", "end", "key", "first_token", "last_token"), vectors=True
     ),
-    "mention": LayerTable(
-        parent="sentence", above="sentence", columns=("entity", "start", "end", "label", "term")
-    ),
-    "count": LayerTable(parent="chunk", above="chunk", columns=("term", "n", "n_lower")),
-    "posting": LayerTable(parent="chunk", above="chunk", columns=("term", "start")),
-    "extraction": LayerTable(parent="chunk", above="chunk", columns=("kind", "source")),
+    "mention": LayerTable("sentence", ("entity", "start", "end", "label", "term")),
+    "count": LayerTable("chunk", ("term", "n", "n_lower")),
+    "posting": LayerTable("chunk", ("term", "start")),
+    "extraction": LayerTable("chunk", ("kind", "source")),
     "statement": LayerTable(
-        parent="extraction",
-        above="extraction",
-        columns=("key",),
-        ragged={"n_bytes": "statement_text.bytes", "n_stored": "statement_token.vectors"},
+        "extraction",
+        ("key",),
+        {"n_bytes": "statement_text.bytes", "n_stored": "statement_token.vectors"},
         vectors=True,
     ),
-    "statement_mention": LayerTable(
-        parent="statement", above="statement", columns=("entity", "start", "end", "label", "term")
-    ),
+    "statement_mention": LayerTable("statement", ("entity", "start", "end", "label", "term")),
     "triple": LayerTable(
-        parent="extraction",
-        above="extraction",
-        columns=("subject", "object", "relation_key", "strength"),
-        ragged={"n_relation": "triple_relation.bytes", "n_description": "triple_description.bytes"},
+        "extraction",
+        ("subject", "object", "relation_key", "strength"),
+        {"n_relation": "triple_relation.bytes", "n_description": "triple_description.bytes"},
         vectors=True,
     ),
     "description": LayerTable(
-        parent="extraction",
-        above="extraction",
-        columns=("entity", "type"),
-        ragged={"n_name": "description_name.bytes", "n_text": "description_text.bytes"},
+        "extraction",
+        ("entity", "type"),
+        {"n_name": "description_name.bytes", "n_text": "description_text.bytes"},
     ),
-    "profile": LayerTable(parent="description", above="description", vectors=True),
+    "profile": LayerTable("description", vectors=True),
 }
 
 
@@ -99,7 +81,12 @@ _UNITS = ("sentence.vectors", "statement.vectors", "name.vectors")
 
 def parent_column(layer: str) -> str:
     """Return the full name of a layer's parent column: chunk.document."""
-    return f"{layer}.{TABLES[layer].parent}"
+    return f"{layer}.{TABLES[layer].above}"
+
+
+def size_column(layer: str) -> str:
+    """Return the column that has one value for each row of a layer, or of documents."""
+    return "document.title_entity" if layer == "document" else parent_column(layer)
 
 
 def number_columns(layer: str) -> tuple[str, ...]:
@@ -115,9 +102,8 @@ def count_rows(arrays: Mapping[str, Any]) -> dict[str, int]:
 
 def count_rows_unread(arrays: MappedSegment) -> dict[str, int]:
     """Return the rows of each layer as `count_rows` does, from a file's header alone."""
-    parents = {layer: parent_column(layer) for layer in TABLES}
-    known = {layer: arrays.length(name) for layer, name in parents.items() if name in arrays}
-    return {layer: n for layer, n in known.items() if n}
+    parents = {layer: name for layer in TABLES if (name := parent_column(layer)) in arrays}
+    return {layer: n for layer, name in parents.items() if (n := arrays.length(name))}
 
 
 def concatenate_column(segments: Sequence[Segment], name: str) -> NDArray[Any]:
@@ -128,18 +114,16 @@ def concatenate_column(segments: Sequence[Segment], name: str) -> NDArray[Any]:
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
 
 
-def open_columns(segments: Sequence[Segment]) -> Mapping[str, NDArray[Any]]:
-    """Return every column of numbers over all segments; a column is concatenated on access."""
-    names = ["document.title_entity", *(name for layer in TABLES for name in number_columns(layer))]
-    return _Columns(segments, dict.fromkeys(names))
+class OpenColumns(Mapping[str, "NDArray[Any]"]):
+    """Every column of numbers over all segments.
 
+    Each is concatenated whenever it is read, since all of them at once would take much memory.
+    """
 
-class _Columns(Mapping[str, "NDArray[Any]"]):
-    """Columns that are read each time, since all of them at once would take much memory."""
-
-    def __init__(self, segments: Sequence[Segment], names: Mapping[str, None]) -> None:
+    def __init__(self, segments: Sequence[Segment]) -> None:
         self._segments = segments
-        self._names = names
+        columns = (name for layer in TABLES for name in number_columns(layer))
+        self._names = dict.fromkeys(["document.title_entity", *columns])
         self._last = ""  # column that was asked for: its pages are let go of for the next one
 
     def __getitem__(self, name: str) -> NDArray[Any]:
@@ -161,9 +145,14 @@ class _Columns(Mapping[str, "NDArray[Any]"]):
 def vector_bits(name: str, recipe: Mapping[str, Scalar]) -> int:
     """Return how many bits a number of an array of vectors has that is written now."""
     kind = "token_bits" if name in _TOKENS else "unit_bits" if name in _UNITS else "vector_bits"
-    bits = recipe[kind]
-    assert isinstance(bits, int)  # noqa: S101 -- as settings check
-    return bits
+    return read_number(recipe, kind)
+
+
+def read_number(recipe: Mapping[str, Scalar], name: str) -> int:
+    """Return a setting of a recipe that is a whole number."""
+    number = recipe[name]
+    assert isinstance(number, int)  # noqa: S101 -- as settings check, and an embedder has it
+    return number
 
 
 def encode_array(name: str, array: NDArray[Any], recipe: Mapping[str, Scalar]) -> NDArray[Any]:
@@ -171,9 +160,7 @@ def encode_array(name: str, array: NDArray[Any], recipe: Mapping[str, Scalar]) -
     if not name.endswith(".vectors"):
         return array
     if array.dtype == np.uint8:  # coded, perhaps in more bits by an earlier version
-        dimension = recipe["dimension"]
-        assert isinstance(dimension, int)  # noqa: S101 -- as an embedder has it
-        return coding.recode(array, dimension, vector_bits(name, recipe))
+        return coding.recode(array, read_number(recipe, "dimension"), vector_bits(name, recipe))
     if array.dtype == np.int8:  # tokens as a batch has them, and a segment of format 6
         array = array / np.float32(LENGTH)
     return coding.encode(array, vector_bits(name, recipe))
@@ -190,7 +177,6 @@ class CodedSegment(Mapping[str, "NDArray[Any]"]):
         return encode_array(name, self._segment[name], self._recipe)
 
     def let_go(self, name: str) -> None:
-        """Free the memory of a mapped array."""
         let_go(self._segment, name)
 
     def __iter__(self) -> Iterator[str]:
@@ -222,32 +208,11 @@ def place_batch(
         if name == "extraction.chunk" and batch.documents:
             layer = "chunk"
         if layer in rows:
-            local = column.astype(np.int64)
-            stored = np.where(local >= 0, _take_or_any(rows[layer], local), -1).astype(np.int32)
+            with_none = np.append(rows[layer], np.int32(-1))  # the last one is for -1
+            stored = with_none[column.astype(np.int64)]
         elif layer is not None:
             stored = (column.astype(np.int64) + first.get(layer, 0)).astype(np.int32)
         else:
             stored = encode_array(name, column, recipe)
         arrays[name] = narrow(stored)
     return arrays
-
-
-def _take_or_any(rows: NDArray[np.int32], positions: NDArray[np.int64]) -> NDArray[Any]:
-    """Return rows[positions], any value where a position is -1."""
-    return np.asarray(rows[np.maximum(positions, 0)]) if len(rows) else positions
-
-
-__getattr__ = keep_old_names(
-    __name__,
-    {
-        "Coded": "CodedSegment",
-        "bits": "vector_bits",
-        "concatenated": "concatenate_column",
-        "counts": "count_rows",
-        "in_codes": "encode_array",
-        "lengths": "count_rows_unread",
-        "numbers": "number_columns",
-        "placed": "place_batch",
-        "table": "open_columns",
-    },
-)

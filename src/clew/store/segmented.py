@@ -23,7 +23,7 @@ from clew.types import KINDS, Document, Scalar
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.store import Compacted, Touched, View
+    from clew.store import Compacted, View
     from clew.store.cache import FileCache
     from clew.store.segments import Arrays, Blocks
 
@@ -130,13 +130,10 @@ class SegmentedStore(Closing, ABC, Generic[C]):
             self._catalogue.add_documents(batch.documents, hashes)
             if "name.entity" in arrays:
                 self._catalogue.note_vectors(arrays["name.entity"].tolist())
-            self._drop_work(arrays)
+            for number, kind in enumerate(KINDS if "extraction.chunk" in arrays else ()):
+                done = arrays["extraction.chunk"][arrays["extraction.kind"] == number]
+                self._catalogue.drop_work(kind, done.tolist())
             return self._advance()
-
-    def _drop_work(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        for number, kind in enumerate(KINDS if "extraction.chunk" in arrays else ()):
-            done = arrays["extraction.chunk"][arrays["extraction.kind"] == number]
-            self._catalogue.drop_work(kind, done.tolist())
 
     def _write(self, arrays: Mapping[str, NDArray[Any] | Blocks], *, level: int) -> None:
         """Write a segment and register it, inside a transaction."""
@@ -200,12 +197,9 @@ class SegmentedStore(Closing, ABC, Generic[C]):
 
     def revive(self, hashes: Mapping[str, str]) -> list[str]:
         with self._transaction():
-            had = self._catalogue.known_ids([*hashes])
-            back = [
-                i
-                for i, content in hashes.items()
-                if i in had and self._catalogue.revive(i, content)
-            ]
+            known = self._catalogue.known_ids([*hashes])
+            pairs = [(i, content) for i, content in hashes.items() if i in known]
+            back = [i for i, content in pairs if self._catalogue.revive(i, content)]
             if back:
                 self._advance()
         return back
@@ -291,32 +285,15 @@ class GenerationView:
     def __init__(
         self, catalogue: Catalogue, recipe: Mapping[str, Scalar], segments: Sequence[Arrays]
     ) -> None:
-        self._catalogue = catalogue
         self.recipe = recipe
         self.segments = segments
         self.generation = int(catalogue.meta("generation"))
         self.numbering = int(catalogue.meta("numbering"))
-
-    def live_documents(self) -> Sequence[tuple[str, int]]:
-        return self._catalogue.live_documents()
-
-    def documents(self, rows: Sequence[int], *, texts: bool = True) -> list[Document]:
-        return self._catalogue.documents(rows, texts=texts)
-
-    def keys(self, table: str, rows: Sequence[int]) -> list[str]:
-        return self._catalogue.keys(table, rows)
-
-    def rows(self, table: str, keys: Sequence[str]) -> Mapping[str, int]:
-        return self._catalogue.rows(table, keys)
-
-    def count(self, table: str) -> int:
-        return self._catalogue.count(table)
-
-    def aliases(self) -> Mapping[str, str]:
-        return self._catalogue.aliases()
-
-    def touched(self, since: int, first: int) -> Sequence[Touched] | None:
-        return self._catalogue.touched_documents(since, first)
-
-    def close(self) -> None:
-        self._catalogue.close()
+        self.live_documents = catalogue.live_documents
+        self.documents = catalogue.documents
+        self.keys = catalogue.keys
+        self.rows = catalogue.rows
+        self.count = catalogue.count
+        self.aliases = catalogue.aliases
+        self.touched = catalogue.touched_documents
+        self.close = catalogue.close

@@ -97,8 +97,7 @@ def write_segment(
         sync_folder(path.parent)
         sync_folder(path.parent.parent)
     except OSError as error:
-        with suppress(OSError):
-            path.unlink()
+        unlink(path)
         raise StoreError(
             f"{path} cannot be written ({error.strerror}): check its folder and the free space"
         ) from error
@@ -121,7 +120,7 @@ def _write_array(file: BinaryIO, array: NDArray[Any] | Blocks) -> list[int]:
 
 
 def _header(
-    arrays: Mapping[str, NDArray[Any] | Blocks], sums: Mapping[str, Sequence[int]], own_name: str
+    arrays: Mapping[str, NDArray[Any] | Blocks], sums: dict[str, list[int]], own_name: str
 ) -> bytes:
     header: dict[str, Any] = {}
     end = 0
@@ -132,11 +131,8 @@ def _header(
             "shape": list(array.shape),
             "data_offsets": [start, end],
         }
-    blocks = "".join(
-        f"{each:08x}"
-        for name, array in arrays.items()
-        for each in sums.get(name, _empty_sums(array))
-    )
+    empty = {name: [0] * _n_blocks(array.nbytes, _BLOCK) for name, array in arrays.items()}
+    blocks = "".join(f"{each:08x}" for of_array in (empty | sums).values() for each in of_array)
     sums_of = {"block": str(_BLOCK), "blocks": blocks}
     crc = _checksum(header, *sums_of.values())
     named = {"name": own_name, "name_crc32": _checksum({}, crc, own_name)}
@@ -144,10 +140,6 @@ def _header(
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % _LENGTH)
     return len(text).to_bytes(_LENGTH, "little") + text
-
-
-def _empty_sums(array: NDArray[Any] | Blocks) -> list[int]:
-    return [0] * _n_blocks(array.nbytes, _BLOCK)
 
 
 def _n_blocks(n_bytes: int, block: int) -> int:
@@ -242,7 +234,7 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
             first, end = start // self._block, (stop - 1) // self._block + 1
             touched = self._arrays[name].touched
             if end == first + 1 and touched[first]:
-                return
+                return  # as mostly
             new = np.flatnonzero(~touched[first:end])
             if len(new):
                 self._touch(name, first + new)
@@ -261,7 +253,6 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
         mapped.touched[blocks] = True
 
     def let_go(self, name: str) -> None:
-        """Free the memory of an array; it is read again at its next use."""
         mapped = self._arrays[name]
         self._let_go(mapped.begin, mapped.begin + mapped.array.nbytes)
         mapped.touched[:] = False
@@ -296,21 +287,17 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
         for block, checksum in zip(blocks.tolist(), mapped.sums[blocks].tolist(), strict=True):
             begin = mapped.begin + block * self._block
             last = min(begin + self._block, end)
-            if crc32(data[begin:last]) != checksum and not self._mend_bytes(begin, last, checksum):
-                raise DamagedIndex(
-                    f"{self._path} is damaged (the array {name!r}): 'clew check' says more"
-                )
+            if crc32(data[begin:last]) != checksum:
+                is_mended = self._mend is not None and self._mend()  # which writes the file again
+                if not is_mended or crc32(data[begin:last]) != checksum:
+                    raise DamagedIndex(
+                        f"{self._path} is damaged (the array {name!r}): 'clew check' says more"
+                    )
             mapped.checked[block] = True
             since = begin if since < 0 else since
             if last - since >= _RUN:  # what was only looked at takes no memory of ours
                 self._let_go(since, last)
                 since = -1
-
-    def _mend_bytes(self, begin: int, end: int, checksum: int) -> bool:
-        """Write the file again and say whether these bytes are intact then."""
-        if self._mend is None or not self._mend():
-            return False
-        return crc32(memoryview(self._data)[begin:end]) == checksum
 
 
 _FEW = 16  # ranges that are looked at one by one
@@ -353,16 +340,15 @@ def _map_file(path: Path, mend: Callable[[], bool] | None) -> MappedSegment:
     if block < 1:
         raise ValueError(f"its blocks have {block} bytes")
     sums = np.frombuffer(bytes.fromhex(metadata["blocks"]), ">u4").astype(np.uint32)
-    arrays, place = {}, 0
+    arrays = {}
     for name, entry in header.items():
         array = _array(data, begin, entry)
         n_blocks = _n_blocks(array.nbytes, block)
-        known = np.zeros((2, n_blocks), dtype=bool)
-        own = sums[place : place + n_blocks]
+        own, sums = sums[:n_blocks], sums[n_blocks:]
         if len(own) < n_blocks:
             raise ValueError("checksums are missing")
+        known = np.zeros((2, n_blocks), dtype=bool)
         arrays[name] = _Mapped(array, begin + entry["data_offsets"][0], own, *known)
-        place += n_blocks
     return MappedSegment(path, data, arrays, block, mend)
 
 
@@ -388,15 +374,14 @@ def _array(data: mmap.mmap, begin: int, entry: Mapping[str, Any]) -> NDArray[Any
         empty = np.zeros(shape, dtype)
         empty.flags.writeable = False
         return empty
-    flat = np.frombuffer(data, dtype, (end - start) // dtype.itemsize, begin + start)
-    return flat.reshape(shape)
+    count = (end - start) // dtype.itemsize
+    return np.frombuffer(data, dtype, count, begin + start).reshape(shape)
 
 
 def let_go(arrays: Arrays, name: str) -> None:
     """Let go of the memory that one of the arrays takes, where they are mapped."""
-    own = getattr(arrays, "let_go", None)
-    if own is not None:
-        own(name)
+    if hasattr(arrays, "let_go"):
+        arrays.let_go(name)
 
 
 def join_segments(parts: Sequence[Arrays]) -> dict[str, Blocks]:
@@ -455,8 +440,12 @@ def _read_name(path: Path) -> str | None:
 def delete_others(folder: Path, keep: Iterable[str]) -> None:
     """Delete the segments in `folder` that are not in `keep`."""
     kept = {f"{name}{SUFFIX}" for name in keep}
-    if folder.exists():
-        for path in folder.iterdir():
-            if path.name not in kept:
-                with suppress(OSError):  # Windows keeps what a reader has open: next time
-                    path.unlink()
+    for path in folder.iterdir() if folder.exists() else ():
+        if path.name not in kept:
+            unlink(path)
+
+
+def unlink(path: Path) -> None:
+    """Delete a file, if that can be."""
+    with suppress(OSError):  # Windows keeps what a reader has open: next time
+        path.unlink()

@@ -112,17 +112,13 @@ class _Edits:
             "triple": self.triples.edits,
             "occurrence": self.triples.occurrences,
             "description": source.descriptions,
-            "profile": source.edit_rows_below("profile.chunk", self._profile_chunks),
+            "profile": source.edit_rows_below("profile.chunk", live.chunks_of("profile")),
         }
         if self.sentences is not None:
             layers["sentence"] = self.sentences.edits
         if source.is_halved:
             layers["subchunk"] = source.edit_rows_below("subchunk.chunk", live.above["subchunk"])
         return layers
-
-    @property
-    def _profile_chunks(self) -> Rows:
-        return self.source.live.chunks_of("profile")
 
     def touched_chunks(self) -> Rows:
         """Return the chunks that came or have a unit that came, by their present rows."""
@@ -171,7 +167,6 @@ class _Edits:
         return arrays
 
     def _description_values(self) -> Arrays:
-        """Return the values of the descriptions and profiles that came."""
         source, live = self.source, self.source.live
         entity = self.entities.numbers[source.new_values("description.entity")]
         chunk = source.chunks.at[live.chunks_of("description")]
@@ -203,15 +198,12 @@ class _Edits:
             source.new_values("posting.start"),
             sizes["term"],
         )
+        of_came, counts = units.distinct.of_came, source.new_values("count.n")
         links = {
-            ("chunk", "unit"): build_link(
-                units.came.chunk, units.distinct.of_came, n_chunks, sizes["unit"]
-            ),
+            ("chunk", "unit"): build_link(units.came.chunk, of_came, n_chunks, sizes["unit"]),
             ("unit", "entity"): build_link(self.mentions.unit, named, n_units, sizes["entity"]),
             ("document", "entity"): build_link(titled, titles, len(source.titles), sizes["entity"]),
-            ("chunk", "term"): build_link(
-                above, terms, n_chunks, sizes["term"], source.new_values("count.n")
-            ),
+            ("chunk", "term"): build_link(above, terms, n_chunks, sizes["term"], counts),
             ("entity", "chunk"): entity_chunks(source, self.entities),
             ("triple", "chunk"): self.triples.chunks,
             ("sentence", "term"): self._sentence_terms(postings),

@@ -5,7 +5,7 @@ Units, sentences and triples are such rows: a chunk has occurrences, and equal o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,16 +48,13 @@ class KnownRows:
     def from_lookups(
         cls, name: str, lookups: Mapping[str, NDArray[Any]], chunk: NDArray[Any], code: NDArray[Any]
     ) -> KnownRows:
-        """Return the rows of a layer, by its lookups."""
-        return cls(
-            chunk, code, *(lookups[f"{name}.{each}"] for each in ("keys", "chunks", "codes"))
-        )
+        occurrences = (lookups[f"{name}.{each}"] for each in ("keys", "chunks", "codes"))
+        return cls(chunk, code, *occurrences)
 
     def occurrences(self, keys: NDArray[np.uint64]) -> tuple[Rows, Rows]:
         """Return the places of the occurrences of some keys, and which key each is of."""
-        owner, at = expand_ranges(
-            insertion_places(self.keys, keys), insertion_places(self.keys, keys, behind=True)
-        )
+        first = insertion_places(self.keys, keys)
+        owner, at = expand_ranges(first, insertion_places(self.keys, keys, behind=True))
         return at.astype(np.int64), owner
 
     def rows_of(self, keys: NDArray[np.uint64], codes: Rows) -> Rows:
@@ -74,7 +71,6 @@ class KnownRows:
         return rows
 
     def chunks_of(self, keys: NDArray[np.uint64]) -> Rows:
-        """Return the chunks that have some keys."""
         return self.chunks[self.occurrences(keys)[0]].astype(np.int64)
 
 
@@ -102,17 +98,14 @@ class Moves:
 
     def add_returning(self, rows: Rows, chunk: Rows, code: Rows) -> Moves:
         """Return them with former rows that come again where they stand, in present chunks."""
-        chunk, code, before, origin = (
-            np.concatenate(pair)
-            for pair in (
-                (self.chunk, chunk),
-                (self.code, code),
-                (self.before, rows),
-                (self.origin, rows),
-            )
+        return replace(
+            self,
+            chunk=np.concatenate([self.chunk, chunk]),
+            code=np.concatenate([self.code, code]),
+            before=np.concatenate([self.before, rows]),
+            origin=np.concatenate([self.origin, rows]),
+            gone=np.union1d(self.gone, rows),
         )
-        gone = np.union1d(self.gone, rows)
-        return Moves(chunk, code, before, origin, gone, self.place, self.former)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,12 +181,5 @@ def find_moves(
     place[left] = np.arange(len(left))
     own = group[: len(came.keys)]
     went = row[moved]
-    return Moves(
-        chunk[left],
-        code[left],
-        before[left],
-        row[left],
-        np.sort(went[went >= 0]),
-        place[own],
-        row[own],
-    )
+    gone = np.sort(went[went >= 0])
+    return Moves(chunk[left], code[left], before[left], row[left], gone, place[own], row[own])

@@ -11,7 +11,6 @@ from clew.algo.row_edits import RowEdits
 from clew.generation.edits.search import (
     are_in,
     first_in_groups,
-    insertion_places,
     places_inside,
     rows_below,
     take_or_any,
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from clew.generation.rows import Rows
 
 _NONE = np.iinfo(np.int64).max  # behind every place
+_TITLE, _MENTION, _DESCRIPTION = range(3)  # how a document names an entity
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,7 @@ def find_entities(source: Source, units: UnitEdits, mentions: MentionEdits) -> E
     """Return which entities came and went, each where a document first names it."""
     titled = np.flatnonzero(source.titles >= 0)
     described = source.new_values("description.entity").astype(np.int64)
-    lost = np.unique(np.concatenate(_lost_entities(source, mentions)))
-    lost = lost[lost >= 0].astype(np.int64)
+    lost = _find_lost(source, mentions)
     came = np.concatenate([source.titles[titled], mentions.entity, described])
     touched, place = np.unique(
         np.concatenate([came, source.base.stored["entity"][lost]]), return_inverse=True
@@ -79,13 +78,16 @@ def find_entities(source: Source, units: UnitEdits, mentions: MentionEdits) -> E
     np.add.at(votes, (in_described, source.new_values("description.type")), 1)
     votes[:, 0] = 0  # "other" is no vote
 
-    first = _FirstPlaces(source, np.full((3, n), _NONE), np.zeros(n, dtype=np.int64))
-    first.scan_kept_titles(kept_title)
-    first.scan_kept_mentions(units, kept_mention)
-    first.scan_kept_descriptions(kept_description)
-    first.scan_new_titles(np.where(new_title >= 0, take_or_any(titled, new_title), -1))
-    first.scan_new_mentions(units, mentions, new_mention)
-    first.scan_new_descriptions(new_description)
+    first = _FirstPlaces(
+        source, units, mentions, np.full((3, n), _NONE), np.zeros(n, dtype=np.int64)
+    )
+    new_title = np.where(new_title >= 0, take_or_any(titled, new_title), -1)
+    first.scan_kept(_TITLE, kept_title)
+    first.scan_kept(_MENTION, kept_mention)
+    first.scan_kept(_DESCRIPTION, kept_description)
+    first.scan_new(_TITLE, new_title)
+    first.scan_new(_MENTION, new_mention)
+    first.scan_new(_DESCRIPTION, new_description)
     left = np.flatnonzero(first.places[0] < _NONE)
     left = left[np.lexsort(first.places[::-1, left])]
     edits = RowEdits.from_changes(
@@ -106,16 +108,15 @@ def find_entities(source: Source, units: UnitEdits, mentions: MentionEdits) -> E
     )
 
 
-def _lost_entities(source: Source, mentions: MentionEdits) -> list[Rows]:
-    """Return the former entities of titles, mentions and descriptions that went."""
+def _find_lost(source: Source, mentions: MentionEdits) -> Rows:
+    """Return the former entities of titles, mentions and descriptions that went, ascending."""
     gone = {
         "document.title_entity": source.documents.gone,
         "mention.entity": mentions.edits.gone,
         "description.entity": source.descriptions.gone,
     }
-    return [source.column(name)[rows] for name, rows in gone.items() if len(rows)] or [
-        np.zeros(0, dtype=np.int64)
-    ]
+    lost = [source.column(name)[rows] for name, rows in gone.items() if len(rows)]
+    return np.setdiff1d(np.concatenate([np.zeros(0, np.int64), *lost]), [-1])
 
 
 def _first_before(edits: RowEdits, kept: Rows, new: Rows) -> Rows:
@@ -133,89 +134,58 @@ def _first_before(edits: RowEdits, kept: Rows, new: Rows) -> Rows:
 class _FirstPlaces:
     """Where entities are first named, as far as was looked.
 
-    A place is three times the present document, and 1 more in a mention and 2 in a description;
-    the present unit or description; the mention.
+    A place is three times the present document and how it names the entity; the present unit or
+    description; the row of the title, mention or description.
     """
 
     source: Source
+    units: UnitEdits
+    mentions: MentionEdits
     places: Rows  # (3, n)
     before: Rows  # (n,) the former entity before which one stands that is first there
 
-    def scan_kept_titles(self, documents: Rows) -> None:
-        """Look at the titles of former documents, -1 for none."""
-        some = np.flatnonzero(documents >= 0)
-        at = documents[some]
-        now = 3 * self.source.documents.to_present(at)
-        self._lower_places(some, np.stack([now, 0 * at, 0 * at]), self._title(at))
-
-    def scan_kept_mentions(self, units: UnitEdits, mentions: Rows) -> None:
-        """Look at former mentions, -1 for none."""
-        some = np.flatnonzero(mentions >= 0)
-        at = mentions[some]
-        unit = self.source.column("mention.unit")[at].astype(np.int64)
-        document = self._document(self.source.column("unit.chunk")[unit])
-        now = 3 * self.source.documents.to_present(document) + 1
-        places = np.stack([now, units.edits.to_present(unit), at])
-        self._lower_places(some, places, self._place_inside(3 * document + 1, at))
-
-    def scan_kept_descriptions(self, descriptions: Rows) -> None:
-        """Look at former descriptions, -1 for none."""
-        some = np.flatnonzero(descriptions >= 0)
-        at = descriptions[some]
-        document = self._document(self.source.column("description.chunk")[at])
-        now = 3 * self.source.documents.to_present(document) + 2
-        places = np.stack([now, self.source.descriptions.to_present(at), 0 * at])
-        self._lower_places(some, places, self._place_inside(3 * document + 2, at))
-
-    def scan_new_titles(self, documents: Rows) -> None:
-        """Look at the titles of documents that came, -1 for none."""
-        some = np.flatnonzero(documents >= 0)
-        at = self.source.documents.at[documents[some]]
-        before = self._title(self.source.documents.before[documents[some]])
-        self._lower_places(some, np.stack([3 * at, 0 * at, 0 * at]), before)
-
-    def scan_new_mentions(self, units: UnitEdits, mentions: MentionEdits, rows: Rows) -> None:
-        """Look at mentions that came, -1 for none."""
+    def scan_kept(self, how: int, rows: Rows) -> None:
+        """Look at former titles, mentions or descriptions, -1 for none."""
         some = np.flatnonzero(rows >= 0)
-        at = rows[some]
-        unit = mentions.unit[at]
-        document = self.source.documents_of(units.distinct.chunk[unit])
-        before = self._place_new(document, 1, mentions.before[at])
-        places = np.stack([3 * document + 1, units.edits.at[unit], at])
-        self._lower_places(some, places, before)
+        at, column = rows[some], self.source.column
+        documents = ranks = at
+        if how == _MENTION:
+            unit = column("mention.unit")[at].astype(np.int64)
+            documents = column("chunk.document")[column("unit.chunk")[unit]].astype(np.int64)
+            ranks = self.units.edits.to_present(unit)
+        elif how == _DESCRIPTION:
+            chunk = column("description.chunk")[at]
+            documents = column("chunk.document")[chunk].astype(np.int64)
+            ranks = self.source.descriptions.to_present(at)
+        before = self._place_inside(3 * documents + how, 0 * at if how == _TITLE else at)
+        now = 3 * self.source.documents.to_present(documents) + how
+        self._lower_places(some, np.stack([now, ranks, at]), before)
 
-    def scan_new_descriptions(self, rows: Rows) -> None:
-        """Look at descriptions that came, -1 for none."""
+    def scan_new(self, how: int, rows: Rows) -> None:
+        """Look at titles, mentions or descriptions that came, -1 for none."""
         some = np.flatnonzero(rows >= 0)
-        at = rows[some]
-        chunk = self.source.live.chunks_of("description")[at]
-        document = self.source.chunk_documents[chunk]
-        edits = self.source.descriptions
-        before = self._place_new(document, 2, edits.before[at])
-        self._lower_places(some, np.stack([3 * document + 2, edits.at[at], 0 * at]), before)
-
-    def _place_new(self, documents: Rows, how: int, before: Rows) -> Rows:
-        """Return before which former entity one stands that is first in what came.
-
-        In present documents, before a former mention or description.
-        """
-        edits = self.source.documents
+        at, edits = rows[some], self.source.documents
+        if how == _TITLE:
+            documents, ranks, behind = edits.at[at], at, 0 * at
+        elif how == _MENTION:
+            unit = self.mentions.unit[at]
+            documents = self.source.documents_of(self.units.distinct.chunk[unit])
+            ranks, behind = self.units.edits.at[unit], self.mentions.before[at]
+        else:
+            chunk = self.source.live.chunks_of("description")[at]
+            documents = self.source.chunk_documents[chunk]
+            descriptions = self.source.descriptions
+            ranks, behind = descriptions.at[at], descriptions.before[at]
         former = edits.to_former(documents)
-        places = self._place_inside(3 * np.maximum(former, 0) + how, before)
-        new = np.flatnonzero(former < 0)
-        came = np.searchsorted(edits.at, documents[new])
-        places[new] = self._title(edits.before[came])
-        return places
-
-    def _title(self, documents: Rows) -> Rows:
-        return insertion_places(self.source.lookups["entity.place"], 3 * documents)
+        before = self._place_inside(3 * np.maximum(former, 0) + how, behind)
+        new = np.flatnonzero(former < 0)  # in documents that came
+        titles = 3 * edits.before[np.searchsorted(edits.at, documents[new])]
+        before[new] = self._place_inside(titles, 0 * titles)
+        self._lower_places(some, np.stack([3 * documents + how, ranks, at]), before)
 
     def _place_inside(self, places: Rows, rows: Rows) -> Rows:
         lookups = self.source.lookups
         return places_inside(lookups["entity.place"], lookups["entity.first"], places, rows)
-
-    def _document(self, chunks: NDArray[np.integer]) -> Rows:
-        return np.asarray(self.source.column("chunk.document")[chunks], dtype=np.int64)
 
     def _lower_places(self, some: Rows, places: Rows, before: Rows) -> None:
         """Put places of some entities in place of higher ones."""

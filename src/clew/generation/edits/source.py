@@ -53,14 +53,14 @@ class Source:
         return "sentence" in self.base.stored
 
     def column(self, name: str) -> NDArray[Any]:
-        """Return a column of the base."""
         return self.base.columns[name]
 
     # -- documents and chunks ---------------------------------------------------------------------
 
     @property
-    def _new_documents(self) -> list[Touched]:
-        return [each for each in self.touched if each.live]
+    def _came(self) -> Rows:
+        """The stored documents that came."""
+        return np.array([each.row for each in self.touched if each.live], dtype=np.int64)
 
     @cached_property
     def documents(self) -> RowEdits:
@@ -69,8 +69,9 @@ class Source:
         touched = np.array([each.row for each in self.touched], dtype=np.int64)
         gone = place[touched[touched < len(place)]]
         place[touched[touched < len(place)]] = -1
-        before = np.zeros(len(self._new_documents), dtype=np.int64)
-        for i, each in enumerate(self._new_documents):
+        new = [each for each in self.touched if each.live]
+        before = np.zeros(len(new), dtype=np.int64)
+        for i, each in enumerate(new):
             if 0 <= each.after < len(place) and place[each.after] >= 0:
                 before[i] = place[each.after] + 1
             elif i and each.after >= 0:  # behind another one that came
@@ -85,29 +86,23 @@ class Source:
     @cached_property
     def changed(self) -> Rows:
         """The former chunks that stay and have a new extraction, ascending."""
-        new = self.stored.tail("extraction.chunk", self._n_extractions).astype(np.int64)
+        new = self.stored.tail("extraction.chunk", int(self.lookups["sizes"][1])).astype(np.int64)
         rows = np.unique(self.base.places("chunk", new))
         rows = rows[rows >= 0]
         return rows[~are_in(rows, self.removed)]
-
-    @property
-    def _n_extractions(self) -> int:
-        return int(self.lookups["sizes"][1])
 
     @cached_property
     def _chunks(self) -> tuple[Rows, Rows, Rows, Rows]:
         """What came, in order: the stored chunk, its present document, before what, and origin."""
         document = self.column("chunk.document")
-        came = np.array([each.row for each in self._new_documents], dtype=np.int64)
-        new, owner = self.stored.rows_below("chunk", came)
+        new, owner = self.stored.rows_below("chunk", self._came)
         if len(new) + len(self.changed) > MOST_ROWS:
             raise TooManyEdits
         stays = self.documents.to_present(document[self.changed])
         rows = np.concatenate([new, self.base.stored["chunk"][self.changed]])
         documents = np.concatenate([self.documents.at[owner], stays])
-        before = np.concatenate(
-            [insertion_places(document, self.documents.before)[owner], self.changed]
-        )
+        boundary = insertion_places(document, self.documents.before)
+        before = np.concatenate([boundary[owner], self.changed])
         origin = np.concatenate([np.full(len(new), -1), self.changed])
         order = np.lexsort((rows, documents))
         return rows[order], documents[order], before[order], origin[order]
@@ -142,12 +137,9 @@ class Source:
     def live(self) -> Live:
         """The stored rows of the documents and chunks that came, and of all below these chunks."""
         chunks = self._chunks[0]
-        documents = np.array([each.row for each in self._new_documents], dtype=np.int64)
-        live = Live({"document": documents, "chunk": chunks})
-        for layer in ("sentence", "count", "posting"):
+        live = Live({"document": self._came, "chunk": chunks})
+        for layer in ("sentence", "count", "posting", *["subchunk"] * self.is_halved):
             self._follow(live, layer, chunks)
-        if self.is_halved:
-            self._follow(live, "subchunk", chunks)
         n_stored = self.stored.size("chunk")
         extracted, of = follow(self.stored.tail("extraction.chunk", 0), chunks, n_stored)
         newest = find_newest(of, self.stored.take("extraction.kind", extracted))
@@ -181,9 +173,8 @@ class Source:
         """
         former = self.column(column)
         before = insertion_places(former, self.chunks_before)
-        return RowEdits.from_changes(
-            len(former), rows_below(former, self.chunks.gone), before[chunks]
-        )
+        gone = rows_below(former, self.chunks.gone)
+        return RowEdits.from_changes(len(former), gone, before[chunks])
 
     @cached_property
     def descriptions(self) -> RowEdits:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.generation.lookups import FIRST_STATEMENT, unit_codes
+from clew.generation.lookups import FIRST_STATEMENT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,14 +29,6 @@ class StoredUnits:
 
     def are_statements(self, codes: Rows) -> NDArray[np.bool_]:
         return np.asarray(codes >= FIRST_STATEMENT)
-
-    def sentences(self, codes: Rows) -> Rows:
-        """Return the stored sentences, -1 for a statement."""
-        return np.where(self.are_statements(codes), -1, codes)
-
-    def statements(self, codes: Rows) -> Rows:
-        """Return the stored statements, -1 for a sentence."""
-        return np.where(self.are_statements(codes), codes - FIRST_STATEMENT, -1)
 
     def keys(self, codes: NDArray[Any]) -> NDArray[np.uint64]:
         """Return the hashes of their texts."""
@@ -79,11 +71,9 @@ class StoredUnits:
         order = np.argsort(place, kind="stable")
         columns = {}
         for name in _MENTION:
-            both = (
-                self.stored.take(f"mention.{name}", rows),
-                self.stored.take(f"statement_mention.{name}", more),
-            )
-            columns[name] = np.concatenate(both)[order]
+            of_sentences = self.stored.take(f"mention.{name}", rows)
+            of_statements = self.stored.take(f"statement_mention.{name}", more)
+            columns[name] = np.concatenate([of_sentences, of_statements])[order]
         return place[order], columns
 
     def mentions_with(self, column: str, values: Rows) -> tuple[Rows, Rows]:
@@ -91,30 +81,24 @@ class StoredUnits:
         codes, matched_values = [], []
         for layer, above in (("mention", "sentence"), ("statement_mention", "statement")):
             stored_values = self.stored.tail(f"{layer}.{column}", 0)
-            is_wanted = np.zeros(
-                int(max(stored_values.max(initial=-1), values.max(initial=-1))) + 2, bool
-            )
+            last = max(stored_values.max(initial=-1), values.max(initial=-1))
+            is_wanted = np.zeros(int(last) + 2, bool)
             is_wanted[values] = True  # the last one, which is that of -1, is not
             rows = np.flatnonzero(is_wanted[stored_values])
             parents = self.stored.take(f"{layer}.{above}", rows).astype(np.int64)
-            none = np.full(len(rows), -1)
-            pair = (parents, none) if layer == "mention" else (none, parents)
-            codes.append(unit_codes(*pair))
+            codes.append(parents if layer == "mention" else FIRST_STATEMENT + parents)
             matched_values.append(stored_values[rows].astype(np.int64))
         return np.concatenate(codes), np.concatenate(matched_values)
 
     def _take_both(
         self, of_sentences: str, of_statements: str, codes: NDArray[Any]
     ) -> NDArray[Any]:
-        is_statement = self.are_statements(codes)
-        first = self.stored.take(of_sentences, codes[~is_statement].astype(np.int64))
+        codes, is_statement = codes.astype(np.int64), self.are_statements(codes)
+        first = self.stored.take(of_sentences, codes[~is_statement])
         if not is_statement.any():
             return first
-        second = self.stored.take(
-            of_statements, codes[is_statement].astype(np.int64) - FIRST_STATEMENT
-        )
-        values = np.empty(
-            len(codes), dtype=np.result_type(first, second) if len(first) else second.dtype
-        )
+        second = self.stored.take(of_statements, codes[is_statement] - FIRST_STATEMENT)
+        dtype = np.result_type(first, second) if len(first) else second.dtype
+        values = np.empty(len(codes), dtype)
         values[~is_statement], values[is_statement] = first, second
         return values

@@ -45,10 +45,8 @@ def find_triples(source: Source) -> TripleEdits:
     rows, chunk = rows[two], chunk[two]
     stored = source.base.stored["triple"]
     known = KnownRows.from_lookups("triple", source.lookups, source.column("triple.chunk"), stored)
-    went = source.column("occurrence.triple")[
-        rows_below(source.column("occurrence.chunk"), source.chunks.gone)
-    ]
-    lost = _keys(source, stored[np.unique(went)])
+    gone = rows_below(source.column("occurrence.chunk"), source.chunks.gone)
+    lost = _keys(source, stored[np.unique(source.column("occurrence.triple")[gone])])
     came = Occurrences(_keys(source, rows), chunk, rows)
     moves = find_moves(known, source, source.chunks.gone, came, lost, always=True)
     distinct = DistinctEdits.from_moves(len(stored), moves)
@@ -56,15 +54,14 @@ def find_triples(source: Source) -> TripleEdits:
     place = np.searchsorted(distinct.edits.at, distinct.of_came)
     shape = len(distinct.edits.at), source.chunks.size
     new = build_link(place, source.chunks.at[chunk], *shape, strength)
+    former = source.base.links["triple", "chunk"]
     return TripleEdits(
         distinct=distinct,
         occurrences=source.edit_rows_below("occurrence.chunk", chunk),
         stored=rows,
         chunk=chunk,
         strength=strength,
-        chunks=merge_entries(
-            source, source.base.links["triple", "chunk"], distinct.edits.origin, new
-        ),
+        chunks=merge_entries(source, former, distinct.edits.origin, new),
     )
 
 

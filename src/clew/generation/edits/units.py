@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.algo.row_edits import RowEdits
-from clew.generation.edits.distinct import DistinctEdits, KnownRows, Occurrences, find_moves
-from clew.generation.edits.names import Names, find_names
+from clew.generation.edits.distinct import DistinctEdits, KnownRows, Moves, Occurrences, find_moves
 from clew.generation.edits.search import are_in, insertion_places, rows_below, take_or_default
 from clew.generation.edits.source import MOST_ROWS, TooManyEdits
 from clew.generation.edits.stored_units import StoredUnits
-from clew.generation.lookups import unit_codes
-from clew.types import LLM_MADE, UNITS
+from clew.generation.lookups import FIRST_STATEMENT, is_useful, unit_codes
+from clew.types import LLM_MADE, TERM, UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +23,56 @@ if TYPE_CHECKING:
     from clew.generation.edits.source import Source
     from clew.generation.edits.terms import TermEdits
     from clew.generation.rows import Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The stored entities that some mention is a word of in a script without capitals, ascending.
+
+    Such a word is a name where it joins a few chunks.
+    """
+
+    entities: Rows
+    useful: NDArray[np.bool_]  # which of them are names now
+    flipped: Rows  # those that are names now and were not, or the other way
+
+    def are_useful(self, labels: NDArray[Any], entities: Rows) -> NDArray[np.bool_]:
+        """Say which mentions, by their labels and stored entities, are not to be dropped."""
+        is_useful = labels != TERM
+        some = np.flatnonzero(~is_useful)
+        is_useful[some] = self.useful[np.searchsorted(self.entities, entities[some])]
+        return np.asarray(is_useful)
+
+
+def find_names(
+    source: Source, stored_units: StoredUnits, known_units: KnownRows, moves: Moves
+) -> Names:
+    """Return which words of such scripts are names after some units came and went."""
+    owner, columns = stored_units.mentions_of(moves.code)
+    entity, is_term = columns["entity"].astype(np.int64), columns["label"] == TERM
+    known, df = source.lookups["named.entities"], source.lookups["named.df"]
+    entities = np.union1d(known, entity[is_term])
+    at = np.searchsorted(entities, known)
+    counts = np.zeros(len(entities), dtype=np.int64)
+    counts[at] = df
+    if len(entities):
+        _, went = stored_units.mentions_of(known_units.code[moves.gone].astype(np.int64))
+        touched = np.union1d(entity, went["entity"])
+        changed = entities[are_in(entities, touched)]
+        is_own = are_in(entity, changed)
+        pairs = [(entity[is_own], moves.chunk[owner[is_own]])]
+        former, named = stored_units.mentions_with("entity", changed)
+        units = known_units.rows_of(stored_units.keys(former), former)
+        kept = (units >= 0) & ~are_in(units, moves.gone)
+        stands = source.column("unit.chunk")[units[kept]].astype(np.int64)
+        pairs.append((named[kept], source.chunks.to_present(stands)))
+        both = np.unique(np.concatenate([np.stack(pair) for pair in pairs], axis=1), axis=1)
+        counts[np.searchsorted(entities, changed)] = np.bincount(
+            np.searchsorted(changed, both[0]), minlength=len(changed)
+        )
+    useful = is_useful(counts, source.chunks.size)
+    were = is_useful(df, source.chunks.n)
+    return Names(entities, useful, known[useful[at] != were])
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +122,8 @@ def find_units(source: Source, terms: TermEdits) -> UnitEdits:
         were = np.flatnonzero(stored_units.are_statements(known_rows.code))
         if are_in(were, moves.gone).all():
             raise TooManyEdits  # perhaps sentences are no rows of their own any more
-    return UnitEdits(
-        DistinctEdits.from_moves(len(known_rows.chunk), moves),
-        known_rows,
-        stored_units,
-        came,
-        names,
-    )
+    distinct = DistinctEdits.from_moves(len(known_rows.chunk), moves)
+    return UnitEdits(distinct, known_rows, stored_units, came, names)
 
 
 def _former_codes(source: Source) -> NDArray[Any]:
@@ -98,12 +142,7 @@ def _new_units(source: Source) -> tuple[Rows, Rows]:
         raise TooManyEdits  # sentences are rows of their own from now on
     sentences = live.rows["sentence"][is_kept]
     chunk = np.concatenate([live.above["sentence"][is_kept], live.chunks_of("statement")])
-    codes = np.concatenate(
-        [
-            unit_codes(sentences, np.full(len(sentences), -1)),
-            unit_codes(np.full(len(statements), -1), statements),
-        ]
-    )
+    codes = np.concatenate([sentences, FIRST_STATEMENT + statements])
     order = np.argsort(chunk, kind="stable")
     return chunk[order], codes[order]
 
@@ -135,24 +174,24 @@ def find_mentions(source: Source, terms: TermEdits, units: UnitEdits) -> Mention
     gone = rows_below(former, units.edits.gone)
     before = insertion_places(former, units.distinct.before)[unit]
     entity = columns.pop("entity").astype(np.int64)
-    return MentionEdits(
-        RowEdits.from_changes(len(former), gone, before), before, unit, entity, columns
-    )
+    edits = RowEdits.from_changes(len(former), gone, before)
+    return MentionEdits(edits, before, unit, entity, columns)
 
 
 def unit_columns(source: Source, units: UnitEdits) -> dict[str, NDArray[Any]]:
     """Return the values of the units that came."""
     stored_units, chunks = units.stored_units, units.distinct.chunk
     codes = units.distinct.code
+    is_statement = stored_units.are_statements(codes)
     made_by = source.column("chunk.units")[np.maximum(source.chunks.to_former(chunks), 0)]
     new = np.flatnonzero(source.chunks.to_former(chunks) < 0)
     came = np.searchsorted(source.chunks.at, chunks[new])
     made_by[new] = source.extraction_sources(UNITS)[came]
     columns: dict[str, NDArray[Any]] = {
-        "stored.unit.sentence": stored_units.sentences(codes),
-        "stored.unit.statement": stored_units.statements(codes),
+        "stored.unit.sentence": np.where(is_statement, -1, codes),
+        "stored.unit.statement": np.where(is_statement, codes - FIRST_STATEMENT, -1),
         "unit.chunk": chunks,
-        "unit.source": np.where(stored_units.are_statements(codes), LLM_MADE, made_by),
+        "unit.source": np.where(is_statement, LLM_MADE, made_by),
         "unit.place": stored_units.places(codes),
         "unit.start": stored_units.column("start", codes),
         "unit.end": stored_units.column("end", codes),

@@ -56,18 +56,14 @@ class SharedCache(FileCache):
         if not path.exists() or time.monotonic() < self._waits_until:
             return
         try:
-            self._share(name, generation, path)
+            # Listed before it is there, and again in case that it was dropped meanwhile: whatever
+            # is in the storage is listed.
+            self._catalogue.add_cached(name, generation)
+            self.objects.put(self.object_of(name, generation), path)
+            self._catalogue.add_cached(name, generation)
+            self._forget(name, before=generation)
         except StoreError:  # others compute it, then
             self._waits_until = time.monotonic() + _PAUSE_S
-
-    def _share(self, name: str, generation: int, path: Path) -> None:
-        """Upload computed arrays."""
-        # Listed before it is there, and again in case that it was dropped meanwhile: whatever is in
-        # the storage is listed.
-        self._catalogue.add_cached(name, generation)
-        self.objects.put(self.object_of(name, generation), path)
-        self._catalogue.add_cached(name, generation)
-        self._forget(name, before=generation)
 
     def drop(self, before: int) -> None:
         super().drop(before)
@@ -103,5 +99,4 @@ class SharedCache(FileCache):
 
     @staticmethod
     def object_of(name: str, generation: int) -> str:
-        """Return the name of an object."""
         return f"{FOLDER}/{name}-{generation:06d}{SUFFIX}"
