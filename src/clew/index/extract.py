@@ -20,7 +20,7 @@ import numpy as np
 from clew.display.shown import Shown
 from clew.errors import BudgetSpent, ClewError, InputError, ModelError, RecipeMismatch
 from clew.generation import open_snapshot
-from clew.index import finish_index, group_by_size
+from clew.index import LATE, finish_index, group_by_size
 from clew.index.choose import (
     NOTE,
     NOTHING,
@@ -139,7 +139,7 @@ def extract_wanted(
                 extract_by_rules(corpus, models, rules, wanted.triples, done, tell=tell)
             for kind in wanted.list_kinds() if with_llm else ():
                 if not done.stopped:
-                    task = get_task(corpus, models, kind)
+                    task = get_task(corpus, kind)
                     extract_by_llm(corpus, models, task, memory, done, tell=tell)
     _count_waiting(store, done)
     return done
@@ -180,6 +180,7 @@ def _store_terms(corpus: ExtractionCorpus, wanted: Wanted) -> None:
         )
     none = dict.fromkeys(TermSettings().to_recipe())
     corpus.store.settle(none if wanted.terms is None else wanted.terms.to_recipe())
+    corpus.terms = wanted.terms
 
 
 def _describe_terms(terms: TermSettings | None) -> str:
@@ -221,47 +222,50 @@ def extract_triples(
         memory = corpus.remember(memory)
         done.bare = memory.terms is not None
         requeue_graph(store, corpus.snapshot, rows, memory.mark_known)
-        extract_by_llm(corpus, models, get_task(corpus, models, GRAPH), memory, done)
+        extract_by_llm(corpus, models, get_task(corpus, GRAPH), memory, done)
     _count_waiting(store, done)
     return done
 
 
-class ExtractionCorpus:
-    """The chunks of one generation; extractions that are added meanwhile do not change them."""
+class ReadChunks:
+    """Chunks as models read them."""
 
-    def __init__(self, store: Store) -> None:
-        store.lock()  # before rows are numbered: another process might compact
-        self.store = store
-        self.snapshot = open_snapshot(store)
-        self.stored = stored_chunk_numbers(self.snapshot)
-
-    @property
-    def texts(self) -> Sequence[str]:
-        return read_titled_texts(self.snapshot)
+    texts: Sequence[str]
+    terms: TermSettings | None  # of the entities that an LLM relates; None where it names its own
 
     @cached_property
     def hints(self) -> list[list[str]]:
         return find_hints(self.texts)
 
-    @property
-    def terms(self) -> TermSettings | None:
-        """What the entities are that an LLM relates; None where it names its own."""
-        return TermSettings.from_recipe(self.store.recipe)
-
     @cached_property
     def listed(self) -> dict[str, list[str]]:
         """The statistical entities of each text, by the text; texts of graphs have none."""
-        texts = [self.texts[row] for row in np.flatnonzero(self.snapshot.are_texts()).tolist()]
+        texts = [self.texts[row] for row in self.rows_of_texts().tolist()]
         return dict(zip(texts, statistical_terms(texts, self.terms or TermSettings()), strict=True))
+
+    def rows_of_texts(self) -> NDArray[np.intp]:
+        """Return the chunks that are no imported graph's."""
+        return np.arange(len(self.texts))
 
     def remember(self, memory: ReplyMemory) -> ReplyMemory:
         if self.terms is None:
             return memory
         return replace(memory, listed=self.listed, terms=self.terms)
 
-    @property
-    def late(self) -> bool:
-        return self.store.recipe["vectors"] == "late"
+
+class ExtractionCorpus(ReadChunks):
+    """The chunks of one generation; extractions that are added meanwhile do not change them."""
+
+    def __init__(self, store: Store) -> None:
+        store.lock()  # before rows are numbered: another process might compact
+        self.store = store
+        self.terms = TermSettings.from_recipe(store.recipe)
+        self.snapshot = open_snapshot(store)
+        self.stored = stored_chunk_numbers(self.snapshot)
+        self.texts = read_titled_texts(self.snapshot)
+
+    def rows_of_texts(self) -> NDArray[np.intp]:
+        return np.flatnonzero(self.snapshot.are_texts())
 
     def read_packs(self, kind: str) -> list[list[int]]:
         """Return the rows of each pack that waits, in the order of the packs' numbers."""
@@ -287,7 +291,7 @@ class ExtractionCorpus:
 class UnitsTask:
     """Knowledge units; a chunk without any keeps its sentences."""
 
-    corpus: ExtractionCorpus
+    corpus: ReadChunks
     kind: str = UNITS
 
     def prompt(self, rows: Sequence[int]) -> Prompt:
@@ -296,20 +300,21 @@ class UnitsTask:
     def read(self, part: object, row: int) -> tuple[str, ...]:
         return read_units({"1": part}, [self.corpus.texts[row]])[0]
 
-    def fallback(self, row: int) -> tuple[str, ...]:  # noqa: ARG002 -- its sentences are there
-        return ()
+    def fallback(self, row: int, models: Models) -> tuple[str, ...]:  # noqa: ARG002
+        return ()  # its sentences are there
 
-    def batch(self, extracted: Sequence[ChunkExtraction[Any]], models: Models) -> Batch:
-        unnamed = self.corpus.store.unnamed
-        return build_statement_batch(extracted, models, unnamed, late=self.corpus.late)
+    def batch(
+        self, extracted: Sequence[ChunkExtraction[Any]], models: Models, store: Store
+    ) -> Batch:
+        late = store.recipe["vectors"] == LATE
+        return build_statement_batch(extracted, models, store.unnamed, late=late)
 
 
 @dataclass(frozen=True, slots=True)
 class GraphTask:
     """Entities and triples; a chunk without any has those that stand in one sentence."""
 
-    corpus: ExtractionCorpus
-    models: Models
+    corpus: ReadChunks
     kind: str = GRAPH
 
     def prompt(self, rows: Sequence[int]) -> Prompt:
@@ -320,11 +325,13 @@ class GraphTask:
         texts, hints = [self.corpus.texts[row]], [self.corpus.hints[row]]
         return read_graph({"1": part}, texts, hints)[0]
 
-    def fallback(self, row: int) -> Extraction:
-        return Cooccurrence(self.models.tagger).extract([self.corpus.texts[row]])[0]
+    def fallback(self, row: int, models: Models) -> Extraction:
+        return Cooccurrence(models.tagger).extract([self.corpus.texts[row]])[0]
 
-    def batch(self, extracted: Sequence[ChunkExtraction[Any]], models: Models) -> Batch:
-        return build_graph_batch(extracted, models, self.corpus.store.unnamed)
+    def batch(
+        self, extracted: Sequence[ChunkExtraction[Any]], models: Models, store: Store
+    ) -> Batch:
+        return build_graph_batch(extracted, models, store.unnamed)
 
 
 class RelationsTask(GraphTask):
@@ -337,7 +344,7 @@ class RelationsTask(GraphTask):
     def read(self, part: Any, row: int) -> Extraction | None:  # noqa: ANN401, ARG002
         return read_relations({"1": part}, [part["listed"]])[0]
 
-    def fallback(self, row: int) -> Extraction:
+    def fallback(self, row: int, models: Models) -> Extraction:  # noqa: ARG002
         terms = self.corpus.listed[self.corpus.texts[row]]
         return Extraction(entities=tuple(Described(name=term) for term in terms), triples=())
 
@@ -345,11 +352,11 @@ class RelationsTask(GraphTask):
 Task = UnitsTask | GraphTask  # one kind of extraction by an LLM
 
 
-def get_task(corpus: ExtractionCorpus, models: Models, kind: str) -> Task:
+def get_task(corpus: ReadChunks, kind: str) -> Task:
     """Return how a kind is extracted by an LLM in this index."""
     if kind == UNITS:
         return UnitsTask(corpus)
-    return (GraphTask if corpus.terms is None else RelationsTask)(corpus, models)
+    return (GraphTask if corpus.terms is None else RelationsTask)(corpus)
 
 
 def extract_by_llm(
@@ -373,9 +380,14 @@ def extract_by_llm(
     for begin in range(0, len(packs), _PROMPTS_AT_ONCE):
         group = packs[begin : begin + _PROMPTS_AT_ONCE]
         made, stop = _get_parts(corpus, models.llm, task, memory, group)
-        extracted = [_extract_chunk(corpus, task, row, part, done) for row, part in made.items()]
+        extracted = []
+        for row, part in made.items():
+            gave: Any = None if part is NOTHING else task.read(part, row)
+            (done.llm if gave else done.fallback)[task.kind] += 1
+            source, content = "llm" if gave else "fallback", gave or task.fallback(row, models)
+            extracted.append(ChunkExtraction(int(corpus.stored[row]), source, content))
         if extracted:
-            corpus.store.commit(task.batch(extracted, models), ())
+            corpus.store.commit(task.batch(extracted, models, corpus.store), ())
         ready += len(extracted)
         _log.info("%s of %d of %d chunks committed", task.kind, ready, total)
         tell(ready, total)
@@ -436,15 +448,6 @@ def complete_prompts(
     except (BudgetSpent, ModelError) as stop:
         return stop
     return None
-
-
-def _extract_chunk(
-    corpus: ExtractionCorpus, task: Task, row: int, part: object, done: ExtractionReport
-) -> ChunkExtraction[Any]:
-    made: Any = None if part is NOTHING else task.read(part, row)
-    source = "llm" if made else "fallback"
-    (done.llm if made else done.fallback)[task.kind] += 1
-    return ChunkExtraction(int(corpus.stored[row]), source, made or task.fallback(row))
 
 
 # -- without one ----------------------------------------------------------------------------------

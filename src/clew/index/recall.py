@@ -59,7 +59,7 @@ def recall_extractions(
             memory = corpus.remember(ReplyMemory(ledger, name))
             memories = [memory, *memory.list_others(kind)]
             rows = _requeue_decided(corpus, kind, decided.get(kind, {}), memories)
-            task = get_task(corpus, models, kind)
+            task = get_task(corpus, kind)
             for each in memories:
                 extract_by_llm(corpus, recorded, task, each, done, among=rows)
             if models.llm is not None:
