@@ -167,6 +167,7 @@ def _store_terms(corpus: ExtractionCorpus, wanted: Wanted) -> None:
         )
     none = dict.fromkeys(TermSettings().to_recipe())
     corpus.store.settle(none if wanted.terms is None else wanted.terms.to_recipe())
+    corpus.terms = wanted.terms
 
 
 def _describe_terms(terms: TermSettings | None) -> str:
@@ -212,7 +213,33 @@ def extract_triples(
     return _count_waiting(corpus)
 
 
-class ExtractionCorpus:
+class ReadChunks:
+    """Chunks as models read them."""
+
+    texts: Sequence[str]
+    terms: TermSettings | None  # of the entities that an LLM relates; None where it names its own
+
+    @cached_property
+    def hints(self) -> list[list[str]]:
+        return find_hints(self.texts)
+
+    @cached_property
+    def listed(self) -> dict[str, list[str]]:
+        """The statistical entities of each text, by the text; texts of graphs have none."""
+        texts = [self.texts[row] for row in self.rows_of_texts().tolist()]
+        return dict(zip(texts, statistical_terms(texts, self.terms or TermSettings()), strict=True))
+
+    def rows_of_texts(self) -> NDArray[np.intp]:
+        """Return the chunks that are no imported graph's."""
+        return np.arange(len(self.texts))
+
+    def remember(self, memory: ReplyMemory) -> ReplyMemory:
+        if self.terms is None:
+            return memory
+        return replace(memory, listed=self.listed, terms=self.terms)
+
+
+class ExtractionCorpus(ReadChunks):
     """The chunks of one generation, and what a run extracts from them, which does not change them.
 
     `on_progress` is told how many are done with, of how many.
@@ -224,33 +251,13 @@ class ExtractionCorpus:
         self.models = models
         self.done = ExtractionReport()
         self.tell: OnChunks = on_progress or (lambda _done, _total: None)
+        self.terms = TermSettings.from_recipe(store.recipe)
         self.snapshot = open_snapshot(store)
         self.stored = stored_chunk_numbers(self.snapshot)
+        self.texts = read_titled_texts(self.snapshot)
 
-    @property
-    def texts(self) -> Sequence[str]:
-        return read_titled_texts(self.snapshot)
-
-    @cached_property
-    def hints(self) -> list[list[str]]:
-        return find_hints(self.texts)
-
-    @property
-    def terms(self) -> TermSettings | None:
-        """What the entities are that an LLM relates; None where it names its own."""
-        return TermSettings.from_recipe(self.store.recipe)
-
-    @cached_property
-    def listed(self) -> dict[str, list[str]]:
-        """The statistical entities of each text, by the text; texts of graphs have none."""
-        texts = [self.texts[row] for row in np.flatnonzero(self.snapshot.are_texts()).tolist()]
-        return dict(zip(texts, statistical_terms(texts, self.terms or TermSettings()), strict=True))
-
-    def remember(self, memory: ReplyMemory) -> ReplyMemory:
-        self.done.bare = self.terms is not None
-        if self.terms is None:
-            return memory
-        return replace(memory, listed=self.listed, terms=self.terms)
+    def rows_of_texts(self) -> NDArray[np.intp]:
+        return np.flatnonzero(self.snapshot.are_texts())
 
     def read_packs(self, kind: str) -> list[list[int]]:
         """Return the rows of each pack that waits, in the order of the packs' numbers."""
@@ -276,7 +283,7 @@ class ExtractionCorpus:
 class UnitsTask:
     """Knowledge units; a chunk without any keeps its sentences."""
 
-    corpus: ExtractionCorpus
+    corpus: ReadChunks
     kind: ClassVar[str] = UNITS
 
     def prompt(self, rows: Sequence[int]) -> Prompt:
@@ -285,20 +292,21 @@ class UnitsTask:
     def read(self, part: object, row: int) -> tuple[str, ...]:
         return read_units({"1": part}, [self.corpus.texts[row]])[0]
 
-    def fallback(self, row: int) -> tuple[str, ...]:  # noqa: ARG002 -- its sentences are there
-        return ()
+    def fallback(self, row: int, models: Models) -> tuple[str, ...]:  # noqa: ARG002
+        return ()  # its sentences are there
 
-    def batch(self, extracted: Sequence[ChunkExtraction[Any]]) -> Batch:
-        store = self.corpus.store
+    def batch(
+        self, extracted: Sequence[ChunkExtraction[Any]], models: Models, store: Store
+    ) -> Batch:
         late = store.recipe["vectors"] == LATE
-        return build_statement_batch(extracted, self.corpus.models, store.unnamed, late=late)
+        return build_statement_batch(extracted, models, store.unnamed, late=late)
 
 
 @dataclass(frozen=True)
 class GraphTask:
     """Entities and triples; a chunk without any has those that stand in one sentence."""
 
-    corpus: ExtractionCorpus
+    corpus: ReadChunks
     kind: ClassVar[str] = GRAPH
 
     def prompt(self, rows: Sequence[int]) -> Prompt:
@@ -309,11 +317,13 @@ class GraphTask:
         texts, hints = [self.corpus.texts[row]], [self.corpus.hints[row]]
         return read_graph({"1": part}, texts, hints)[0]
 
-    def fallback(self, row: int) -> Extraction:
-        return Cooccurrence(self.corpus.models.tagger).extract([self.corpus.texts[row]])[0]
+    def fallback(self, row: int, models: Models) -> Extraction:
+        return Cooccurrence(models.tagger).extract([self.corpus.texts[row]])[0]
 
-    def batch(self, extracted: Sequence[ChunkExtraction[Any]]) -> Batch:
-        return build_graph_batch(extracted, self.corpus.models, self.corpus.store.unnamed)
+    def batch(
+        self, extracted: Sequence[ChunkExtraction[Any]], models: Models, store: Store
+    ) -> Batch:
+        return build_graph_batch(extracted, models, store.unnamed)
 
 
 class RelationsTask(GraphTask):
@@ -326,7 +336,7 @@ class RelationsTask(GraphTask):
     def read(self, part: Any, row: int) -> Extraction | None:  # noqa: ANN401, ARG002
         return read_relations({"1": part}, [part["listed"]])[0]
 
-    def fallback(self, row: int) -> Extraction:
+    def fallback(self, row: int, models: Models) -> Extraction:  # noqa: ARG002
         terms = self.corpus.listed[self.corpus.texts[row]]
         return Extraction(entities=tuple(Described(name=term) for term in terms), triples=())
 
@@ -334,7 +344,7 @@ class RelationsTask(GraphTask):
 Task = UnitsTask | GraphTask  # one kind of extraction by an LLM
 
 
-def get_task(corpus: ExtractionCorpus, kind: str) -> Task:
+def get_task(corpus: ReadChunks, kind: str) -> Task:
     """Return how a kind is extracted by an LLM in this index."""
     if kind == UNITS:
         return UnitsTask(corpus)
@@ -352,18 +362,25 @@ def extract_by_llm(
     packs = corpus.read_packs(task.kind)
     if among is not None:
         packs = [pack for pack in packs if among.issuperset(pack)]
-    total, ready = sum(map(len, packs)), 0
+    done, total, ready = corpus.done, sum(map(len, packs)), 0
+    done.bare = corpus.terms is not None
     for begin in range(0, len(packs), _PROMPTS_AT_ONCE):
         group = packs[begin : begin + _PROMPTS_AT_ONCE]
         made, stop = _get_parts(llm, task, memory, group)
-        extracted = [_extract_chunk(task, row, part) for row, part in made.items()]
+        extracted = []
+        for row, part in made.items():
+            gave: Any = None if part is NOTHING else task.read(part, row)
+            (done.llm if gave else done.fallback)[task.kind] += 1
+            content = gave or task.fallback(row, corpus.models)
+            source = "llm" if gave else "fallback"
+            extracted.append(ChunkExtraction(int(corpus.stored[row]), source, content))
         if extracted:
-            corpus.store.commit(task.batch(extracted), ())
+            corpus.store.commit(task.batch(extracted, corpus.models, corpus.store), ())
         ready += len(extracted)
         _log.info("%s of %d of %d chunks committed", task.kind, ready, total)
         corpus.tell(ready, total)
         if isinstance(stop, BudgetSpent):
-            corpus.done.stopped = str(stop)
+            done.stopped = str(stop)
             return
         if stop is not None:
             raise stop
@@ -417,14 +434,6 @@ def complete_prompts(
     return None
 
 
-def _extract_chunk(task: Task, row: int, part: object) -> ChunkExtraction[Any]:
-    made: Any = None if part is NOTHING else task.read(part, row)
-    source = "llm" if made else "fallback"
-    done = task.corpus.done
-    (done.llm if made else done.fallback)[task.kind] += 1
-    return ChunkExtraction(int(task.corpus.stored[row]), source, made or task.fallback(row))
-
-
 # -- without one ----------------------------------------------------------------------------------
 
 
@@ -443,7 +452,7 @@ def extract_by_rules(corpus: ExtractionCorpus, rules: Extractor, source: str) ->
 def _commit_graph(corpus: ExtractionCorpus, source: str, found: Mapping[int, Extraction]) -> None:
     stored = corpus.stored
     extracted = [ChunkExtraction(int(stored[row]), source, each) for row, each in found.items()]
-    corpus.store.commit(GraphTask(corpus).batch(extracted), ())
+    corpus.store.commit(build_graph_batch(extracted, corpus.models, corpus.store.unnamed), ())
 
 
 def import_triples(

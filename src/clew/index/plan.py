@@ -8,9 +8,8 @@ plan says from what.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,10 +19,9 @@ from clew.algo.knn import choose_core, core_size
 from clew.errors import InputError
 from clew.index import CORE_SHARE
 from clew.index.choose import NOTHING, check_share, read_titled_texts, select_unread
-from clew.index.extract import complete_prompts
+from clew.index.extract import ReadChunks, complete_prompts, get_task
 from clew.layers import chunks, entities, graph_extraction, relations, terms, units, vectors
 from clew.layers.packing import pack_texts
-from clew.layers.salient import find_hints
 from clew.layers.selection import chunk_values, select_chunks
 from clew.models import is_priced
 from clew.models.conversation import Conversation
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.index.choose import ReplyMemory
-    from clew.models import Models, Prompt, Reply
+    from clew.models import Models, Reply
     from clew.snapshot import Snapshot
     from clew.store import Store
     from clew.text.chunking import Chunking
@@ -49,7 +47,7 @@ _AROUND = 4  # tokens that a chat format puts around a message, where the model 
 
 
 @dataclass(frozen=True)
-class PlanCorpus:
+class PlanCorpus(ReadChunks):
     """Chunks as models read them, and their tokens."""
 
     n_documents: int
@@ -57,15 +55,6 @@ class PlanCorpus:
     n_tokens: NDArray[np.integer]  # (n,), without titles
     ranks: NDArray[np.float64] | None = None  # (n,) PageRank, 1 in the mean, where it is known
     terms: relations.TermSettings | None = None  # that are related; None: an LLM names them
-
-    @cached_property
-    def hints(self) -> list[list[str]]:
-        return find_hints(self.texts)
-
-    @cached_property
-    def listed(self) -> dict[str, list[str]]:
-        terms = self.terms or relations.TermSettings()
-        return dict(zip(self.texts, relations.statistical_terms(self.texts, terms), strict=True))
 
 
 def build_corpus(
@@ -147,7 +136,7 @@ def plan_extraction(
     by_llm: dict[str, Scalar] = {"triples": "llm"}
     if corpus.terms is not None:
         readers = ("agrag",)
-        memory = replace(memory, listed=corpus.listed, terms=corpus.terms)
+        memory = corpus.remember(memory)
         by_llm |= {
             "entities": "statistical",
             "entity_threshold": corpus.terms.threshold,
@@ -229,10 +218,7 @@ class _Estimator:
         self._corpus = corpus
         self._llm = llm
         self._memory = memory
-        self.prompts: dict[str, Callable[[Sequence[int]], Prompt]] = {
-            UNITS: lambda rows: units.units_prompt([corpus.texts[row] for row in rows]),
-            GRAPH: self._build_relations_prompt if corpus.terms else self._build_graph_prompt,
-        }
+        self.prompts = {kind: get_task(corpus, kind).prompt for kind in (UNITS, GRAPH)}
         of_graph = relations.expected_tokens if corpus.terms else graph_extraction.expected_tokens
         self._expected = {UNITS: units.expected_tokens, GRAPH: of_graph}
         self._known = {kind: memory.mark_known(kind, corpus.texts) for kind in self.prompts}
@@ -279,14 +265,6 @@ class _Estimator:
         texts = [self._corpus.texts[row] for row in new]
         sizes = self._corpus.n_tokens[new].tolist()
         return [tuple(new[pack].tolist()) for pack in pack_texts(texts, sizes)]
-
-    def _build_graph_prompt(self, rows: Sequence[int]) -> Prompt:
-        texts = [self._corpus.texts[row] for row in rows]
-        return graph_extraction.graph_prompt(texts, [self._corpus.hints[row] for row in rows])
-
-    def _build_relations_prompt(self, rows: Sequence[int]) -> Prompt:
-        texts = [self._corpus.texts[row] for row in rows]
-        return relations.relations_prompt(texts, [self._corpus.listed[text] for text in texts])
 
     def _count_tokens(self, kind: str, rows: tuple[int, ...]) -> int:
         if (kind, rows) not in self._counted:
@@ -337,6 +315,7 @@ class _Rate:
 
 
 def _add_estimates(first: CostEstimate, second: CostEstimate) -> CostEstimate:
+    """Return both together."""
 
     def add_optional(a: float | None, b: float | None) -> float | None:
         return None if a is None or b is None else a + b
