@@ -3,19 +3,18 @@
 `clew.asking.sentence_weights` has what each sign is worth.
 """
 
-from __future__ import annotations
-
 import re
-from functools import cached_property
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.fusion import min_max
+from clew.asking.sentences import ReadSentences, Sentence
 from clew.text.analyze import term_spans, terms
 from clew.text.keys import name_key
-from clew.text.names import title_span
-from clew.text.phrases import overlap
+from clew.text.names import strip_title
+from clew.text.phrases import Span, overlap
 from clew.text.questions import (
     comparison_kind,
     find_numbers,
@@ -23,17 +22,9 @@ from clew.text.questions import (
     question_kind,
     score_nearness,
 )
+from clew.types import Mention
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.asking.sentences import ReadSentences, Sentence
-    from clew.text.phrases import Span
-    from clew.types import Mention
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 _TITLE = 0.9  # how well a title's word is met by every sentence below it
 _LINK = 0.4  # what a name of two passages is worth beside all that they say about a question
@@ -52,7 +43,7 @@ class SentenceSigns:
         self.sentences = sentences
         self._reading = reading
         self.places = np.array([s.place for s in sentences])
-        self.titles = [title_key(s.title) for s in sentences]
+        self.titles = [name_key(strip_title(s.title)) for s in sentences]
         self.keys = [
             {name_key(s.text[m.start : m.end]) for m in mentions if m.label != "DATE"}
             for s, mentions in zip(sentences, reading.mentions, strict=True)
@@ -60,6 +51,9 @@ class SentenceSigns:
         self._words = _Words(question, sentences, reading.in_question)
         titled = _match_titles(question, sentences, reading.spans) * _TITLE
         self._met = np.maximum(reading.matches, titled)
+        self._alone = np.asarray(self._met @ reading.weights)
+        self.question_names = [m for m in reading.in_question if m.label != "DATE"]
+        self._known = {name_key(question[m.start : m.end]) for m in self.question_names}
 
     def way_signs(self) -> dict[str, float]:
         """Return what tells a question that one sentence answers from one of a chain.
@@ -114,20 +108,6 @@ class SentenceSigns:
         full = words.titled_shares.max() ** 3
         return signs | {f"{name} full": full * values for name, values in signs.items()}
 
-    @cached_property
-    def question_names(self) -> list[Mention]:
-        """The names in the question that are no dates."""
-        return [m for m in self._reading.in_question if m.label != "DATE"]
-
-    @cached_property
-    def question_keys(self) -> set[str]:
-        """The keys of the names in the question."""
-        return {name_key(self.question[m.start : m.end]) for m in self.question_names}
-
-    @cached_property
-    def _alone(self) -> Floats:
-        return np.asarray(self._met @ self._reading.weights)
-
     def _match_asked(self, is_comparison: bool) -> Floats:  # noqa: FBT001
         """Return how well each meets the words in no name, those beside the asking one most.
 
@@ -149,8 +129,7 @@ class SentenceSigns:
             kind = comparison_kind(self.question) or kind
         found = []
         for sentence, mentions in zip(self.sentences, self._reading.mentions, strict=True):
-            before = sentence.own - sentence.start
-            own = [m for m in mentions if m.start >= before]
+            own = [m for m in mentions if m.start >= sentence.own - sentence.start]
             dates = [sentence.text[m.start : m.end] for m in own if m.label == "DATE"]
             names = [sentence.text[m.start : m.end] for m in own if m.label != "DATE"]
             if kind == "number":
@@ -173,8 +152,7 @@ class SentenceSigns:
 
     def _find_others(self) -> Floats:
         """Return whether each names something, and nothing of what the question names."""
-        known = self.question_keys
-        others = [bool(known and keys and not keys & known) for keys in self.keys]
+        others = [bool(self._known and keys and not keys & self._known) for keys in self.keys]
         return np.array(others, dtype=np.float64)
 
     def _match_chains(self, links: Floats) -> Floats:
@@ -195,7 +173,7 @@ class SentenceSigns:
         """
         said: dict[str, list[int]] = {}
         for i, (keys, title) in enumerate(zip(self.keys, self.titles, strict=True)):
-            for key in (keys | {title}) - self.question_keys - {""}:
+            for key in (keys | {title}) - self._known - {""}:
                 said.setdefault(key, []).append(i)
         links = np.zeros((len(self.sentences), len(self.sentences)))
         for rows in said.values():
@@ -233,12 +211,6 @@ class _Words:
         self.same_code = np.array([float(bool(codes & each)) for each in said])
         alike = np.array([any(_shape(code) in shapes for code in each) for each in said])
         self.other_code = np.where(alike, 1 - self.same_code, 0.0)
-
-
-def title_key(title: str) -> str:
-    """Return the key of the name that a title is, without what is in parentheses behind it."""
-    start, end = title_span(title)
-    return name_key(title[start:end])
 
 
 def _share(known: Mapping[str, float], texts: Sequence[set[str]]) -> Floats:
