@@ -9,15 +9,14 @@ from itertools import accumulate
 from clew.asking.citations import CitationFinder, CitedRange, find_citations
 from clew.asking.context import format_context
 from clew.asking.question import MAX_QUOTES
-from clew.asking.quotes import Quote
-from clew.asking.quotes import choose_quotes as chosen_quotes
+from clew.asking.quotes import Quote, choose_quotes
 from clew.models import Models, Prompt, Reply
 from clew.prompts import fill_prompt
 from clew.snapshot import Snapshot
 from clew.steps import reply_to
 from clew.text.answer_line import AnswerText, OnMarks, extract_answer, find_answer_line, is_word
 from clew.text.pieces import OnPiece
-from clew.types import Answer, Citation, Context, DirectAnswer, Document, Evidence, Passage
+from clew.types import Answer, Citation, Context, Document, Evidence, Passage
 
 OnCitation = Callable[[Citation], None]
 MAX_ANSWER_TOKENS = 512
@@ -62,11 +61,7 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
     either. The answer has all of them, first those that were told.
     """
     support = evidence.support if min_support > 0 else None  # as an LLM is told
-    on_marks = (
-        None
-        if on_citation is None
-        else _citation_listener(on_citation, question, context, evidence)
-    )
+    on_marks = on_citation and _citation_listener(on_citation, question, context, evidence)
     told = None
     if on_text is not None:
         told = AnswerText(on_text, "" if support is None else _UNKNOWN, on_marks)
@@ -86,10 +81,10 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
         note = f"the LLM gave no answer ({reply.error or 'an empty reply'}){instead}"
         evidence = evidence if found else _add_note(evidence, note)
     if found is None and evidence.support is not None and evidence.support < min_support:
-        found = _build_refusal(question, context, evidence)
+        found = _build_answer("refused", question, context, evidence)
     found = found or _build_named(question, context, evidence)
     if found is None:
-        chosen = chosen_quotes(question, context.passages, models, snapshot, most=quotes)
+        chosen = choose_quotes(question, context.passages, models, snapshot, most=quotes)
         found = _build_quoted(question, chosen, context, evidence)
     if told is not None:
         told.end(found.text)
@@ -114,11 +109,17 @@ def _citation_listener(
 
 
 def _take_own_answer(question: str, context: Context, evidence: Evidence) -> Answer | None:
-    """Return the answer that the evidence has, None where the context does not prove it."""
+    """Return the answer that the evidence has, None where no passage of the context proves it."""
     given = evidence.answer
-    if given is not None and (proof := _find_proof(given, context, evidence)):
-        cited = replace(proof, at=(len(given.text),))
-        return _build_generated(question, given.text, (cited,), context, evidence)
+    if given is None:
+        return None
+    for passage in context.passages:
+        place = passage.text.find(given.quote) if passage.chunk_id == given.chunk_id else -1
+        if place >= 0:
+            start = passage.start + place
+            end, at = start + len(given.quote), (len(given.text),)
+            proof = _build_citation(passage, start, end, evidence, at)
+            return _build_answer("generated", question, context, evidence, given.text, [proof])
     return None
 
 
@@ -131,14 +132,8 @@ def _build_quoted(
     citations = [replace(each, at=(end,)) for each, end in zip(citations, ends, strict=True)]
     if not citations and not evidence.notes:
         evidence = _add_note(evidence, "nothing was found to quote")
-    return Answer(
-        question=question,
-        text=" ".join(said),
-        kind="quoted" if citations else "none",
-        citations=tuple(citations),
-        context=context,
-        evidence=evidence,
-    )
+    kind = "quoted" if citations else "none"
+    return _build_answer(kind, question, context, evidence, " ".join(said), citations)
 
 
 def _build_named(question: str, context: Context, evidence: Evidence) -> Answer | None:
@@ -147,66 +142,47 @@ def _build_named(question: str, context: Context, evidence: Evidence) -> Answer 
     Those are as many as have the highest score. None where no passage has the words of a fact, as
     in a graph of texts, or where there are no such answers.
     """
-    ranked = evidence.graph.answers if evidence.graph else ()
+    if evidence.graph is None:
+        return None
+    ranked = evidence.graph.answers
     best = [each for each in ranked if each.score >= ranked[0].score]
-    facts = {} if evidence.graph is None else {fact.id: fact for fact in evidence.graph.facts}
-    wanted = dict.fromkeys(fact for each in best for fact in each.facts)
-    ends = list(accumulate((len(each.text) for each in best), lambda end, size: end + 2 + size))
-    at = {
-        wanted_id: tuple(e for e, each in zip(ends, best, strict=True) if wanted_id in each.facts)
-        for wanted_id in wanted
-    }
-    citations = [
-        _build_citation(
-            passage,
-            passage.start + place,
-            passage.start + place + len(fact.text),
-            evidence,
-            at[fact.id],
-        )
-        for fact in map(facts.__getitem__, wanted)
-        for passage in context.passages
-        if passage.chunk_id in fact.chunk_ids and (place := passage.text.find(fact.text)) >= 0
-    ]
+    facts = {fact.id: fact for fact in evidence.graph.facts}
+    ends = accumulate((len(each.text) for each in best), lambda end, size: end + 2 + size)
+    at: dict[str, list[int]] = {}  # where the names stand that each fact leads to
+    for each, end in zip(best, ends, strict=True):
+        for fact_id in dict.fromkeys(each.facts):
+            at.setdefault(fact_id, []).append(end)
+    citations = []
+    for fact_id, places in at.items():
+        fact = facts[fact_id]
+        for passage in context.passages:
+            place = passage.text.find(fact.text) if passage.chunk_id in fact.chunk_ids else -1
+            start = passage.start + place
+            if place >= 0:
+                end = start + len(fact.text)
+                citations.append(_build_citation(passage, start, end, evidence, tuple(places)))
     if not citations:
         return None
-    return Answer(
-        question=question,
-        text=", ".join(each.text for each in best),
-        kind="named",
-        citations=tuple(citations),
-        context=context,
-        evidence=evidence,
-    )
+    names = ", ".join(each.text for each in best)
+    return _build_answer("named", question, context, evidence, names, citations)
 
 
-def _build_generated(
-    question: str, text: str, citations: tuple[Citation, ...], context: Context, evidence: Evidence
+def _build_answer(
+    kind: str,
+    question: str,
+    context: Context,
+    evidence: Evidence,
+    text: str = "",
+    citations: Sequence[Citation] = (),
 ) -> Answer:
     return Answer(
         question=question,
         text=text,
-        kind="generated",
-        citations=citations,
+        kind=kind,
+        citations=tuple(citations),
         context=context,
         evidence=evidence,
     )
-
-
-def _build_refusal(question: str, context: Context, evidence: Evidence) -> Answer:
-    return Answer(
-        question=question, text="", kind="refused", citations=(), context=context, evidence=evidence
-    )
-
-
-def _find_proof(given: DirectAnswer, context: Context, evidence: Evidence) -> Citation | None:
-    """Return the range that proves an answer, None where no passage of the context has it."""
-    for passage in context.passages:
-        place = passage.text.find(given.quote) if passage.chunk_id == given.chunk_id else -1
-        if place >= 0:
-            start = passage.start + place
-            return _build_citation(passage, start, start + len(given.quote), evidence)
-    return None
 
 
 def _add_note(evidence: Evidence, note: str) -> Evidence:
@@ -241,14 +217,14 @@ def _build_llm_answer(
     if not text or reply.error:
         return None
     if may_refuse and is_word(text, _UNKNOWN):
-        return _build_refusal(question, context, evidence)
+        return _build_answer("refused", question, context, evidence)
     if evidence.prompt != _READING:
-        return _build_generated(question, text, (), context, evidence)
+        return _build_answer("generated", question, context, evidence, text)
     found = find_citations(question, find_answer_line(reply.text), reply.text, context)
     for note in found.notes:
         evidence = _add_note(evidence, note)
-    citations = tuple(_cite_range(each, evidence) for each in found.ranges)
-    answered = _build_generated(question, text, citations, context, evidence)
+    citations = [_cite_range(each, evidence) for each in found.ranges]
+    answered = _build_answer("generated", question, context, evidence, text, citations)
     return replace(answered, unsupported=found.unsupported)
 
 
@@ -257,8 +233,7 @@ def locate_citations(found: Answer, snapshot: Snapshot) -> Answer:
 
     They had those of their passages, which may be longer.
     """
-    layer = snapshot.layer("document")
-    rows = layer.rows([citation.document_id for citation in found.citations])
+    rows = snapshot.layer("document").rows([each.document_id for each in found.citations])
     citations = tuple(
         locate_citation(snapshot.documents([row])[0], citation) if row >= 0 else citation
         for citation, row in zip(found.citations, rows, strict=True)
@@ -269,9 +244,13 @@ def locate_citations(found: Answer, snapshot: Snapshot) -> Answer:
 def locate_citation(document: Document, citation: Citation) -> Citation:
     """Return a citation of a document with the section and pages of its range."""
     page, last_page = document.pages_of(citation.start, citation.end)
-    section = document.section_at(citation.start)
-    line = document.line_at(citation.start)
-    return replace(citation, section=section, page=page, last_page=last_page, line=line)
+    return replace(
+        citation,
+        section=document.section_at(citation.start),
+        page=page,
+        last_page=last_page,
+        line=document.line_at(citation.start),
+    )
 
 
 def _cite_range(found: CitedRange, evidence: Evidence) -> Citation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import accumulate
 
 from clew.algo.pool import take_fitting
@@ -13,6 +13,8 @@ from clew.runtime import arguments
 from clew.text import blocks, tokens
 from clew.text.imitations import imitates
 from clew.types import Context, Evidence, Hit, Passage, Table
+
+_OF_HIT = tuple(each.name for each in fields(Passage) if each.name != "number")
 
 
 @arguments.check_values(
@@ -39,8 +41,8 @@ def build_context(evidence: Evidence, *, budget_tokens: int = 4_000) -> Context:
     text = "".join(map(_format_table, tables))
     left = budget_tokens - tokens.count(text)
     whole = passages[: len(take_fitting(range(len(costs)), costs.__getitem__, left))]
-    if passages and not whole and (cut := _truncate_passage(passages[0], left)).text:
-        whole = [cut]
+    if passages and not whole:
+        whole = _truncate_passage(passages[0], left)
     text += "".join(blocks.format_passage(each.number, each.head, each.text) for each in whole)
     return Context(
         tables=tables,
@@ -74,7 +76,8 @@ def _first_passages(hits: Iterable[Hit], budget_tokens: int) -> tuple[list[Passa
     passages: list[Passage] = []
     costs: list[int] = []
     for number, hit in enumerate(hits, 1):
-        passages.append(_build_passage(hit, number))
+        shared = {name: getattr(hit, name) for name in _OF_HIT}
+        passages.append(Passage(number=number, **shared))
         costs.append(tokens.count(blocks.format_passage(number, hit.head, hit.text)))
         budget_tokens -= costs[-1]
         if budget_tokens < 0:
@@ -86,45 +89,21 @@ def _fit_tables(tables: Iterable[Table], limit: int) -> tuple[Table, ...]:
     """Return the first rows of each table that fit into `limit` tokens together."""
     kept = []
     for table in tables:
-        part = _truncate_table(table, limit)
-        if part.rows:
-            kept.append(part)
-            limit -= tokens.count(_format_table(part))
+        left = limit - blocks.count_table_tokens(table.name, table.columns)
+        rows = take_fitting(table.rows, blocks.count_row_tokens, left)
+        if rows:
+            kept.append(replace(table, rows=tuple(rows)))
+            limit -= tokens.count(_format_table(kept[-1]))
     return tuple(kept)
-
-
-def _truncate_table(table: Table, limit: int) -> Table:
-    left = limit - blocks.count_table_tokens(table.name, table.columns)
-    rows = take_fitting(
-        range(len(table.rows)), lambda row: blocks.count_row_tokens(table.rows[row]), left
-    )
-    return replace(table, rows=table.rows[: len(rows)])
 
 
 def _format_table(table: Table) -> str:
     return blocks.format_table(table.name, table.columns, table.rows)
 
 
-def _build_passage(hit: Hit, number: int) -> Passage:
-    return Passage(
-        number=number,
-        chunk_id=hit.chunk_id,
-        document_id=hit.document_id,
-        title=hit.title,
-        source=hit.source,
-        start=hit.start,
-        end=hit.end,
-        text=hit.text,
-        section=hit.section,
-        page=hit.page,
-        last_page=hit.last_page,
-        line=hit.line,
-    )
-
-
-def _truncate_passage(passage: Passage, limit: int) -> Passage:
-    """Return the passage cut so that it fits; its text is empty where not even that does."""
+def _truncate_passage(passage: Passage, limit: int) -> list[Passage]:
+    """Return the passage cut so that it fits; none where not a word of it does."""
     head, text = blocks.truncate_passage(passage.head, passage.text, limit)
     if not head:
         passage = replace(passage, title="", section="", page=None, last_page=None)
-    return replace(passage, text=text, end=passage.start + len(text))
+    return [replace(passage, text=text, end=passage.start + len(text))] if text else []

@@ -3,27 +3,19 @@
 How likely a sentence holds it is estimated by `clew.asking.sentence_signs`.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.topk import top_k
 from clew.asking.sentence_signs import SentenceSigns
 from clew.asking.sentence_weights import FITTED
 from clew.asking.sentences import find_sentences, read_sentences
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.asking.sentences import Sentence
-    from clew.models import Models
-    from clew.snapshot import Snapshot
-    from clew.types import Passage
+from clew.models import Models
+from clew.snapshot import Snapshot
+from clew.types import Passage
 
 _SAME_PASSAGE = 0.6  # a further sentence of a passage is so much less likely to add something
 _SAME_WORDS = 0.8  # of a sentence: with so many of them a quote says it already
@@ -60,8 +52,12 @@ def choose_quotes(
     likely = FITTED.estimate(signs)
     chosen = choose_sentences(signs, likely, most)
     quotes: list[Quote] = []
-    for i in chosen:
-        quotes.append(_build_quote(sentences[i], passages, quotes))
+    for sentence in (sentences[i] for i in chosen):
+        passage = passages[sentence.place]
+        start, own = passage.start + sentence.start, passage.start + sentence.own
+        if any(q.passage is passage and q.start <= start < q.end for q in quotes):
+            start = own  # the one that it refers to is quoted already
+        quotes.append(Quote(passage, start, passage.start + sentence.end))
     return [quotes[i] for i in top_k(likely[chosen], len(chosen))]
 
 
@@ -88,11 +84,3 @@ def choose_sentences(signs: SentenceSigns, likely: NDArray[np.float64], most: in
                 left[i] = -1.0
         left[best] = -1.0
     return chosen
-
-
-def _build_quote(sentence: Sentence, passages: Sequence[Passage], quotes: Sequence[Quote]) -> Quote:
-    """Return a sentence as a quote, alone where the one that it refers to is quoted already."""
-    passage = passages[sentence.place]
-    start, own = passage.start + sentence.start, passage.start + sentence.own
-    quoted = any(q.passage is passage and q.start <= start < q.end for q in quotes)
-    return Quote(passage, own if quoted else start, passage.start + sentence.end)

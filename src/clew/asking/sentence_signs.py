@@ -3,20 +3,20 @@
 `clew.asking.sentence_weights` has what each sign is worth.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.fusion import min_max
+from clew.asking.sentences import ReadSentences, Sentence
 from clew.text.analyze import term_spans, terms
 from clew.text.keys import name_key
-from clew.text.names import title_name
-from clew.text.phrases import overlap, query_type
+from clew.text.names import strip_title
+from clew.text.phrases import Span, overlap, query_type
 from clew.text.questions import (
     comparison_kind,
     find_numbers,
@@ -25,17 +25,9 @@ from clew.text.questions import (
     question_kind,
     score_nearness,
 )
+from clew.types import Mention
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.asking.sentences import ReadSentences, Sentence
-    from clew.text.phrases import Span
-    from clew.types import Mention
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 _TITLE = 0.9  # how well a title's word is met by every sentence below it
 _LINK = 0.4  # what a name of two passages is worth beside all that they say about a question
@@ -55,7 +47,7 @@ class SentenceSigns:
         self.sentences = sentences
         self._reading = reading
         self.places = np.array([s.place for s in sentences])
-        self.titles = [name_key(title_name(s.title)) for s in sentences]
+        self.titles = [name_key(strip_title(s.title)) for s in sentences]
         self.keys = [
             {name_key(s.text[m.start : m.end]) for m in mentions if m.label != "DATE"}
             for s, mentions in zip(sentences, reading.mentions, strict=True)
@@ -63,6 +55,9 @@ class SentenceSigns:
         self.words = _Words(question, sentences, reading.in_question)
         titled = _match_titles(question, sentences, reading.spans) * _TITLE
         self._met = np.maximum(reading.matches, titled)
+        self._alone = np.asarray(self._met @ reading.weights)
+        self.question_names = [m for m in reading.in_question if m.label != "DATE"]
+        self._known = {name_key(question[m.start : m.end]) for m in self.question_names}
 
     @cached_property
     def of_question(self) -> dict[str, float]:
@@ -120,16 +115,6 @@ class SentenceSigns:
         return signs | {f"{name} full": full * values for name, values in signs.items()}
 
     @cached_property
-    def question_names(self) -> list[Mention]:
-        """The names in the question that are no dates."""
-        return [m for m in self._reading.in_question if m.label != "DATE"]
-
-    @cached_property
-    def question_keys(self) -> set[str]:
-        """The keys of the names in the question."""
-        return {name_key(self.question[m.start : m.end]) for m in self.question_names}
-
-    @cached_property
     def sides(self) -> list[Sequence[int]]:
         """The sentences of each name that the question compares or asks a yes or no of, if any.
 
@@ -147,10 +132,6 @@ class SentenceSigns:
             for key in dict.fromkeys(name_key(question[a:b]) for a, b in names)
         ]
         return [side for side in sides if side] if sum(map(bool, sides)) > 1 else []
-
-    @cached_property
-    def _alone(self) -> Floats:
-        return np.asarray(self._met @ self._reading.weights)
 
     def _match_asked(self) -> Floats:
         """Return how well each meets the words in no name, those beside the asking one most.
@@ -173,8 +154,7 @@ class SentenceSigns:
             kind = comparison_kind(self.question) or kind
         found = []
         for sentence, mentions in zip(self.sentences, self._reading.mentions, strict=True):
-            before = sentence.own - sentence.start
-            own = [m for m in mentions if m.start >= before]
+            own = [m for m in mentions if m.start >= sentence.own - sentence.start]
             dates = [sentence.text[m.start : m.end] for m in own if m.label == "DATE"]
             names = [sentence.text[m.start : m.end] for m in own if m.label != "DATE"]
             if kind == "number":
@@ -197,8 +177,7 @@ class SentenceSigns:
 
     def _find_others(self) -> Floats:
         """Return whether each names something, and nothing of what the question names."""
-        known = self.question_keys
-        others = [bool(known and keys and not keys & known) for keys in self.keys]
+        others = [bool(self._known and keys and not keys & self._known) for keys in self.keys]
         return np.array(others, dtype=np.float64)
 
     def _match_chains(self, links: Floats) -> Floats:
@@ -219,7 +198,7 @@ class SentenceSigns:
         """
         said: dict[str, list[int]] = {}
         for i, (keys, title) in enumerate(zip(self.keys, self.titles, strict=True)):
-            for key in (keys | {title}) - self.question_keys - {""}:
+            for key in (keys | {title}) - self._known - {""}:
                 said.setdefault(key, []).append(i)
         links = np.zeros((len(self.sentences), len(self.sentences)))
         for rows in said.values():

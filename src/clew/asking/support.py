@@ -5,25 +5,18 @@ Which questions they were fitted on, and how well they tell answerable questions
 docs/guides/support.md. `benchmarks/support.py` fits them again.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew import steps
+from clew.models import Models
+from clew.snapshot import Snapshot
 from clew.text.keys import name_key
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.models import Models
-    from clew.snapshot import Snapshot
-    from clew.types import Evidence
+from clew.types import Evidence
 
 CALIBRATED = "all-MiniLM-L6-v2/"  # the embedder whose matches and cosines the weights are for
 
@@ -73,20 +66,22 @@ def judge_evidence(evidence: Evidence, snapshot: Snapshot, models: Models) -> Ev
     an imported graph are judged by nothing: their hits, and evidence of nothing else, have None.
     Where nothing at all was found in texts, the support is 0.
     """
-    chunks = snapshot.layer("chunk")
     if not evidence.hits:
         nothing = snapshot.are_texts().any() and not evidence.tables
         return replace(evidence, support=0.0 if nothing else None)
-    of_hits = chunks.rows([hit.chunk_id for hit in evidence.hits])
+    of_hits = snapshot.layer("chunk").rows([hit.chunk_id for hit in evidence.hits])
     are_texts = snapshot.are_texts()
     rows = [row for row in dict.fromkeys(of_hits) if are_texts[row]]
     if not rows:
         return evidence
     signs = Signs(evidence.query, snapshot, models, rows)
-    known = dict(zip(rows, signs.estimate_relevance().tolist(), strict=True))
+    kind = "late" if signs.is_late else "words"
+    relevance = RELEVANCE[kind].compute_probabilities(signs.chunk_signs())
+    known = dict(zip(rows, relevance.tolist(), strict=True))
     pairs = zip(evidence.hits, of_hits, strict=True)
     hits = tuple(replace(hit, relevance=known.get(row)) for hit, row in pairs)
-    return replace(evidence, hits=hits, support=signs.estimate_support())
+    support = float(SUPPORT[kind].compute_probabilities(signs.set_signs())[0])
+    return replace(evidence, hits=hits, support=support)
 
 
 class Signs:
@@ -101,17 +96,10 @@ class Signs:
         self.is_late = late.is_late and embedder.startswith(CALIBRATED)
         self._asked = asked if self.is_late else replace(asked, tokens=None)
         self._coverage = late if self.is_late else steps.Coverage(snapshot, self._asked)
-        self._names = list(_find_names(models, query))
-
-    def estimate_support(self) -> float:
-        """Return how probably the chunks answer the query."""
-        fitted = SUPPORT["late" if self.is_late else "words"]
-        return float(fitted.compute_probabilities(self.set_signs())[0])
-
-    def estimate_relevance(self) -> NDArray[np.float64]:
-        """Return how probably each chunk is one that the answer needs."""
-        fitted = RELEVANCE["late" if self.is_late else "words"]
-        return fitted.compute_probabilities(self.chunk_signs())
+        [mentions] = models.tagger.tag([query])
+        self._names = [
+            (query[m.start : m.end], m.start, m.end) for m in mentions if m.label != "DATE"
+        ]
 
     def set_signs(self) -> NDArray[np.float64]:
         """Return the (1, m) signs of the chunks together.
@@ -127,9 +115,12 @@ class Signs:
         pairs = self._share(np.maximum(first[:, None], first[None]))
         signs = [float(pairs.max()), self._least_named(), self._unknown_names]
         if self.is_late:
-            signs += [float(self._cosines.max()), float(self._share(self._nearest).mean())]
+            rows, _ = steps.nearest(self._snapshot, "chunk", self._asked, _READ)
+            nearest = self._share(self._coverage.of("chunk", rows.tolist()))
+            signs += [float(self._cosines.max()), float(nearest.mean())]
         else:
-            signs.append(self._unknown_words)
+            unknown = np.array([row < 0 for row in self._coverage.words], dtype=np.float64)
+            signs.append(float(self._share(unknown)))
         return np.array([signs])
 
     def chunk_signs(self) -> NDArray[np.float64]:
@@ -151,11 +142,6 @@ class Signs:
     def _cosines(self) -> NDArray[np.float32]:
         rows: NDArray[np.float32] = self._snapshot.layer("chunk").vectors[self._rows]
         return rows @ self._asked.vector
-
-    @property
-    def _nearest(self) -> NDArray[np.float32]:
-        rows, _ = steps.nearest(self._snapshot, "chunk", self._asked, _READ)
-        return self._coverage.of("chunk", rows.tolist())
 
     def _share(self, matches: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return the means of (..., m) matches, weighted by how rare each token or word is."""
@@ -189,22 +175,8 @@ class Signs:
         keys = [name_key(name) for name, _, _ in self._names]
         entities = self._snapshot.layer("entity").rows(keys)
         words = self._snapshot.layer("term").rows(keys)
-        places = zip(self._names, entities, words, strict=True)
         unknown = [
             entity < 0 and word < 0 and (start > 0 or " " in name)
-            for (name, start, _), entity, word in places
+            for (name, start, _), entity, word in zip(self._names, entities, words, strict=True)
         ]
         return sum(unknown) / max(len(unknown), 1)
-
-    @property
-    def _unknown_words(self) -> float:
-        known = np.array([row >= 0 for row in self._coverage.words], dtype=bool)
-        return float(self._share((~known).astype(np.float64)))
-
-
-def _find_names(models: Models, query: str) -> Iterator[tuple[str, int, int]]:
-    """Yield each name in the query that is no date, with its place."""
-    [mentions] = models.tagger.tag([query])
-    for each in mentions:
-        if each.label != "DATE":
-            yield query[each.start : each.end], each.start, each.end

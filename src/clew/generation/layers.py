@@ -22,7 +22,7 @@ from clew.store.columns import StoredColumn
 from clew.store.schema import TABLES
 from clew.store.segments import MappedSegment
 from clew.text.keys import name_key
-from clew.text.names import title_name
+from clew.text.names import strip_title
 from clew.types import Document
 
 if TYPE_CHECKING:
@@ -384,7 +384,7 @@ class _Entities(_Keyed):
             stored = self._parts.stored_row("description", description)
             return self._parts.text("description", "n_name", stored)
         titles = np.flatnonzero(self._parts.columns("document")["title_entity"] == row)
-        return title_name(self._parts.document(int(titles[0])).title)
+        return strip_title(self._parts.document(int(titles[0])).title)
 
     def _vectors(self) -> Vectors:
         """Return (n, d) name vectors; zero for a date that no extraction has."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from clew.errors import ClewError, RecipeMismatch
 from clew.index import LATE, Hashed
-from clew.layers import chunks, entities, terms, vectors
+from clew.layers import chunks, entities, vectors
 from clew.models import Models, gives_tokens
 from clew.models.metered import Meter, add_meter
 from clew.snapshot.batch import Batch
@@ -77,7 +77,7 @@ def build_rows(
         cut = chunks.cut_chunks(documents, read_chunking(recipe))
         columns = chunks.chunk_columns(cut) | chunks.sentence_columns(cut)
         columns |= chunks.subchunk_columns(cut)
-        counted, found_terms = terms.count_columns(cut)
+        counted, found_terms = chunks.count_columns(cut)
     with meter.stage("entities"):
         mentioned, keys = entities.mention_columns(cut, models.tagger, found_terms)
         nameable = frozenset(entities.find_nameable(mentioned, len(keys)))
