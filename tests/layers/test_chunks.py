@@ -1,6 +1,6 @@
 """Chunks, sentences and terms as columns."""
 
-from clew.layers import chunks
+from clew.layers import chunks, terms
 from clew.text import tokens
 from clew.text.chunking import Chunking
 from clew.types import Document
@@ -48,7 +48,7 @@ def test_titled_texts():
 
 def test_counts():
     """Terms are counted per chunk with the title, and how often in lower case."""
-    columns, found = chunks.count_columns(cut())
+    columns, found = terms.count_columns(cut())
     names = ("chunk", "term", "n", "n_lower")
     rows = zip(*(columns[f"count.{n}"].tolist() for n in names), strict=True)
     counted = {(chunk, found[term]): (n, lower) for chunk, term, n, lower in rows}
@@ -66,7 +66,7 @@ def test_counts():
 def test_postings():
     """Each place of a term in a chunk's own text is a row, by the characters of its document."""
     names = ("chunk", "term", "start")
-    columns, found = chunks.count_columns(cut())
+    columns, found = terms.count_columns(cut())
     rows = zip(*(columns[f"posting.{n}"].tolist() for n in names), strict=True)
     assert [(chunk, found[term], start) for chunk, term, start in rows] == [
         (0, "ice", 0),
@@ -78,7 +78,7 @@ def test_postings():
         (2, "ice", 0),
     ]
     pieces = cut(size=5)
-    columns, found = chunks.count_columns(pieces)
+    columns, found = terms.count_columns(pieces)
     assert len(pieces.windows) > 3
     rows = zip(*(columns[f"posting.{n}"].tolist() for n in names), strict=True)
     for chunk, term, start in rows:
@@ -89,11 +89,11 @@ def test_postings():
 
 def test_nothing_has_no_rows():
     """No documents give columns without rows; without subchunk_depth there are none of parts."""
-    columns, found = chunks.count_columns(chunks.cut_chunks([], Chunking()))
+    columns, found = terms.count_columns(chunks.cut_chunks([], Chunking()))
     assert found == []
     assert [len(column) for column in columns.values()] == [0] * 7
     assert chunks.subchunk_columns(cut()) == {}
-    assert cut().part_texts() == []
+    assert cut().part_spans() == []
     nothing = chunks.subchunk_columns(chunks.cut_chunks([], Chunking(subchunk_depth=2)))
     assert [len(column) for column in nothing.values()] == [0] * 4
 
@@ -105,7 +105,8 @@ def test_subchunk_columns():
     assert columns["subchunk.start"].tolist() == [0, 16, 0, 0]
     assert columns["subchunk.end"].tolist() == [16, 30, 11, 9]
     texts = ["Ice came. Ice\nst", "ayed. It went.", "Ice stayed.", "Ice came."]
-    assert cut(size=16, subchunk_depth=1).part_texts() == texts
+    parts = cut(size=16, subchunk_depth=1)
+    assert parts.texts_at(parts.part_spans()) == texts
     assert columns["subchunk.n_tokens"].tolist() == [tokens.count(text) for text in texts]
     assert cut(size=16, subchunk_depth=1).titled_parts() == [
         "Ice age\nIce came. Ice\nst",

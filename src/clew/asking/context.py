@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields, replace
+from dataclasses import replace
 from itertools import accumulate
 
 from clew.algo.pool import take_fitting
@@ -13,8 +13,6 @@ from clew.runtime import arguments
 from clew.text import blocks, tokens
 from clew.text.imitations import imitates
 from clew.types import Context, Evidence, Hit, Passage, Table
-
-_OF_HIT = tuple(each.name for each in fields(Passage) if each.name != "number")
 
 
 @arguments.check_values(
@@ -76,8 +74,7 @@ def _first_passages(hits: Iterable[Hit], budget_tokens: int) -> tuple[list[Passa
     passages: list[Passage] = []
     costs: list[int] = []
     for number, hit in enumerate(hits, 1):
-        shared = {name: getattr(hit, name) for name in _OF_HIT}
-        passages.append(Passage(number=number, **shared))
+        passages.append(_build_passage(hit, number))
         costs.append(tokens.count(blocks.format_passage(number, hit.head, hit.text)))
         budget_tokens -= costs[-1]
         if budget_tokens < 0:
@@ -99,6 +96,23 @@ def _fit_tables(tables: Iterable[Table], limit: int) -> tuple[Table, ...]:
 
 def _format_table(table: Table) -> str:
     return blocks.format_table(table.name, table.columns, table.rows)
+
+
+def _build_passage(hit: Hit, number: int) -> Passage:
+    return Passage(
+        number=number,
+        chunk_id=hit.chunk_id,
+        document_id=hit.document_id,
+        title=hit.title,
+        source=hit.source,
+        start=hit.start,
+        end=hit.end,
+        text=hit.text,
+        section=hit.section,
+        page=hit.page,
+        last_page=hit.last_page,
+        line=hit.line,
+    )
 
 
 def _truncate_passage(passage: Passage, limit: int) -> list[Passage]:

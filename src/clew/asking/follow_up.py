@@ -218,14 +218,14 @@ class _Rules:
         spans = [(a, b) for a, b in spans if not _MONTH.fullmatch(text, a, b)]
         linked = {n.mention for n in same_names(self._snapshot, [text[a:b] for a, b in spans])}
         known = list(_outer_spans((a, b) for a, b in spans if text[a:b] in linked))
-        others = [
-            (a, b)
-            for a, b in spans
-            if " " in text[a:b] or text[:a].rstrip()[-1:] not in {"", ".", "!", "?"}
-        ]
+        others = [(a, b) for a, b in spans if " " in text[a:b] or not _begins_sentence(text, a)]
         taken = {place for start, end in known for place in range(start, end)}
         free = [(a, b) for a, b in _outer_spans(others) if taken.isdisjoint(range(a, b))]
         return [_Name(text[a:b], a, b) for a, b in sorted([*known, *free])]
+
+
+def _begins_sentence(text: str, start: int) -> bool:
+    return text[:start].rstrip()[-1:] in {"", ".", "!", "?"}
 
 
 def _outer_spans(spans: Iterable[Span]) -> Iterator[Span]:

@@ -32,7 +32,7 @@ class Cutter:
 
     view: View
     assembly: Assembly
-    _ends_by_count: dict[str, Rows] = field(default_factory=dict, repr=False)
+    _ends_by_count: dict[str, Rows] = field(default_factory=dict, init=False, compare=False)
 
     def cut(self, chunks: Rows, documents: Rows | None = None) -> Cut:
         """Return some chunks with all rows below them. O(these rows, log of all) after the first.

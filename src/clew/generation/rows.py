@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.store import schema
-from clew.store.schema import TABLES, parent_column
+from clew.store.schema import TABLES, parent_column, size_column
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -68,7 +67,7 @@ def live_rows(
     live = Live({"document": documents})
     for layer in layers:
         above = TABLES[layer].above
-        n_above = len(table[schema.size_column(above)])
+        n_above = len(table[size_column(above)])
         rows, places = follow(table[parent_column(layer)], live.rows[above], n_above)
         if layer == "extraction":
             if n_extractions is not None:

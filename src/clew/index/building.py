@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from clew.errors import ClewError, RecipeMismatch
 from clew.index import LATE, Hashed
-from clew.layers import chunks, entities, vectors
+from clew.layers import chunks, entities, terms, vectors
 from clew.models import Models, gives_tokens
 from clew.models.metered import Meter, add_meter
 from clew.snapshot.batch import Batch
@@ -77,7 +77,7 @@ def build_rows(
         cut = chunks.cut_chunks(documents, read_chunking(recipe))
         columns = chunks.chunk_columns(cut) | chunks.sentence_columns(cut)
         columns |= chunks.subchunk_columns(cut)
-        counted, found_terms = chunks.count_columns(cut)
+        counted, found_terms = terms.count_columns(cut)
     with meter.stage("entities"):
         mentioned, keys = entities.mention_columns(cut, models.tagger, found_terms)
         nameable = frozenset(entities.find_nameable(mentioned, len(keys)))
@@ -202,13 +202,15 @@ def _embed_names(
 
 def read_chunking(recipe: Mapping[str, Scalar]) -> Chunking:
     """Return how an index with this recipe cuts documents."""
-    names = {"size": "chunk_size", "overlap": "chunk_overlap", "subchunk_depth": "subchunk_depth"}
-    values = {}
-    for field_name, name in names.items():
-        value = recipe[name]
-        if not isinstance(value, int):
-            raise RecipeMismatch(
-                f"the index's recipe has {name} {value!r}: index into a new folder"
-            )
-        values[field_name] = value
-    return Chunking(**values)
+    return Chunking(
+        size=_read_int(recipe, "chunk_size"),
+        overlap=_read_int(recipe, "chunk_overlap"),
+        subchunk_depth=_read_int(recipe, "subchunk_depth"),
+    )
+
+
+def _read_int(recipe: Mapping[str, Scalar], name: str) -> int:
+    value = recipe[name]
+    if not isinstance(value, int):
+        raise RecipeMismatch(f"the index's recipe has {name} {value!r}: index into a new folder")
+    return value

@@ -55,10 +55,6 @@ _EXTRACTION = {
     "entity_threshold": arguments.number(0, 1),
     "entity_words": arguments.whole_numbers(1),
 }
-_OF_LLM_TRIPLES = (
-    ({"core", "core_by"}, "a core limits what an LLM reads", "core"),
-    ({"entities"}, "entities are what an LLM relates", "entities"),
-)
 LEFT = -1  # the pack of a chunk that was considered and not chosen
 _READ = [SOURCES.index(source) for source in ("llm", "fallback")]  # by an LLM
 _PAID = [*_READ, SOURCES.index("recorded")]
@@ -151,12 +147,16 @@ def merge_wanted(kept: Mapping[str, Scalar], given: EntityOptions) -> Wanted:
     named: dict[str, Any] = {name: each for name, each in given.items() if each is not None}
     arguments.check_arguments(named, _EXTRACTION)
     wanted = Wanted(**{**kept, **named})
-    for names, told, what in _OF_LLM_TRIPLES:
-        if wanted.triples != "llm" and not named.keys().isdisjoint(names):
-            raise InputError(
-                f"{told}, but triples are wanted by {wanted.triples!r}: ask for triples by llm, or"
-                f" leave the {what} out"
-            )
+    if wanted.triples != "llm" and not named.keys().isdisjoint({"core", "core_by"}):
+        raise InputError(
+            f"a core limits what an LLM reads, but triples are wanted by {wanted.triples!r}: ask "
+            f"for triples by llm, or leave the core out"
+        )
+    if wanted.triples != "llm" and "entities" in named:
+        raise InputError(
+            f"entities are what an LLM relates, but triples are wanted by {wanted.triples!r}: ask "
+            f"for triples by llm, or leave the entities out"
+        )
     if wanted.terms is None and not named.keys().isdisjoint({"entity_threshold", "entity_words"}):
         raise InputError(
             "a threshold and words are of statistical entities: ask for entities='statistical'"

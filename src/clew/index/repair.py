@@ -81,8 +81,8 @@ def repair_index(store: EmbeddedStore, models: Models, meter: Meter) -> Repaired
     with closing(store.open_view(found.segments)) as view:
         ids = {row: name for name, row in view.live_documents()}
         imported = {row for row in ids if hashes[ids[row]].startswith(IMPORTED_MARK)}
-        untold = (found.sources[GRAPH] == 0) | found.lost[GRAPH]  # chunks without sound triples
-        gone = imported & {*found.documents.tolist(), *found.owners[untold].tolist()}
+        is_bare = (found.sources[GRAPH] == 0) | found.lost[GRAPH]  # chunks without sound triples
+        gone = imported & {*found.documents.tolist(), *found.owners[is_bare].tolist()}
         rows = [row for row in found.documents.tolist() if row in ids and row not in imported]
         documents = view.documents(rows)
     texts = [(each, hashes[each.id]) for each in documents]

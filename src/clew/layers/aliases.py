@@ -9,6 +9,8 @@ numerals, months, points of the compass, "first" and "second", "jr" and "senior"
 no such words, so only numbers speak against them.
 """
 
+from __future__ import annotations
+
 import re
 import sys
 from collections import Counter, defaultdict
@@ -17,14 +19,17 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.cluster.hierarchy import DisjointSet
 from scipy.sparse import csr_array
 
 from clew.algo.topk import DECIMALS
 from clew.text.analyze import STOP_WORDS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _LEGAL_FORMS = ("ltd", "inc", "llc", "plc", "gmbh")
 _ROMAN = {
@@ -140,18 +145,18 @@ def propose_merges(
 
 
 def _marks(keys: Sequence[str]) -> NDArray[np.int32]:
-    """Return (n,) numbers that are equal where nothing tells two keys apart."""
+    """Return (n,) numbers that are equal where nothing tells two keys apart.
+
+    That are their numbers in order, and the words that tell namesakes apart.
+    """
     numbers: dict[tuple[tuple[str, ...], frozenset[str]], int] = {}
-    return np.fromiter(
-        (numbers.setdefault(_mark(key), len(numbers)) for key in keys), np.int32, len(keys)
-    )
-
-
-def _mark(key: str) -> tuple[tuple[str, ...], frozenset[str]]:
-    """Return the numbers of a key in order, and those of its words that tell namesakes apart."""
-    words = key.split()
-    numbers, distinctions = (filter(None, map(each, words)) for each in (_number, _distinction))
-    return tuple(numbers), frozenset(distinctions)
+    marks = np.empty(len(keys), dtype=np.int32)
+    for row, key in enumerate(keys):
+        words = key.split()
+        in_order = tuple(filter(None, map(_number, words)))
+        mark = in_order, frozenset(filter(None, map(_distinction, words)))
+        marks[row] = numbers.setdefault(mark, len(numbers))
+    return marks
 
 
 @lru_cache(1 << 16)
@@ -219,12 +224,13 @@ def may_be_one(a: str, b: str) -> bool:
         return joined[0] == joined[1]
     same = len(left[0]) == len(left[1])
     pairs = zip(*map(sorted, left), strict=True) if same else [joined]
-    return all(
-        longer.startswith(shorter)
-        if len(shorter) == 1
-        else _share_letters(shorter, longer, _NEARLY) and not _is_derived(longer, shorter)
-        for shorter, longer in (sorted(pair, key=_plainness) for pair in pairs)
-    )
+    return all(_may_be_one_word(*sorted(pair, key=_plainness)) for pair in pairs)
+
+
+def _may_be_one_word(shorter: str, longer: str) -> bool:
+    if len(shorter) == 1:
+        return longer.startswith(shorter)
+    return _share_letters(shorter, longer, _NEARLY) and not _is_derived(longer, shorter)
 
 
 def _unshared_words(a: str, b: str) -> tuple[list[str], list[str]]:

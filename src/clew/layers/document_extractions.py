@@ -31,8 +31,8 @@ def split_extraction(extraction: Extraction, texts: Sequence[str]) -> list[Extra
         entities[min(chunks[keys[entity.name]], default=0)].append(entity)
     triples: list[list[Triple]] = [[] for _ in texts]
     for triple in extraction.triples:
-        ends = chunks[keys[triple.subject]], chunks[keys[triple.object]]
-        triples[min(ends[0] & ends[1] or ends[0] | ends[1], default=0)].append(triple)
+        subject, object_ = chunks[keys[triple.subject]], chunks[keys[triple.object]]
+        triples[min(subject & object_ or subject | object_, default=0)].append(triple)
     return [
         Extraction(entities=tuple(described), triples=tuple(stated))
         for described, stated in zip(entities, triples, strict=True)

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.layers.chunks import Chunks, Columns, split_table
+from clew.layers.chunks import Chunks, Columns
 from clew.models import Tagger
 from clew.text.analyze import count_terms
 from clew.text.keys import MAX_KEY
@@ -29,46 +29,40 @@ def mention_columns(
     elsewhere; it is -1 for every other mention, and where its chunk does not have that term.
     """
     rows: dict[str, int] = {}
-    titles = []
-    for document in chunks.documents:
-        key = entity_key(strip_title(document.title))
-        titles.append(rows.setdefault(key, len(rows)) if is_key(key) else -1)
-    spans = [
-        (chunks.documents[d].text, start, end)
-        for d, window in zip(chunks.owners, chunks.windows, strict=True)
-        for start, end in window.sentences
-    ]
+    titles = [_title_row(document.title, rows) for document in chunks.documents]
+    spans = chunks.sentence_spans()
     term_rows = {term: row for row, term in enumerate(terms)}
     texts = chunks.titled_texts()
     terms_of = lru_cache(maxsize=1)(lambda c: frozenset(count_terms(texts[c][0])))
-    owners = [c for c, window in enumerate(chunks.windows) for _ in window.sentences]
+    sentences = chunks.texts_at(spans)
     numbers = array("i")
-    tagged = zip(spans, _tag_batches(spans, tagger), strict=True)
-    for s, ((text, start, _), mentions) in enumerate(tagged):
+    for s, mentions in enumerate(_tag_batches(sentences, tagger)):
+        c, start, _ = spans[s]
         for mention in mentions:
-            a, b = start + mention.start, start + mention.end
-            key = entity_key(text[a:b])
+            key = entity_key(sentences[s][mention.start : mention.end])
             if is_key(key):
-                doubtful = is_doubtful(mention, text[start:a]) and key in terms_of(owners[s])
+                doubtful = is_doubtful(mention, sentences[s]) and key in terms_of(c)
                 entity = rows.setdefault(key, len(rows))
                 term = term_rows[key] if doubtful else -1
+                a, b = start + mention.start, start + mention.end
                 numbers.extend((s, entity, a, b, LABELS.index(mention.label), term))
     table = np.frombuffer(numbers, dtype=np.int32).reshape(-1, 6)
-    columns = split_mentions("mention", "sentence", table)
-    return columns | {"document.title_entity": np.asarray(titles, dtype=np.int32)}, list(rows)
+    titled: Columns = {"document.title_entity": np.asarray(titles, dtype=np.int32)}
+    return titled | table_columns("mention", "sentence", table), list(rows)
 
 
-def split_mentions(layer: str, owner: str, table: NDArray[np.int32]) -> Columns:
-    """Return the columns of a layer of mentions from (n, 6) rows of numbers."""
-    columns = split_table(layer, (owner, "entity", "start", "end", "label", "term"), table)
-    return columns | {f"{layer}.label": table[:, 4].astype(np.uint8)}
+def table_columns(layer: str, owner: str, table: NDArray[np.int32]) -> Columns:
+    """Return the columns of a layer of mentions, one a row of the (n, 6) table."""
+    names = owner, "entity", "start", "end", "label", "term"
+    columns: Columns = {f"{layer}.{name}": table[:, i].copy() for i, name in enumerate(names)}
+    columns[f"{layer}.label"] = table[:, 4].astype(np.uint8)
+    return columns
 
 
-def _tag_batches(spans: Sequence[tuple[str, int, int]], tagger: Tagger) -> Iterator[list[Mention]]:
+def _tag_batches(sentences: Sequence[str], tagger: Tagger) -> Iterator[list[Mention]]:
     """Yield the mentions of each sentence, tagged some thousand at a time."""
-    for begin in range(0, len(spans), _AT_ONCE):
-        block = spans[begin : begin + _AT_ONCE]
-        yield from tagger.tag([text[start:end] for text, start, end in block])
+    for begin in range(0, len(sentences), _AT_ONCE):
+        yield from tagger.tag(sentences[begin : begin + _AT_ONCE])
 
 
 def is_key(key: str) -> bool:
@@ -76,9 +70,14 @@ def is_key(key: str) -> bool:
     return 0 < len(key) <= MAX_KEY
 
 
-def is_doubtful(mention: Mention, before: str) -> bool:
-    """Say whether a mention may only be the capitalised word that begins a sentence."""
-    return mention.label == "NAME" and not any(map(str.isalnum, before))
+def is_doubtful(mention: Mention, sentence: str) -> bool:
+    """Say whether a mention may only be the capitalised word that begins its sentence."""
+    return mention.label == "NAME" and not any(map(str.isalnum, sentence[: mention.start]))
+
+
+def _title_row(title: str, rows: dict[str, int]) -> int:
+    key = entity_key(strip_title(title))
+    return rows.setdefault(key, len(rows)) if is_key(key) else -1
 
 
 def find_nameable(columns: Columns, n_entities: int) -> Sequence[int]:

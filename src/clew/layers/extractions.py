@@ -3,15 +3,16 @@
 Both builders give a batch without documents: its rows belong to chunks that the index has.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from clew.layers.chunks import Columns, text_key
-from clew.layers.entities import is_doubtful, is_key, split_mentions
+from clew.layers.chunks import text_key
+from clew.layers.entities import is_doubtful, is_key, table_columns
 from clew.layers.numbers import Numbers
 from clew.layers.vectors import embed_names, name_columns, ragged_tokens
 from clew.models import Embedder, Models, gives_tokens
@@ -28,7 +29,13 @@ from clew.types import (
     UNITS,
     Described,
     Extraction,
+    Triple,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.layers.chunks import Columns
 
 Made_co = TypeVar("Made_co", covariant=True)
 Unnamed = Callable[[Sequence[str]], list[int]]  # which of these entity keys need a name vector
@@ -60,8 +67,7 @@ def build_statement_batch(
         for mention in text_mentions:
             key = entity_key(text[mention.start : mention.end])
             if is_key(key):
-                doubtful = is_doubtful(mention, text[: mention.start])
-                term = terms[key] if doubtful and key in words else -1
+                term = terms[key] if is_doubtful(mention, text) and key in words else -1
                 label = LABELS.index(mention.label)
                 mentions.append((row, entities[key], mention.start, mention.end, label, term))
     table = np.asarray(mentions, dtype=np.int32).reshape(-1, 6)
@@ -73,10 +79,10 @@ def build_statement_batch(
         "statement.n_bytes": n_bytes,
         "statement_text.bytes": bytes_column,
         **_statement_vectors(texts, models.embedder, late=late),
-        **split_mentions("statement_mention", "statement", table),
+        **table_columns("statement_mention", "statement", table),
     }
     undated = {int(entity) for entity in table[table[:, 4] != DATE, 1]}
-    return _build_batch(columns, entities, terms, undated, unnamed, models)
+    return _build_batch(columns, entities, terms, undated, unnamed, models.embedder)
 
 
 def build_graph_batch(
@@ -93,21 +99,22 @@ def build_graph_batch(
         (row, entities[entity_key(t.subject)], entities[entity_key(t.object)], t)
         for row, item in enumerate(extracted)
         for t in item.content.triples
-        if _is_key(t.subject) and _is_key(t.object)
+        if _has_keys(t)
     ]
-    names = [collapse(each.name) for *_, each in descriptions]
     about = [collapse(each.description) for *_, each in descriptions]
+    names = [collapse(each.name) for *_, each in descriptions]
     statements = [collapse(f"{t.subject} {t.relation} {t.object}") for *_, t in triples]
     profiled = [row for row, text in enumerate(about) if text]
     profiles = [f"{names[row]}: {about[row]}" for row in profiled]
-    relation_keys = [text_key(entity_key(t.relation)) for *_, t in triples]
     types = [ENTITY_TYPES.index(each.type) for *_, each in descriptions]
     columns: Columns = {
         **_extraction_columns(extracted, GRAPH),
         "triple.extraction": _to_int32(row for row, *_ in triples),
         "triple.subject": _to_int32(subject for _, subject, _, _ in triples),
         "triple.object": _to_int32(target for _, _, target, _ in triples),
-        "triple.relation_key": np.asarray(relation_keys, dtype=np.uint64),
+        "triple.relation_key": np.asarray(
+            [text_key(entity_key(t.relation)) for *_, t in triples], dtype=np.uint64
+        ),
         "triple.strength": np.asarray([t.strength for *_, t in triples], dtype=np.uint8),
         **text_columns("triple", "relation", [collapse(t.relation) for *_, t in triples]),
         **text_columns("triple", "description", [collapse(t.description) for *_, t in triples]),
@@ -120,18 +127,23 @@ def build_graph_batch(
         "profile.description": _to_int32(profiled),
         "profile.vectors": models.embedder.embed(profiles, kind="document"),
     }
-    return _build_batch(columns, entities, Numbers(), set(range(len(entities))), unnamed, models)
+    all_of_them = set(range(len(entities)))
+    return _build_batch(columns, entities, Numbers(), all_of_them, unnamed, models.embedder)
 
 
 def _collect_described(extraction: Extraction) -> list[Described]:
     """Return the entities of an extraction, once each, with the ends of its triples."""
-    pairs = ((triple.subject, triple.object) for triple in extraction.triples)
-    ends = (Described(name=end) for pair in pairs if all(map(_is_key, pair)) for end in pair)
     by_key: dict[str, Described] = {}
+    triples = filter(_has_keys, extraction.triples)
+    ends = (Described(name=end) for t in triples for end in (t.subject, t.object))
     for each in (*extraction.entities, *ends):
         if _is_key(each.name):
             by_key.setdefault(entity_key(each.name), each)
     return list(by_key.values())
+
+
+def _has_keys(triple: Triple) -> bool:
+    return _is_key(triple.subject) and _is_key(triple.object)
 
 
 def _is_key(name: str) -> bool:
@@ -164,13 +176,13 @@ def _build_batch(
     terms: Numbers,
     nameable: set[int],
     unnamed: Unnamed,
-    models: Models,
+    embedder: Embedder,
 ) -> Batch:
     """Return the batch, with the vectors of names that the index lacks."""
-    keys = entities.texts()
+    keys = list(entities)
     new = [i for i in unnamed(keys) if i in nameable]
-    names = name_columns(new, embed_names([keys[i] for i in new], models.embedder))
-    return Batch(entities=keys, terms=terms.texts(), columns=columns | names)
+    names = name_columns(new, embed_names([keys[i] for i in new], embedder))
+    return Batch(entities=keys, terms=list(terms), columns=columns | names)
 
 
 def _to_int32(values: Iterable[int]) -> NDArray[np.int32]:
@@ -185,6 +197,6 @@ def encode_texts(texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.in
 
 
 def text_columns(layer: str, name: str, texts: Sequence[str]) -> Columns:
-    """Return a text of each row of a layer as columns: bytes end to end, and lengths."""
-    content, n_bytes = encode_texts(texts)
-    return {f"{layer}.n_{name}": n_bytes, f"{layer}_{name}.bytes": content}
+    """Return the two columns of a text that each row of a layer has."""
+    letters, n_bytes = encode_texts(texts)
+    return {f"{layer}.n_{name}": n_bytes, f"{layer}_{name}.bytes": letters}

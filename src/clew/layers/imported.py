@@ -4,34 +4,35 @@ Triples are columns of numbers from the moment they are read, so that a million 
 room. No model reads the chunks: a chunk's vector is the mean of its triples'.
 """
 
+from __future__ import annotations
+
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from clew.layers.chunks import (
-    Chunks,
-    Columns,
-    chunk_columns,
-    count_columns,
-    sentence_columns,
-    subchunk_columns,
-    text_key,
-)
-from clew.layers.extractions import Unnamed, text_columns
-from clew.layers.numbers import Numbers, number_values
+from clew.layers.chunks import Chunks, chunk_columns, sentence_columns, subchunk_columns, text_key
+from clew.layers.extractions import text_columns
+from clew.layers.numbers import Numbers
 from clew.layers.subjects import COLUMNS, OTHER, Subject, SubjectGraph, line_windows
+from clew.layers.terms import count_columns
 from clew.layers.vectors import embed_names, name_columns
-from clew.models import Embedder
 from clew.snapshot.batch import Batch
-from clew.text.chunking import Chunking, Window
 from clew.text.keys import name_key
 from clew.text.normalize import collapse
 from clew.types import ENTITY_TYPES, GRAPH, IMPORTED, KINDS, Described, Extraction, Triple
 
-Ints = NDArray[np.int32]
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from clew.layers.chunks import Columns
+    from clew.layers.extractions import Unnamed
+    from clew.models import Embedder
+    from clew.text.chunking import Chunking, Window
+
+    Ints = NDArray[np.int32]
 
 _TINY = 1e-6  # the length of a sum of vectors that has no direction
 
@@ -57,10 +58,13 @@ class Statements:
         subject, target = self._name(triple.subject), self._name(triple.object)
         if self._key_of[subject] == self._key_of[target]:
             return False
-        relation, said = self._relations[triple.relation], self._said[triple.description]
-        row = subject, relation, target, said, triple.strength, self._documents[document_id]
-        for column, value in zip(self._columns.values(), row, strict=True):
-            column.append(value)
+        columns = self._columns
+        columns["subject"].append(subject)
+        columns["relation"].append(self._relations[triple.relation])
+        columns["object"].append(target)
+        columns["description"].append(self._said[triple.description])
+        columns["strength"].append(triple.strength)
+        columns["document"].append(self._documents[document_id])
         return True
 
     def describe(self, described: Described, document_id: str) -> None:
@@ -78,11 +82,11 @@ class Statements:
         """Return how many triples name each document; an empty id stands for none."""
         numbers = np.asarray(self._columns["document"])
         counts = np.bincount(numbers, minlength=len(self._documents))
-        return dict(zip(self._documents.texts(), counts.tolist(), strict=True))
+        return dict(zip(self._documents, counts.tolist(), strict=True))
 
     def iterate_documents(self, ids: Sequence[str]) -> Iterator[tuple[str, Extraction]]:
         """Yield each of the documents that are named, with what names it, as the file has it."""
-        names, relations, said = (s.texts() for s in (self._names, self._relations, self._said))
+        names, relations, descriptions = map(list, (self._names, self._relations, self._said))
         owners = np.asarray(self._columns["document"])
         order = np.argsort(owners, kind="stable")
         begins = np.searchsorted(owners[order], np.arange(len(self._documents) + 1))
@@ -100,7 +104,7 @@ class Statements:
                         subject=names[subject],
                         relation=relations[relation],
                         object=names[target],
-                        description=said[about],
+                        description=descriptions[about],
                         strength=strength,
                     )
                 )
@@ -112,12 +116,12 @@ class Statements:
         left = {self._documents[document_id] for document_id in without}
         kept = np.flatnonzero(~np.isin(np.asarray(self._columns["document"]), list(left)))
         columns = {name: np.asarray(self._columns[name])[kept] for name in COLUMNS}
-        keys, key_of = self._keys.texts(), np.asarray(self._key_of, dtype=np.int32)
-        relations = self._relations.texts()
+        keys, key_of = list(self._keys), np.asarray(self._key_of, dtype=np.int32)
+        relations = list(self._relations)
         relation_keys = np.asarray([text_key(name_key(r)) for r in relations], dtype=np.uint64)
-        owner, target = key_of[columns["subject"]], key_of[columns["object"]]
-        same = owner, relation_keys[columns["relation"]], target
-        rows = _first_occurrences([*same, columns["description"], columns["strength"]])
+        owner = key_of[columns["subject"]]
+        ends = [owner, relation_keys[columns["relation"]], key_of[columns["object"]]]
+        rows = _first_occurrences([*ends, columns["description"], columns["strength"]])
         described: dict[int, list[Described]] = {}
         for number, key, each in self._described:
             if number not in left:
@@ -127,12 +131,12 @@ class Statements:
         place[subjects] = np.arange(len(subjects))
         rows = rows[np.argsort(place[owner[rows]], kind="stable")]
         return SubjectGraph(
-            names=self._names.texts(),
+            names=list(self._names),
             keys=keys,
             key_of=key_of,
             relations=relations,
             relation_keys=relation_keys,
-            descriptions=self._said.texts(),
+            descriptions=list(self._said),
             columns={name: column[rows] for name, column in columns.items()},
             owners=subjects,
             begins=np.searchsorted(place[owner[rows]], np.arange(len(subjects) + 1)),
@@ -180,22 +184,12 @@ def build_imported_batch(
     triples = {name: column[rows] for name, column in graph.columns.items()}
     ends = [graph.key_of[triples[end]] for end in ("subject", "object")]
     described = _describe_chunks(graph, subjects, cut, triples, chunk)
-    # The first of these has all that stands in the others.
-    keys = [described.entity, np.array([subject.key for subject in subjects]), *ends]
-    first, numbers = number_values(np.concatenate(keys))
-    entity, title, subject, target = np.split(numbers, np.cumsum([*map(len, keys[:-1])]))
-    entities = [graph.keys[key] for key in described.entity[first].tolist()]
+    keys, numbers = _number_values(described.entity)
     counted, terms = count_columns(cut)
-    statements = [
-        f"{graph.names[subject]} {graph.relations[relation]} {graph.names[target]}"
-        for subject, relation, target in zip(
-            *(triples[name].tolist() for name in COLUMNS[:3]), strict=True
-        )
-    ]
-    vectors = embedder.embed(statements, kind="document")
+    vectors = embedder.embed(_statements(graph, triples), kind="document")
     chunk_vectors = _chunk_vectors(cut, chunk, vectors, embedder)
     columns: Columns = {
-        "document.title_entity": title,
+        "document.title_entity": numbers([subject.key for subject in subjects]),
         **chunk_columns(cut),
         "chunk.vectors": chunk_vectors,
         **sentence_columns(cut),
@@ -206,11 +200,11 @@ def build_imported_batch(
         "extraction.source": np.full(len(cut.windows), IMPORTED, dtype=np.uint8),
         **_triple_columns(graph, triples),
         "triple.extraction": chunk,
-        "triple.subject": subject,
-        "triple.object": target,
+        "triple.subject": numbers(ends[0]),
+        "triple.object": numbers(ends[1]),
         "triple.vectors": vectors,
         **described.columns(),
-        "description.entity": entity,
+        "description.entity": numbers(described.entity),
         "profile.vectors": embedder.embed(described.profiles(), kind="document"),
     }
     if cut.parts is not None:
@@ -218,6 +212,7 @@ def build_imported_batch(
     if late:
         columns["chunk.n_stored"] = np.zeros(len(cut.windows), dtype=np.int32)
         columns["token.vectors"] = np.zeros((0, embedder.dimension), dtype=np.int8)
+    entities = [graph.keys[key] for key in keys.tolist()]
     new = unnamed(entities)
     columns |= name_columns(new, embed_names([entities[i] for i in new], embedder))
     return Batch(documents=cut.documents, entities=entities, terms=terms, columns=columns)
@@ -237,6 +232,15 @@ def _cut_subjects(subjects: Sequence[Subject], chunking: Chunking) -> tuple[Chun
     parts = [[(w.start, w.end)] for w in windows] if chunking.subchunk_depth else None
     documents = [subject.document for subject in subjects]
     return Chunks(documents, owners, windows, parts), np.asarray(chunk, dtype=np.int32)
+
+
+def _statements(graph: SubjectGraph, triples: Mapping[str, Ints]) -> list[str]:
+    """Return triples in words."""
+    columns = (triples[name].tolist() for name in COLUMNS[:3])
+    return [
+        f"{graph.names[subject]} {graph.relations[relation]} {graph.names[target]}"
+        for subject, relation, target in zip(*columns, strict=True)
+    ]
 
 
 def _chunk_vectors(
@@ -272,7 +276,7 @@ class _ImportedDescriptions:
             "description.type": np.asarray(types, dtype=np.uint8),
             **text_columns("description", "name", self.names),
             **text_columns("description", "text", texts),
-            "profile.description": np.flatnonzero(list(map(bool, texts))).astype(np.int32),
+            "profile.description": np.flatnonzero(list(map(len, texts))).astype(np.int32),
         }
 
     def profiles(self) -> list[str]:
@@ -303,6 +307,17 @@ def _describe_chunks(
         names=[subjects[r].document.title if r < n else names[ends[r - n]] for r in rows.tolist()],
         about=[subjects[r].described if r < n else None for r in rows.tolist()],
     )
+
+
+def _number_values(
+    values: NDArray[np.integer],
+) -> tuple[NDArray[np.integer], Callable[[ArrayLike], Ints]]:
+    """Return the distinct values by first occurrence, and what gives the place of each of them."""
+    ascending, first = np.unique(values, return_index=True)
+    order = np.argsort(first)
+    place = np.empty(len(order), dtype=np.int32)
+    place[order] = np.arange(len(order))
+    return ascending[order], lambda some: place[np.searchsorted(ascending, some)]
 
 
 def _triple_columns(graph: SubjectGraph, triples: Mapping[str, Ints]) -> Columns:

@@ -1,4 +1,4 @@
-"""Numbers for strings and values, by first occurrence, and hashes of strings."""
+"""Numbers for values, by first occurrence, and hashes of texts."""
 
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
@@ -7,37 +7,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Numbers:
+class Numbers(dict[str, int]):
     """`numbers[text]` is the number of a string, which gets the next one when it is new.
 
     `form` brings spellings of one string together; it is applied to what is not known as it is.
     """
 
     def __init__(self, form: Callable[[str], str] = str) -> None:
+        super().__init__()
         self._form = form
-        self._numbers: dict[str, int] = {}
 
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def __getitem__(self, text: str) -> int:
-        number = self._numbers.get(text)
-        if number is None:
-            number = self._numbers.setdefault(self._form(text), len(self._numbers))
-        return number
-
-    def texts(self) -> list[str]:
-        """Return the strings in the order of their numbers."""
-        return list(self._numbers)
+    def __missing__(self, text: str) -> int:
+        return self.setdefault(self._form(text), len(self))
 
 
 def number_values(values: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.int32]]:
-    """Return where each distinct value first stands, ascending, and the (n,) numbers of values."""
+    """Return where each distinct one of (n,) values first stands, and the (n,) numbers of all."""
     _, first, place = np.unique(values, return_index=True, return_inverse=True)
     order = np.argsort(first)
-    rank = np.empty(len(order), dtype=np.int32)
-    rank[order] = np.arange(len(order))
-    return first[order], rank[place]
+    numbers = np.empty(len(order), dtype=np.int32)
+    numbers[order] = np.arange(len(order))
+    return first[order], numbers[place]
 
 
 def hash_texts(texts: Iterable[str]) -> NDArray[np.uint64]:

@@ -123,12 +123,15 @@ def _read_words(texts: Sequence[str]) -> _ContentWords:
         added=np.array(more, dtype=np.int32)[places],
         joins=joined,
         begins=begins[ends],
-        spellings=(words.texts(), added.texts()),
+        spellings=(list(words), list(added)),
     )
 
 
 def find_hints(texts: Sequence[str]) -> list[list[str]]:
-    """Return the most salient terms of each text as it spells them, for a prompt to prefer."""
+    """Return the most salient terms of each text as it spells them, for a prompt to prefer.
+
+    Those of the highest rate stand first; equal rates keep the order of the text.
+    """
     rates, terms = salient_rates(texts)
     hints = []
     for text, (start, end) in zip(texts, pairwise(rates.indptr.tolist()), strict=True):

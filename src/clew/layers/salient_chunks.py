@@ -104,7 +104,7 @@ def _arrays_from_spellings(
     named = names >= 0
     by_chunk = max_matrix(owners[named], names[named], rates[named], (n_chunks, len(numbers)))
     letters, n_bytes = encode_texts(own)
-    key_letters, key_bytes = encode_texts(numbers.texts())
+    key_letters, key_bytes = encode_texts(list(numbers))
     return {
         "spellings": letters,
         "spelling.bytes": n_bytes,

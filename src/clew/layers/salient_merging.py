@@ -4,21 +4,29 @@ Which terms of a chunk are salient depends on all chunks of its index. So they a
 again from what was put together, but are those of the indexes that the chunks come from.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clew.algo.links import expand_ranges
 from clew.layers.extractions import encode_texts
+from clew.layers.numbers import Numbers
 from clew.layers.salient_chunks import keys_of, names_of
 from clew.layers.statistical import STATISTICAL, arrays_of_terms
-from clew.models import Embedder, Kind
-from clew.snapshot import Snapshot
 
-Rows = NDArray[np.integer]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from clew.models import Embedder
+    from clew.snapshot import Snapshot
+
+    Rows = NDArray[np.integer]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +46,8 @@ def collect_salient_terms(
 ) -> SalientTerms:
     """Return the salient terms of some chunks. The embedder is called where none are known yet."""
     arrays = snapshot.get(STATISTICAL, embedder=embedder)
-    ends = np.asarray(arrays["indptr"]).astype(np.int64)
-    owners, places = expand_ranges(ends[chunks], ends[chunks + 1])
+    starts, stops = (np.asarray(arrays["indptr"])[chunks + i].astype(np.int64) for i in (0, 1))
+    owners, places = expand_ranges(starts, stops)
     used, terms = np.unique(np.asarray(arrays["indices"])[places], return_inverse=True)
     entity = np.asarray(arrays["entities"])
     own = np.cumsum(entity < 0) - 1  # the row of each key's vector, where no entity has it
@@ -67,46 +75,36 @@ def combine_salient_terms(
     is.
     """
     firsts = np.cumsum([0, *(len(part.begins) - 1 for part in parts)])
-    known: dict[str, tuple[int, str, NDArray[np.float32]]] = {}  # number, name and vector by key
+    numbers = Numbers()
+    names: list[str] = []
+    vectors: list[NDArray[np.float32]] = []
     lengths, terms, rates = [], [], []
     for place in np.asarray(places).tolist():
         at = int(np.searchsorted(firsts, place, side="right")) - 1
         part, chunk = parts[at], place - int(firsts[at])
         some = slice(int(part.begins[chunk]), int(part.begins[chunk + 1]))
-        numbers = []
+        rows = []
         for term in part.terms[some].tolist():
-            new = len(known), part.names[term], part.vectors[term]
-            numbers.append(known.setdefault(part.keys[term], new)[0])
-        order = np.argsort(numbers, kind="stable")
-        lengths.append(len(numbers))
-        terms += [numbers[i] for i in order.tolist()]
+            rows.append(numbers[part.keys[term]])
+            if len(names) < len(numbers):
+                names.append(part.names[term])
+                vectors.append(part.vectors[term])
+        order = np.argsort(rows, kind="stable")
+        lengths.append(len(rows))
+        terms += [rows[i] for i in order.tolist()]
         rates.append(part.rates[some][order])
-    letters, n_bytes = encode_texts([name for _, name, _ in known.values()])
-    key_letters, key_bytes = encode_texts(list(known))
+    letters, n_bytes = encode_texts(names)
+    key_letters, key_bytes = encode_texts(list(numbers))
     salient: dict[str, NDArray[Any]] = {
         "spellings": letters,
         "spelling.bytes": n_bytes,
-        "spelling.key": np.arange(len(known), dtype=np.int32),
+        "spelling.key": np.arange(len(names), dtype=np.int32),
         "keys": key_letters,
         "key.bytes": key_bytes,
         "indptr": np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
         "indices": np.array(terms, dtype=np.int32),
         "rates": np.concatenate([np.zeros(0, dtype=np.float32), *rates]),
     }
-    embedder = _KnownVectors({key: vector for key, (*_, vector) in known.items()})
-    return arrays_of_terms(snapshot, salient, lambda: embedder)
-
-
-@dataclass(frozen=True, slots=True)
-class _KnownVectors:
-    """An embedder of texts whose vectors are known."""
-
-    vectors: Mapping[str, NDArray[np.float32]]
-    name: str = "known"
-
-    @property
-    def dimension(self) -> int:
-        return len(next(iter(self.vectors.values()), ()))
-
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:  # noqa: ARG002
-        return np.stack([self.vectors[text] for text in texts])
+    return arrays_of_terms(
+        snapshot, salient, lambda keys: np.stack([vectors[numbers[key]] for key in keys])
+    )

@@ -4,19 +4,20 @@ Wang et al. (2025), "AGRAG", arXiv:2511.05549, Eqs. 2 to 6. A term is named as i
 and one of the index's entities where the keys of both are one.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew.algo.coding import digest
-from clew.algo.salience import Score, keep_entries
+from clew.algo.salience import keep_entries
 from clew.algo.synonyms import find_near_pairs, update_pairs
-from clew.derived import CachedArrays, Derived, EarlierArrays
+from clew.derived import CachedArrays, Derived
 from clew.layers.relations import TermSettings
 from clew.layers.salient import salient_rates
 from clew.layers.salient_chunks import (
@@ -26,15 +27,24 @@ from clew.layers.salient_chunks import (
     names_of,
     salient_arrays,
 )
-from clew.models import Embedder
-from clew.snapshot import Snapshot
 from clew.text.keys import has_key
 from clew.text.normalize import entity_key
 from clew.types import LLM_MADE
 
-Arrays = Mapping[str, NDArray[Any]]
-Rows = NDArray[np.integer]
-Then = tuple[Arrays, Rows]  # what was cached, and the row or place that each entity had there
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.algo.salience import Score
+    from clew.derived import EarlierArrays
+    from clew.models import Embedder
+    from clew.snapshot import Snapshot
+
+    Arrays = Mapping[str, NDArray[Any]]
+    Rows = NDArray[np.integer]
+    Then = tuple[Arrays, Rows]  # what was cached, and the place that each member had among its own
+    Embed = Callable[[list[str]], NDArray[np.float32]]
 
 SYNONYM = 0.8  # cosine of two names above which they are joined [φ]
 _SHORTEST = 3  # letters and digits of a name that may have synonyms
@@ -92,22 +102,28 @@ def _compute_entities(
     embedder: Embedder,
 ) -> StatisticalEntities:
     arrays = snapshot.get(STATISTICAL, embedder=lambda: embedder)
-    cached = "normalised", *arrays["settings"].tolist(), False
-    if (score, threshold, longest, nested) != cached or synonym < SYNONYM:
+    if (score, threshold, longest, nested) != _settings(arrays) or synonym < SYNONYM:
         chunks = np.flatnonzero(snapshot.are_texts())
         texts = snapshot.titled_texts(chunks.tolist())
-        rates = salient_rates(
+        rates, terms = salient_rates(
             texts, score=score, threshold=threshold, longest=longest, nested=nested
         )
-        salient = arrays_from_rates(*rates, texts, chunks, len(snapshot.layer("chunk")))
-        last = arrays, np.arange(len(snapshot.layer("entity")))
-        arrays = _name_terms(snapshot, salient, lambda: embedder, last, synonym)
+        salient = arrays_from_rates(rates, terms, texts, chunks, len(snapshot.layer("chunk")))
+        same = np.arange(len(snapshot.layer("entity")))
+        embed = partial(embedder.embed, kind="document")
+        arrays = _name_terms(snapshot, salient, embed, arrays, same, synonym)
     return _open_entities(snapshot, arrays, synonym)
 
 
 def terms_of(snapshot: Snapshot) -> TermSettings:
     """Return the settings of salient terms in an index: those of its triples, or the defaults."""
     return TermSettings.from_recipe(snapshot.recipe) or TermSettings()
+
+
+def _settings(arrays: Arrays) -> tuple[Score, float, int, bool]:
+    """Return the settings of the salient terms in the arrays."""
+    threshold, longest = arrays["settings"].tolist()
+    return "normalised", threshold, int(longest), False
 
 
 def _build_arrays(
@@ -119,68 +135,75 @@ def _build_arrays(
     The `embedder` is called where there are names without a vector.
     """
     terms, is_text = terms_of(snapshot), snapshot.are_texts()
-    last = None if earlier is None else earlier.arrays
-    if last is None or earlier is None or last["settings"].tolist() != list(astuple(terms)):
-        salient = salient_arrays(snapshot, terms, None, np.full(len(is_text), -1))
+    then = np.full(len(is_text), -1)
+    if earlier is None or _settings(earlier.arrays)[1:3] != (terms.threshold, terms.longest):
+        salient = salient_arrays(snapshot, terms, None, then)
     else:
         then = earlier.rows["chunk"].copy()
         kept = np.flatnonzero(then >= 0)
-        then[kept[last["is_text"][then[kept]] != is_text[kept]]] = -1
-        salient = salient_arrays(snapshot, terms, last, then)
-    return arrays_of_terms(snapshot, salient, embedder, earlier)
+        then[kept[earlier.arrays["is_text"][then[kept]] != is_text[kept]]] = -1
+        salient = salient_arrays(snapshot, terms, earlier.arrays, then)
+    return arrays_of_terms(
+        snapshot, salient, lambda texts: embedder().embed(texts, kind="document"), earlier
+    )
 
 
 def arrays_of_terms(
-    snapshot: Snapshot,
-    salient: Arrays,
-    embedder: Callable[[], Embedder],
-    earlier: EarlierArrays | None = None,
+    snapshot: Snapshot, salient: Arrays, embed: Embed, earlier: EarlierArrays | None = None
 ) -> dict[str, NDArray[Any]]:
     """Return the arrays to cache for given salient terms: names, keys and rates."""
-    last = None if earlier is None else (earlier.arrays, earlier.rows["entity"])
-    arrays = _name_terms(snapshot, salient, embedder, last)
-    settings = np.array(astuple(terms_of(snapshot)), dtype=np.float64)
-    return {**arrays, "is_text": snapshot.are_texts(), "settings": settings}
+    terms = terms_of(snapshot)
+    last, rows = (earlier.arrays, earlier.rows["entity"]) if earlier else (None, np.empty(0, int))
+    return {
+        **_name_terms(snapshot, salient, embed, last, rows),
+        "is_text": snapshot.are_texts(),
+        "settings": np.array((terms.threshold, terms.longest), dtype=np.float64),
+    }
 
 
 def _name_terms(
     snapshot: Snapshot,
     salient: Arrays,
-    embedder: Callable[[], Embedder],
-    then: Then | None,
+    embed: Embed,
+    last: Arrays | None,
+    entities: Rows,
     synonym: float = SYNONYM,
 ) -> dict[str, NDArray[Any]]:
     """Return salient terms with what hangs on their names; see `_build_arrays`.
 
-    `then` has the rows that entities had in the generation of its arrays, -1 for new ones.
+    (n_entities,) `entities` are the rows that entities had in the generation of `last`, -1 for new
+    ones.
     """
-    last = None if then is None else then[0]
     layer, keys = snapshot.layer("entity"), keys_of(salient)
     entity = np.asarray(layer.rows(keys), dtype=np.int32)
     others = [key for key, row in zip(keys, entity.tolist(), strict=True) if row < 0]
     known = _find_known(others, last)
-    vectors = _vectors(snapshot, others, known, embedder, last)
+    vectors = _vectors(snapshot, others, known, embed, last)
     members, of_members = _members(snapshot, entity, others, vectors)
-    near: Then | None = None
-    if then is not None and synonym >= SYNONYM:
-        last, entities = then
-        terms = np.where(known >= 0, known + int(last["n_entities"][0]), -1)
-        nodes = np.concatenate([entities, terms])[members]
-        place = np.searchsorted(last["members"], nodes)
-        is_there = np.append(last["members"], -2)[place] == nodes
-        near = last, np.where(is_there, place, -1)
+    then: Then | None = None
+    if last is not None and synonym >= SYNONYM:
+        began = int(last["n_entities"][0])
+        nodes = np.concatenate([entities, np.where(known >= 0, known + began, -1)])[members]
+        then = last, _find_sorted(last["members"], nodes)
     return {
         **salient,
         "entities": entity,
         "n_entities": np.array([len(layer)]),
         "vectors": vectors,
         "members": members,
-        **_synonym_arrays(of_members, near, synonym),
+        **_synonym_arrays(of_members, then, synonym),
         "grounded": _mark_grounded(snapshot, _rates(salient, entity, len(layer))),
     }
 
 
 # -- names and their synonyms ----------------------------------------------------------------------
+
+
+def _find_sorted(ascending: Rows, numbers: Rows) -> NDArray[np.int64]:
+    """Return where each number stands among ascending ones, -1 where it does not."""
+    place = np.searchsorted(ascending, numbers)
+    is_there = np.append(ascending, -2)[place] == numbers
+    return np.where(is_there, place, -1)
 
 
 def _find_known(keys: Sequence[str], last: Arrays | None) -> NDArray[np.int64]:
@@ -193,17 +216,11 @@ def _find_known(keys: Sequence[str], last: Arrays | None) -> NDArray[np.int64]:
 
 
 def _vectors(
-    snapshot: Snapshot,
-    keys: Sequence[str],
-    known: Rows,
-    embedder: Callable[[], Embedder],
-    last: Arrays | None,
+    snapshot: Snapshot, keys: Sequence[str], known: Rows, embed: Embed, last: Arrays | None
 ) -> NDArray[np.float32]:
     """Return the (n, d) vectors of keys: the `last` ones where they are known, else new ones."""
     new = [key for key, row in zip(keys, known.tolist(), strict=True) if row < 0]
-    new_vectors = snapshot.layer("entity").vectors[:0]
-    if new:
-        new_vectors = embedder().embed(new, kind="document")
+    new_vectors = embed(new) if new else snapshot.layer("entity").vectors[:0]
     vectors = np.empty((len(keys), new_vectors.shape[1]), dtype=np.float32)
     vectors[known < 0] = new_vectors
     if last is not None:

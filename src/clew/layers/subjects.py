@@ -1,17 +1,21 @@
 """The subjects of a graph as documents, with a line for each triple, and these lines in windows."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from clew.text import tokens
 from clew.text.chunking import Window
 from clew.types import ENTITY_TYPES, Described, Document
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 COLUMNS = ("subject", "relation", "object", "description", "strength")
 OTHER = ENTITY_TYPES[0]  # the type of an entity of which none is known
@@ -90,9 +94,10 @@ class SubjectGraph:
 
 def _describe(described: Described | None, *, alone: bool) -> Iterator[str]:
     """Yield the line that describes an entity: of its type, or its name, only where it is alone."""
-    if described and (described.description or alone):
-        about = described.description or (described.type if described.type != OTHER else "")
-        yield f"{described.name}: {about}" if about else described.name
+    if described and described.description:
+        yield f"{described.name}: {described.description}"
+    elif described and alone:
+        yield described.name if described.type == OTHER else f"{described.name}: {described.type}"
 
 
 def _line(subject: str, relation: str, target: str, description: str, _: int) -> str:
@@ -108,15 +113,7 @@ def line_windows(lines: Sequence[str], size: int) -> tuple[list[Window], list[in
     They are of the lines joined by line breaks, and have no sentences. Only a window of one line
     may have more tokens.
     """
-    begins = [0]
-    if tokens.count("\n".join(lines)) > size:
-        used = 0
-        for place, line in enumerate(lines):
-            n = tokens.count(f"{line}\n")  # a line break ends a token, so that counts add up
-            if used and used + n > size:
-                begins.append(place)
-                used = 0
-            used += n
+    begins = _window_starts(lines, size) if tokens.count("\n".join(lines)) > size else [0]
     windows: list[Window] = []
     of_line: list[int] = []
     start = 0
@@ -126,3 +123,15 @@ def line_windows(lines: Sequence[str], size: int) -> tuple[list[Window], list[in
         windows.append(Window(start, start + len(text), tokens.count(text), ()))
         start += len(text) + 1
     return windows, of_line
+
+
+def _window_starts(lines: Sequence[str], size: int) -> list[int]:
+    """Return the first line of each window. A line break ends a token, so that counts add up."""
+    begins, used = [0], 0
+    for place, line in enumerate(lines):
+        n = tokens.count(f"{line}\n")
+        if used and used + n > size:
+            begins.append(place)
+            used = 0
+        used += n
+    return begins

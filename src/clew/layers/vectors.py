@@ -70,9 +70,12 @@ def late_columns(chunks: Chunks, embedder: TokenEmbedder, code: Code = keep_unco
     """Return chunk, sentence and sub-chunk vectors and the stored tokens, a pass per chunk."""
     titled = chunks.titled_texts()
     parts = chunks.parts or [()] * len(titled)
-    names = ["chunk.vectors", "sentence.vectors", "subchunk.vectors"]
-    rows = {name: _CodedRows(name, embedder.dimension, np.float32, code) for name in names}
-    stored, counts = _CodedRows("token.vectors", embedder.dimension, np.int8, code), []
+    d = embedder.dimension
+    names = ("chunk.vectors", "sentence.vectors", "subchunk.vectors")
+    chunk_vectors, sentence_vectors, part_vectors = (
+        _CodedRows(name, d, np.float32, code) for name in names
+    )
+    stored, counts = _CodedRows("token.vectors", d, np.int8, code), []
     ranges: list[tuple[int, int]] = []
     for begin in range(0, len(titled), _AT_ONCE):  # float tokens are eight times what is kept
         block = slice(begin, begin + _AT_ONCE)
@@ -82,24 +85,26 @@ def late_columns(chunks: Chunks, embedder: TokenEmbedder, code: Code = keep_unco
         ):
             shift = offset - window.start
             places = [_token_range(tokens, a + shift, b + shift) for a, b in window.sentences]
-            rows["sentence.vectors"].add(_average(tokens, places))
+            sentence_vectors.add(_means(tokens, places))
             within = [_token_range(tokens, a + shift, b + shift) for a, b in inside]
-            rows["subchunk.vectors"].add(_average(tokens, within))
-            rows["chunk.vectors"].add(tokens.pooled[None])
+            part_vectors.add(_means(tokens, within))
+            chunk_vectors.add(tokens.pooled[None])
             is_term = _mark_term_tokens(text, tokens)
             n_before = np.concatenate([[0], np.cumsum(is_term)]).tolist()
             ranges += [(n_before[first], n_before[last]) for first, last in places]
             stored.add(_quantize(tokens.vectors[is_term]))
             counts.append(n_before[-1])
-    if chunks.parts is None:
-        del rows["subchunk.vectors"]
-    return {
-        **{name: each.to_array() for name, each in rows.items()},
+    columns: Columns = {
+        "chunk.vectors": chunk_vectors.to_array(),
         "chunk.n_stored": np.asarray(counts, dtype=np.int32),
         "token.vectors": stored.to_array(),
+        "sentence.vectors": sentence_vectors.to_array(),
         "sentence.first_token": np.asarray([a for a, _ in ranges], dtype=np.int32),
         "sentence.last_token": np.asarray([b for _, b in ranges], dtype=np.int32),
     }
+    if chunks.parts is not None:
+        columns["subchunk.vectors"] = part_vectors.to_array()
+    return columns
 
 
 def ragged_tokens(
@@ -137,11 +142,7 @@ def texts_by_column(chunks: Chunks) -> dict[str, list[str]]:
     """
     texts = {
         "chunk.vectors": [text for text, _ in chunks.titled_texts()],
-        "sentence.vectors": [
-            chunks.documents[d].text[start:end]
-            for d, window in zip(chunks.owners, chunks.windows, strict=True)
-            for start, end in window.sentences
-        ],
+        "sentence.vectors": chunks.texts_at(chunks.sentence_spans()),
     }
     if chunks.parts is not None:
         texts["subchunk.vectors"] = chunks.titled_parts()
@@ -184,12 +185,13 @@ def _token_range(tokens: TokenVectors, start: int, end: int) -> tuple[int, int]:
     return first, max(last, first)
 
 
-def _average(tokens: TokenVectors, places: Sequence[tuple[int, int]]) -> NDArray[np.float32]:
-    """Return the unit means of token ranges; the whole text's vector where one has no token."""
+def _means(tokens: TokenVectors, places: Sequence[tuple[int, int]]) -> NDArray[np.float32]:
+    """Return the unit mean of each token range; the whole text's vector where it has no token."""
     means = np.repeat(tokens.pooled[None], len(places), axis=0)
     for row, (first, last) in enumerate(places):
         if first < last:
             mean = tokens.vectors[first:last].mean(axis=0, dtype=np.float64)
             length = float(np.linalg.norm(mean))
-            means[row] = mean / length if length > 0 else tokens.pooled
+            if length > 0:
+                means[row] = mean / length
     return means

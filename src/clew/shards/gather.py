@@ -94,28 +94,23 @@ def gather_snapshot(
     return Gathered(snapshot, dict(gathering.seconds), len(places))
 
 
+@dataclass
 class _Gathering:
     """One question on its way through the shards."""
 
-    def __init__(
-        self,
-        question: str,
-        models: Models,
-        together: CombinedShards,
-        ask: AskShards,
-        size: exchange.Neighbourhood,
-    ) -> None:
-        self._question = question
-        self._models = models
-        self._together = together
-        self._ask = ask
-        self._size = size
-        self._n = len(together.shards)
-        self.seconds: dict[str, float] = defaultdict(float)
+    question: str
+    models: Models
+    together: CombinedShards
+    ask: AskShards
+    size: exchange.Neighbourhood
+    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+
+    def __post_init__(self) -> None:
+        self._n = len(self.together.shards)
         with self.measure("read"):
-            self._vector = steps.read_query(models, question).vector
-            self._words = list(dict.fromkeys(terms(question)))
-            self._df = together.whole.term_chunks(self._words)
+            self._vector = steps.read_query(self.models, self.question).vector
+            self._words = list(dict.fromkeys(terms(self.question)))
+            self._df = self.together.whole.term_chunks(self._words)
 
     @contextmanager
     def measure(self, stage: str) -> Iterator[None]:
@@ -126,7 +121,7 @@ class _Gathering:
 
     def find_near(self) -> tuple[Places, dict[int, float]]:
         """Return the chunks nearest to the question, and the weights of entities to begin with."""
-        size, spans = self._size, steps.name_spans(self._question)
+        size, spans = self.size, steps.name_spans(self.question)
         keys = list(dict.fromkeys(spans.values()))
         requests = {
             shard: exchange.Near(
@@ -158,7 +153,7 @@ class _Gathering:
         self, nearest: Sequence[exchange.Nearest], seeds: dict[int, float]
     ) -> Places:
         """Return the chunks that are nearest in all shards, and add what these lead to."""
-        size = self._size
+        size = self.size
         places = _join_places(enumerate(each.rows for each in nearest))
         dense = np.concatenate([each.dense for each in nearest])
         lexical = np.concatenate([each.lexical for each in nearest])
@@ -182,19 +177,19 @@ class _Gathering:
 
     def _find_alike(self, known: set[str], seeds: dict[int, float]) -> list[int]:
         """Return entities whose names are like one in the question that no shard has, as seeds."""
-        [mentions] = self._models.tagger.tag([self._question])
-        texts = [self._question[m.start : m.end] for m in mentions if m.label != "DATE"]
+        [mentions] = self.models.tagger.tag([self.question])
+        texts = [self.question[m.start : m.end] for m in mentions if m.label != "DATE"]
         names = [key for key in dict.fromkeys(map(name_key, texts)) if key not in known]
-        if not names or not self._size.alike:
+        if not names or not self.size.alike:
             return []
-        vectors = self._models.embedder.embed(names, kind="document")
-        most, together = shard_share(self._size.alike, self._n), self._together
+        vectors = self.models.embedder.embed(names, kind="document")
+        most, together = shard_share(self.size.alike, self._n), self.together
         requests = {
             i: exchange.Alike(generation=generation, where=together.where, names=vectors, most=most)
             for i, generation in enumerate(together.generations)
         }
         scores, entities = _join_seeds(self._ask_some("alike", requests, Seeds).values())
-        best = top_k(scores, self._size.alike * len(names)).tolist()
+        best = top_k(scores, self.size.alike * len(names)).tolist()
         for i in best:
             for entity in entities[i]:
                 seeds[entity] = max(seeds.get(entity, 0.0), _ALIKE * float(scores[i]))
@@ -216,7 +211,7 @@ class _Gathering:
         Of each one those that are worth most, in all shards.
         """
         with self.measure("pool"):
-            whole, size = self._together.whole, self._size
+            whole, size = self.together.whole, self.size
             pool = ChunkPool.from_replies(chunks, whole)
             _, weights = pool.spread(seeds, whole.n_chunks)
             missing = np.minimum(pool.count_missing(), size.most)
@@ -271,7 +266,7 @@ class _Gathering:
 
     def take_snapshot(self, places: Places, *, salient: bool) -> Snapshot:
         """Return the snapshot of some chunks."""
-        one = self._together
+        one = self.together
         requests = {
             i: exchange.Take(
                 generation=one.generations[i], where=one.where, chunks=rows, salient=salient
@@ -283,23 +278,23 @@ class _Gathering:
             return join_shards(taken, one.whole, one.recipe, one.aliases)
 
     def _shared_question(self, shard: int) -> exchange.SharedQuestion:
-        whole = self._together.whole
+        whole = self.together.whole
         return exchange.SharedQuestion(
-            generation=self._together.generations[shard],
-            where=self._together.where,
+            generation=self.together.generations[shard],
+            where=self.together.where,
             vector=self._vector,
             terms=self._words,
             df=self._df,
             n_chunks=whole.n_chunks,
             mean_length=whole.mean_length,
-            exact=self._together.exact,
+            exact=self.together.exact,
         )
 
     def _ask_some(self, stage: str, requests: Mapping[int, Request], kind: type[R]) -> dict[int, R]:
         """Return what some shards reply, in the order of their numbers."""
         with self.measure(stage):
-            asked = [(self._together.shards[i], each) for i, each in requests.items()]
-            replies = zip(requests, self._ask(asked), strict=True)
+            asked = [(self.together.shards[i], each) for i, each in requests.items()]
+            replies = zip(requests, self.ask(asked), strict=True)
         return {i: reply for i, reply in replies if isinstance(reply, kind)}
 
 

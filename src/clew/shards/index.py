@@ -383,16 +383,8 @@ def open_shards(  # noqa: PLR0913 -- one argument for each option
         links = map(ProcessShard, own)
     else:
         links = (LocalShard(open_index(place, models=models)) for place in own)
-    shards: list[Shard] = []
-    for place in places:
-        if isinstance(place, Path):
-            shards.append(next(links))
-        else:
-            from clew.shards.served import ServedShard
-
-            shards.append(ServedShard(place, key))
     return Shards(
-        shards,
+        [next(links) if isinstance(place, Path) else _open_served(place, key) for place in places],
         home,
         places=places,
         models=models,
@@ -401,6 +393,12 @@ def open_shards(  # noqa: PLR0913 -- one argument for each option
         prices=prices,
         size=size,
     )
+
+
+def _open_served(address: str, key: str | None) -> Shard:
+    from clew.shards.served import ServedShard
+
+    return ServedShard(address, key)
 
 
 def _paid_places(folders: str | Path | Sequence[str | Path]) -> tuple[Path, list[Place]]:

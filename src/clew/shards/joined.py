@@ -123,7 +123,6 @@ def _build_view(
     names: dict[str, dict[str, int]] = {"entity": {}, "term": {}}
     segments: list[Mapping[str, NDArray[Any]]] = []
     documents: list[Document] = []
-    numbers: dict[str, NDArray[np.int64]] = {}
     first: dict[str, int] = {}
     places: dict[str, list[list[int]]] = {"entity": [], "term": []}
     for each in taken:
@@ -136,14 +135,12 @@ def _build_view(
             first[layer] = first.get(layer, 0) + n
         segments.append(arrays)
         documents += each.batch.documents
-    shared = {"entity": whole.entities, "term": whole.terms}
-    for table, known in names.items():
-        found = np.zeros((3, len(known)), dtype=np.int64)
-        for each, rows in zip(taken, places[table], strict=True):
-            some = np.asarray(rows, dtype=np.int64)
-            counted = shared[table].find(each.entities if table == "entity" else each.terms)
-            found[:, some] = np.maximum(found[:, some], counted)
-        numbers[table] = found
+    numbers = {table: np.zeros((3, len(known)), dtype=np.int64) for table, known in names.items()}
+    for at, each in enumerate(taken):
+        entities, terms = whole.entities.find(each.entities), whole.terms.find(each.terms)
+        for table, found in (("entity", entities), ("term", terms)):
+            rows = np.asarray(places[table][at], dtype=np.int64)
+            numbers[table][:, rows] = np.maximum(numbers[table][:, rows], found)
     return _View(recipe, segments, documents, names, aliases), numbers
 
 

@@ -238,10 +238,18 @@ def _filter_keys(own: Digests, all_: Sequence[Digests]) -> Keep:
 
     def keep(keys: Sequence[bytes]) -> list[bool]:
         digests = _shorten_keys(keys)
-        kept: list[bool] = (np.isin(digests, own) | ~np.isin(digests, everybody)).tolist()
+        kept: list[bool] = (_contains(own, digests) | ~_contains(everybody, digests)).tolist()
         return kept
 
     return keep
+
+
+def _contains(ascending: Digests, values: Digests) -> NDArray[np.bool_]:
+    if not len(ascending):
+        return np.zeros(len(values), dtype=bool)
+    places = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
+    found: NDArray[np.bool_] = ascending[places] == values
+    return found
 
 
 def _copy_paid(folder: Path, place: Path, keep: Keep) -> None:

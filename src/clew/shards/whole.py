@@ -39,7 +39,8 @@ class SharedKeys:
         """Return the (3, n) numbers of some keys in all shards; those given of what one has."""
         numbers = counted.numbers.copy()
         at = np.searchsorted(self.hashes, counted.hashes)
-        known = np.isin(counted.hashes, self.hashes)
+        known = np.flatnonzero(at < len(self.hashes))
+        known = known[self.hashes[at[known]] == counted.hashes[known]]
         numbers[:, known] = self.numbers[:, at[known]]
         return numbers
 

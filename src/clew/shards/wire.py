@@ -29,11 +29,11 @@ _KINDS: Mapping[str, type] = {
 }
 # An object of JSON has one of these alone, and what it stands for.
 _KIND, _ARRAY, _TUPLE, _MAPPING = "kind", "array", "tuple", "mapping"
+_MALFORMED = ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError
 _HEAD = 8  # bytes that say how long the JSON is
 _ALIGNED = 8  # arrays begin at multiples of so many bytes
 _NUMBERS = frozenset("biuf")  # kinds of types that an array may have
 _SHOWN = 200  # characters of a reason
-_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
 
 
 def pack(value: object) -> bytes:
@@ -69,7 +69,7 @@ def unpack(sent: bytes) -> Any:  # noqa: ANN401 -- one of the values of `exchang
     try:
         end = _HEAD + int.from_bytes(sent[:_HEAD], "little")
         return _from_plain(json.loads(sent[_HEAD:end]), memoryview(sent)[end:])
-    except _UNREADABLE as error:
+    except _MALFORMED as error:
         raise InputError(
             f"what was sent is not what shards of this version of Clew send ({error!r:.{_SHOWN}}):"
             f" check that both sides have one version"

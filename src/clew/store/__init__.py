@@ -86,7 +86,10 @@ class Cache(Protocol):
         """Return the generations that have cached arrays of this name, ascending."""
 
     def load(self, name: str, generation: int) -> Mapping[str, NDArray[Any]] | None:
-        """Return the cached arrays of a generation, if any. One may raise DamagedIndex if asked."""
+        """Return the cached arrays of a generation, or None if there are none to read.
+
+        A damaged array may raise DamagedIndex when it is asked for.
+        """
 
     def newest(self, name: str) -> Mapping[str, NDArray[Any]] | None:
         """Return the cached arrays of the newest generation that has them, fully verified."""
@@ -106,7 +109,10 @@ class Store(Protocol):
         """The settings that the index was built with: chunking, models, versions."""
 
     def settle(self, more: Mapping[str, Scalar | None]) -> None:
-        """Add settings to the recipe of later snapshots; None removes one."""
+        """Add settings to the recipe that are decided later; None removes one.
+
+        Snapshots that are open keep the recipe that they have.
+        """
 
     @property
     def generation(self) -> int:
@@ -160,13 +166,19 @@ class Store(Protocol):
         """
 
     def restate(self, documents: Sequence[Document], hashes: Sequence[str]) -> None:
-        """Replace source, metadata, pages, apparatus and hashes of live documents, no texts."""
+        """Replace source, metadata, pages and apparatus of live documents, and their hashes.
+
+        Their texts and rows stay as they are, so the texts of `documents` do not matter.
+        """
 
     def remove(self, ids: Sequence[str]) -> list[str]:
         """Delete documents and what only they supported; return the ids that were there."""
 
     def rewrite(self, live: Compacted) -> None:
-        """Replace everything by the live rows of a view that was opened behind `lock`."""
+        """Replace everything by the live rows, numbered anew, as the next generation.
+
+        It was computed from a view that was opened behind `lock`.
+        """
 
     def view(self) -> View:
         """Return the newest generation, unchanged by later commits."""

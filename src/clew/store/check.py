@@ -98,15 +98,14 @@ def _find_text_damages(
     """Yield the documents whose text does not match its stored hash."""
     hashes = catalogue.hashes()
     for row, document_id in live.items():
-        what, written = "", hashes[document_id]
         try:
             [document] = catalogue.documents([row])
         except DamagedIndex as error:
-            what = str(error)
-        else:
-            if not written.startswith(IMPORTED_MARK) and hash_of(document) != written:
-                what = "the document is not what was written"
-        if what:
+            yield Damage(file=file, what=str(error), documents=(document_id,))
+            continue
+        written = hashes[document_id]
+        if not written.startswith(IMPORTED_MARK) and hash_of(document) != written:
+            what = "the document is not what was written"
             yield Damage(file=file, what=what, documents=(document_id,))
 
 

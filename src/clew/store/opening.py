@@ -61,7 +61,10 @@ def describe_place(folder: Path) -> str:
 
 
 def address_of(folder: Path) -> address.IndexAddress | None:
-    """Return the address that a folder stands for, if any. Raises InputError for another store."""
+    """Return the address for which a folder stands, None where it stands for none.
+
+    Raises InputError where the folder names a store of another kind.
+    """
     place = _address_in(folder)
     return None if place is None else address.parse_address(place)
 
@@ -107,7 +110,10 @@ def create(folder: Path, recipe: Mapping[str, Scalar]) -> Store:
 
 
 def damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
-    """Return what is damaged in an index, but for copies in `folder`. Raises NotAnIndex."""
+    """Return what is damaged in an index, wherever it is, copies in `folder` not among it.
+
+    Raises NotAnIndex where there is none.
+    """
     found = address_of(folder)
     if found is None:
         from clew.store.check import find_damages

@@ -33,7 +33,10 @@ def write_places(home: Path, places: Sequence[str]) -> None:
 
 
 def read_places(home: Path) -> list[str]:
-    """Return the folders or addresses of shards that a folder names. Raises InputError."""
+    """Return the folders or addresses of the shards that a folder names.
+
+    Raises InputError where there are none.
+    """
     try:
         listing = json.loads((home / SHARDS).read_text(encoding="utf-8"))
     except OSError as error:

@@ -127,9 +127,7 @@ class AnswerText:
 
     def _may_be_unknown(self) -> bool:
         beginning = self._answer.lstrip(_ENDINGS).casefold()
-        is_whole = beginning.startswith(self._unknown) and not beginning[
-            len(self._unknown) :
-        ].strip(_ENDINGS)
+        is_whole = beginning.rstrip(_ENDINGS) == self._unknown
         return bool(self._unknown) and (is_whole or self._unknown.startswith(beginning))
 
 

@@ -23,7 +23,8 @@ CONTENTS, INDEX, BIBLIOGRAPHY = KINDS = ("contents", "index", "bibliography")
 
 _NAMES = {
     CONTENTS: (
-        "contents, table of contents, list of figures, list of tables, inhalt, inhaltsverzeichnis, "
+        "contents, table of contents, list of figures, list of tables, inhalt, "
+        "inhaltsverzeichnis, "
         "table des matières, sommaire, contenido, índice general, tabla de contenido, sommario, "
         "indice generale, inhoud, inhoudsopgave, sumário, conteúdo, innehåll, indhold, "
         "spis treści, obsah, содержание, оглавление, 目次, 目录, 目錄, 차례, 목차"
@@ -53,7 +54,6 @@ _CHAPTER = re.compile(r"(?:\w+ )?(?:\d+|[A-Z])\.?\s.*[^\W\d_].*(?<![.!?;:,])")
 _PAGED = re.compile(r".*[^\W\d_].*\s(\d{1,4})")
 _TERM = re.compile(r"\D.*?[^\W\d_].*?(?:,\s*\d{1,4}(?:[-\u2013]\d{1,4})?)+")
 _LABEL = re.compile(r"^(?:\\bibitem\b|\[\w[\w+:. -]{0,15}\]\s*\S)", re.MULTILINE)
-# Years, pages, addresses and the like.
 _SOURCE = re.compile(r"\b(?:1[89]|20)\d\d\b|\bpp\. ?\d|\bdoi\b|https?://|\bISBN\b")
 _LONGEST = 110  # characters of a line that is an entry
 _PROSE = re.compile(r".{80,}[.!?。]")
@@ -63,8 +63,8 @@ _SHORT = 60  # characters of the lines of a list, on average
 def apparatus_kind(text: str, section: str = "") -> str:
     """Return which of `KINDS` a piece of text in a section is, or ""."""
     lines = [line for line in map(collapse, text.splitlines()) if line]
-    named, n_sources = kind_in_heading(section), len(_SOURCE.findall(text))
-    if named == BIBLIOGRAPHY and n_sources >= 2:
+    named = kind_in_heading(section)
+    if named == BIBLIOGRAPHY and _n_sources(text) >= 2:
         return named
     if named in (CONTENTS, INDEX) and _is_list(lines):
         return named
@@ -73,9 +73,14 @@ def apparatus_kind(text: str, section: str = "") -> str:
     if _is_index(lines):
         return INDEX
     labels = [label.start() for label in _LABEL.finditer(text)]
-    if len(labels) >= 3 and 3 * labels[0] <= len(text) and n_sources >= len(labels):
+    if len(labels) >= 3 and 3 * labels[0] <= len(text) and _n_sources(text) >= len(labels):
         return BIBLIOGRAPHY
     return ""
+
+
+def _n_sources(text: str) -> int:
+    """Return how many years, pages, addresses and the like a text has."""
+    return len(_SOURCE.findall(text))
 
 
 def asks_for(query: str, kind: str) -> bool:
@@ -103,27 +108,26 @@ def _is_list(lines: Sequence[str]) -> bool:
 
 
 def _is_contents(lines: Sequence[str]) -> bool:
-    leaders = [line for line in lines if _LEADER.search(line, len(line) - _LONGEST)]
-    if len(leaders) >= max(2, 0.5 * len(lines)):
+    n_leaders = sum(bool(_LEADER.search(line, len(line) - _LONGEST)) for line in lines)
+    if n_leaders >= max(2, 0.5 * len(lines)):
         return True
     numbered = _n_matches(_NUMBERED, lines)
     if numbered >= 4 and numbered + _n_matches(_CHAPTER, lines) >= max(6, 0.7 * len(lines)):
         return True
-    counted = (line for line in lines if _ends_in_digit(line))
-    pages = [int(match[1]) for line in counted if (match := _PAGED.fullmatch(line))]
+    pages = [int(match[1]) for match in map(_PAGED.fullmatch, _counted_lines(lines)) if match]
     if len(pages) < max(8, 0.7 * len(lines)) or pages[0] == pages[-1]:
         return False
     return _share_in_order(pages) >= 0.9
 
 
 def _is_index(lines: Sequence[str]) -> bool:
-    counted = (line for line in lines if _ends_in_digit(line))
-    terms = [line.casefold() for line in counted if _TERM.fullmatch(line)]
+    terms = [line.casefold() for line in _counted_lines(lines) if _TERM.fullmatch(line)]
     return len(terms) >= max(8, 0.6 * len(lines)) and _share_in_order(terms) >= 0.7
 
 
-def _ends_in_digit(line: str) -> bool:
-    return len(line) <= _LONGEST and line[-1].isdecimal()
+def _counted_lines(lines: Sequence[str]) -> list[str]:
+    """Return the lines that end in a digit, long ones left out."""
+    return [line for line in lines if len(line) <= _LONGEST and line[-1].isdecimal()]
 
 
 def _n_matches(pattern: re.Pattern[str], lines: Sequence[str]) -> int:

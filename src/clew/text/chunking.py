@@ -200,8 +200,7 @@ def _next_start(source: _TextToCut, last: Window, overlap: int) -> int:
     if i < len(sentences) and (sentences[i][0] < end or sentences[i - 1][1] <= end):
         return sentences[i][0]
     space = _SPACES.search(text, earliest - 1, end)  # inside a sentence: overlap by words
-    start = space.end() if space else earliest
-    return _next_word(text, start)
+    return _next_word(text, space.end() if space else earliest)
 
 
 def _next_word(text: str, place: int) -> int:
@@ -214,8 +213,8 @@ def _next_word(text: str, place: int) -> int:
 def halve(text: str, start: int, end: int, depth: int, limit: int) -> list[tuple[int, int]]:
     """Return the (start, end) characters of the parts of text[start:end], in order, without gaps.
 
-    As in KET-RAG (Huang et al. 2025, arXiv:2502.09304) keywords point at them, while chunks stay
-    the unit that a model reads; but a short last chunk stays whole instead of being cut to pieces.
+    Huang et al. (2025), "KET-RAG", arXiv:2502.09304: keywords point at sub-chunks, while chunks
+    stay the unit that a model reads. A short last chunk stays whole, not cut to pieces.
 
     Halving i = 1, 2, ... cuts each part of more than `limit` / 2^i tokens in two, the first with
     one token more where their number is odd. So none of at most `limit` tokens leaves a part
@@ -237,14 +236,14 @@ def halve(text: str, start: int, end: int, depth: int, limit: int) -> list[tuple
         return [(start, end)] if start < end else []
     whole = text[start:end]
     begins = tokens.token_starts(whole)
-    cuts = [start + int(begins[i]) for i in _cuts(len(begins), depth, limit)]
+    cuts = [start + int(begins[i]) for i in _halving_cuts(len(begins), depth, limit)]
     readable = end - len(whole.lstrip())
     parts = pairwise(sorted({start, *cuts, end}))
     kept = [a for a, b in parts if a > readable and text[a:b].strip()]
     return list(pairwise(sorted({start, *kept, end})))
 
 
-def _cuts(n_tokens: int, depth: int, limit: int) -> list[int]:
+def _halving_cuts(n_tokens: int, depth: int, limit: int) -> list[int]:
     """Return the tokens before which to cut, ascending."""
     edges = [0, n_tokens]
     for i in range(1, depth + 1):

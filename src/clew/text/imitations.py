@@ -69,13 +69,9 @@ def imitates(text: str) -> bool:
     False
     """
     plain = _normalize(text)
-    has_heading = any(
-        _HEADING.search(plain[max(match.end() - _LONGEST, 0) : match.end()])
-        for match in _HEADING_END.finditer(plain)
-        if match[1].lower() in _LAST_WORDS
-    )
-    imitated = has_heading or any(each.search(plain) for each in _IMITATIONS)
-    return imitated or may_hide_a_message(text)
+    if any(each.search(plain) for each in _IMITATIONS) or _has_heading(plain):
+        return True
+    return may_hide_a_message(text)
 
 
 def disarm(text: str) -> str:
@@ -92,6 +88,14 @@ def disarm(text: str) -> str:
     while (shorter := _CHAT.sub(" ", text)) != text:  # what is left may be a mark again
         text = shorter
     return _COLON.sub(r"\1 -", _NUMBER.sub(r"(\1)", text))
+
+
+def _has_heading(text: str) -> bool:
+    return any(
+        _HEADING.search(text[max(match.end() - _LONGEST, 0) : match.end()])
+        for match in _HEADING_END.finditer(text)
+        if match[1].lower() in _LAST_WORDS
+    )
 
 
 def _normalize(text: str) -> str:

@@ -30,8 +30,8 @@ def phrase_spans(text: str, taken: Sequence[Span] = ()) -> Iterator[Span]:
     for _, start, end in term_spans(text):
         if _touches((start, end), taken):
             continue
-        is_beside = run and (start <= run[1] or text[run[1] : start].isspace())
-        if run and is_beside and not _touches((run[0], end), taken):
+        is_next = run and (start <= run[1] or text[run[1] : start].isspace())
+        if run and is_next and not _touches((run[0], end), taken):
             run = run[0], end
             continue
         if run:

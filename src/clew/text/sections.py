@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Protocol
 
 from clew.text.normalize import collapse
@@ -63,7 +64,7 @@ def _parent_headings(headings: Sequence[Headed]) -> list[int]:
 
 def _section(headings: Sequence[Headed], above: Sequence[int], place: int, title: str) -> str:
     names: list[str] = []
-    i = bisect_right(headings, place, key=lambda heading: heading.start) - 1
+    i = bisect_right(headings, place, key=attrgetter("start")) - 1
     for _ in range(_DEEPEST):
         if i < 0:
             break

@@ -32,7 +32,7 @@ def sentence_spans(text: str, start: int = 0) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     for block_start, block_end in _blocks(text, start):
         for a, b in _block_sentences(text[block_start:block_end]):
-            spans += _pieces(text, block_start + a, block_start + b)
+            spans.extend(_pieces(text, block_start + a, block_start + b))
     return spans
 
 

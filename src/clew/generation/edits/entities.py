@@ -82,10 +82,12 @@ def find_entities(source: Source, units: UnitEdits, mentions: MentionEdits) -> E
         source, units, mentions, np.full((3, n), _NONE), np.zeros(n, dtype=np.int64)
     )
     new_title = np.where(new_title >= 0, take_or_any(titled, new_title), -1)
-    for how, kept_rows in enumerate((kept_title, kept_mention, kept_description)):
-        first.scan_kept(how, kept_rows)
-    for how, new_rows in enumerate((new_title, new_mention, new_description)):
-        first.scan_new(how, new_rows)
+    first.scan_kept(_TITLE, kept_title)
+    first.scan_kept(_MENTION, kept_mention)
+    first.scan_kept(_DESCRIPTION, kept_description)
+    first.scan_new(_TITLE, new_title)
+    first.scan_new(_MENTION, new_mention)
+    first.scan_new(_DESCRIPTION, new_description)
     left = np.flatnonzero(first.places[0] < _NONE)
     left = left[np.lexsort(first.places[::-1, left])]
     edits = RowEdits.from_changes(
