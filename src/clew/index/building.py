@@ -5,27 +5,23 @@ is embedded where the index lacks its vector, so that depends on the batches bef
 the rows in any order; which names each batch is to embed is settled here, in the batches' order.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from clew.errors import ClewError, RecipeMismatch
 from clew.index import LATE, Hashed
 from clew.layers import chunks, entities, terms, vectors
+from clew.layers.chunks import Columns
 from clew.models import Models, gives_tokens
 from clew.models.metered import Meter, add_meter
 from clew.snapshot.batch import Batch
+from clew.stopping import Stop
 from clew.store import Store, schema
 from clew.text.chunking import Chunking
 from clew.types import Document, Scalar
-
-if TYPE_CHECKING:
-    from clew.layers.chunks import Columns
-    from clew.stopping import Stop
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,39 +5,33 @@ are gone from it go from the index. A commit adds some subjects with all their r
 stopped at any instant goes on where its last commit ended.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.display.shown import Shown
 from clew.errors import InputError, UnreadableSource
-from clew.index import LATE, build_model_recipe, check_recipe, group_by_size
+from clew.index import LATE, OnProgress, build_model_recipe, check_recipe, group_by_size
 from clew.index.building import read_chunking
 from clew.index.extract import ExtractionCorpus
 from clew.layers.document_extractions import split_extraction
 from clew.layers.extractions import ChunkExtraction, build_graph_batch
 from clew.layers.imported import Statements, build_imported_batch
+from clew.layers.subjects import Subject, SubjectGraph
 from clew.limits import LIMITS, ReadingLimits
 from clew.models import Models, gives_tokens
 from clew.models.metered import Meter, add_meter
 from clew.readers.graph_files import graph_file, read_graph
+from clew.readers.triples import Stated
+from clew.readers.walk import File
+from clew.store import Store
 from clew.text.normalize import entity_key
 from clew.types import IMPORTED_MARK, Extraction, Skipped, Usage
-
-if TYPE_CHECKING:
-    from clew.index import OnProgress
-    from clew.layers.subjects import Subject, SubjectGraph
-    from clew.readers.triples import Stated
-    from clew.readers.walk import File
-    from clew.store import Store
 
 BATCH_TRIPLES = 4_000
 _CHUNKS_AT_ONCE = 256

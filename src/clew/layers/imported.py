@@ -4,35 +4,34 @@ Triples are columns of numbers from the moment they are read, so that a million 
 room. No model reads the chunks: a chunk's vector is the mean of its triples'.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from clew.layers.chunks import Chunks, chunk_columns, sentence_columns, subchunk_columns, text_key
-from clew.layers.extractions import text_columns
+from clew.layers.chunks import (
+    Chunks,
+    Columns,
+    chunk_columns,
+    sentence_columns,
+    subchunk_columns,
+    text_key,
+)
+from clew.layers.extractions import Unnamed, text_columns
 from clew.layers.numbers import Numbers
 from clew.layers.subjects import COLUMNS, OTHER, Subject, SubjectGraph, line_windows
 from clew.layers.terms import count_columns
 from clew.layers.vectors import embed_names, name_columns
+from clew.models import Embedder
 from clew.snapshot.batch import Batch
+from clew.text.chunking import Chunking, Window
 from clew.text.keys import name_key
 from clew.text.normalize import collapse
 from clew.types import ENTITY_TYPES, GRAPH, IMPORTED, KINDS, Described, Extraction, Triple
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from clew.layers.chunks import Columns
-    from clew.layers.extractions import Unnamed
-    from clew.models import Embedder
-    from clew.text.chunking import Chunking, Window
-
-    Ints = NDArray[np.int32]
+Ints = NDArray[np.int32]
 
 _TINY = 1e-6  # the length of a sum of vectors that has no direction
 

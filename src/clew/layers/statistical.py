@@ -4,20 +4,20 @@ Wang et al. (2025), "AGRAG", arXiv:2511.05549, Eqs. 2 to 6. A term is named as i
 and one of the index's entities where the keys of both are one.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew.algo.coding import digest
-from clew.algo.salience import keep_entries
+from clew.algo.salience import Score, keep_entries
 from clew.algo.synonyms import find_near_pairs, update_pairs
-from clew.derived import CachedArrays, Derived
+from clew.derived import CachedArrays, Derived, EarlierArrays
 from clew.layers.relations import TermSettings
 from clew.layers.salient import salient_rates
 from clew.layers.salient_chunks import (
@@ -27,24 +27,16 @@ from clew.layers.salient_chunks import (
     names_of,
     salient_arrays,
 )
+from clew.models import Embedder
+from clew.snapshot import Snapshot
 from clew.text.keys import has_key
 from clew.text.normalize import entity_key
 from clew.types import LLM_MADE
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.algo.salience import Score
-    from clew.derived import EarlierArrays
-    from clew.models import Embedder
-    from clew.snapshot import Snapshot
-
-    Arrays = Mapping[str, NDArray[Any]]
-    Rows = NDArray[np.integer]
-    Then = tuple[Arrays, Rows]  # what was cached, and the place that each member had among its own
-    Embed = Callable[[list[str]], NDArray[np.float32]]
+Arrays = Mapping[str, NDArray[Any]]
+Rows = NDArray[np.integer]
+Then = tuple[Arrays, Rows]  # what was cached, and the place that each member had among its own
+Embed = Callable[[list[str]], NDArray[np.float32]]
 
 SYNONYM = 0.8  # cosine of two names above which they are joined [φ]
 _SHORTEST = 3  # letters and digits of a name that may have synonyms

@@ -4,8 +4,6 @@ A backup is a tar file, gzipped where its name says so. It holds the SQLite file
 of one generation, and behind them a list of these with their digests, without which it is none.
 """
 
-from __future__ import annotations
-
 import filecmp
 import gzip
 import json
@@ -15,12 +13,13 @@ import shutil
 import tarfile
 import tempfile
 import zlib
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from clew.display.shown import Shown
 from clew.errors import AlreadyExists, DamagedIndex, InputError, StoreError
@@ -29,9 +28,6 @@ from clew.runtime.private import make_folder, make_inner_folder, open_file
 from clew.store import opening, paid
 from clew.store.database import FILE, Database
 from clew.store.segments import SUFFIX, MissingSegment
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _VERSION = 1
 _LIST = "backup.json"  # the last member

@@ -1,25 +1,17 @@
 """Read every byte of an index in a folder and list the damage, with the documents it concerns."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from clew.errors import DamagedIndex
 from clew.store import paid, schema, segments
 from clew.store.cache import FOLDER as CACHED
+from clew.store.catalogue import Catalogue
 from clew.store.database import FILE, NEWEST, Database
 from clew.store.repair import stand_ins
-from clew.types import IMPORTED_MARK
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
-    from clew.store.catalogue import Catalogue
-    from clew.types import Document
-
+from clew.types import IMPORTED_MARK, Document
 
 _OF_EXTRACTIONS = ("extraction.", "statement", "triple", "description", "profile")
 

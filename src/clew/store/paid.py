@@ -4,17 +4,13 @@ An index keeps a note of which of these files it has, so that one that is gone i
 that never was is not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clew.models import cache, ledger
 from clew.models.sqlite import owner
-
-if TYPE_CHECKING:
-    from clew.store import Store
+from clew.store import Store
 
 CALLS = "calls.sqlite"
 EMBEDDINGS = "embeddings.sqlite"

@@ -4,27 +4,20 @@ Everything that moves rows (putting a generation together, compaction) reads it 
 is a position in its columns, counted through all registered segments, oldest first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo import coding
 from clew.algo.narrow import narrow, widen
-from clew.snapshot.batch import REFERENCES
-from clew.store.segments import let_go
+from clew.snapshot.batch import REFERENCES, Batch
+from clew.store.segments import MappedSegment, let_go
+from clew.types import Scalar
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.snapshot.batch import Batch
-    from clew.store.segments import MappedSegment
-    from clew.types import Scalar
-
-    Segment = Mapping[str, NDArray[Any]]
+Segment = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)

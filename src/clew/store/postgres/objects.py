@@ -1,7 +1,5 @@
 """Immutable files in object storage, with copies on this disk up to a limit of bytes."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil
@@ -10,7 +8,7 @@ from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clew.errors import DamagedIndex, InputError, StoreError, StoreUnavailable
 from clew.runtime.private import make_folder, make_inner_folder, open_file, sync_folder
@@ -27,10 +25,9 @@ except ImportError as error:
         "object storage needs obstore: install it with pip install 'clew[postgres]'"
     ) from error
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
-    from clew.store.segments import MappedSegment
+from clew.store.segments import MappedSegment
 
 MOST_MB = 20_000  # of copies, where CLEW_CACHE_MB says nothing
 _RETRIES: dict[str, Any] = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
