@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
 from clew import plugins
@@ -75,31 +75,16 @@ def load_models(
 
 def from_recipe(specs: Specs, recipe: Mapping[str, Scalar]) -> Specs:
     """Return `specs` with what they leave open as the index was built."""
-    return Specs(
-        embedder=specs.embedder or _embedder_of(recipe),
-        tagger=specs.tagger or _tagger_of(recipe),
-        reranker=specs.reranker,
-        llm=specs.llm,
-        reader=specs.reader,
+    embedder, tagger = recipe.get("embedder_spec"), recipe.get("tagger_spec")
+    if isinstance(embedder, str) and recipe.get("embedder") == _FORMER_MINILM:
+        embedder = re.sub("^minilm(?=:|$)", "minilm-float32", embedder)  # its name by now
+    if tagger == "spacy" and (named := _PIPELINE.search(str(recipe.get("tagger")))):
+        tagger = f"spacy:{named[1]}"  # what was "spacy" alone is the pipeline of this name
+    return replace(
+        specs,
+        embedder=specs.embedder or (embedder if isinstance(embedder, str) else None),
+        tagger=specs.tagger or (tagger if isinstance(tagger, str) else None),
     )
-
-
-def _embedder_of(recipe: Mapping[str, Scalar]) -> str | None:
-    """Return the spec of an index's embedder; what was "minilm" once has a name of its own now."""
-    spec = recipe.get("embedder_spec")
-    if not isinstance(spec, str):
-        return None
-    if recipe.get("embedder") == _FORMER_MINILM:
-        return re.sub("^minilm(?=:|$)", "minilm-float32", spec)
-    return spec
-
-
-def _tagger_of(recipe: Mapping[str, Scalar]) -> str | None:
-    """Return the spec of an index's tagger; what was "spacy" alone is the pipeline of its name."""
-    spec = recipe.get("tagger_spec")
-    if spec == "spacy" and (found := _PIPELINE.search(str(recipe.get("tagger")))):
-        return f"spacy:{found[1]}"
-    return spec if isinstance(spec, str) else None
 
 
 def load_embedder(
@@ -133,13 +118,11 @@ def load_embedder(
         )
         return CachedEmbedder(paid, cache) if cache else paid
     if (brought := plugins.find("embedders", kind)) is not None:
-        embedder: Embedder = brought(spec.partition(":")[2])
-        return embedder
-    known = (
-        "minilm, minilm-float32, minilm:FOLDER, sentence-transformers:NAME, static:FOLDER, "
-        "openai:MODEL@URL, ollama:MODEL"
+        return cast("Embedder", brought(spec.partition(":")[2]))
+    raise InputError(
+        f"there is no embedder {spec!r}: take one of minilm, minilm-float32, minilm:FOLDER,"
+        f" sentence-transformers:NAME, static:FOLDER, openai:MODEL@URL, ollama:MODEL"
     )
-    raise InputError(f"there is no embedder {spec!r}: take one of {known}")
 
 
 def load_tagger(spec: str) -> Tagger:
@@ -154,8 +137,7 @@ def load_tagger(spec: str) -> Tagger:
 
         return union(RuleTagger(), SpacyTagger(name or DEFAULT_PIPELINE))
     if (brought := plugins.find("taggers", kind)) is not None:
-        tagger: Tagger = brought(spec.partition(":")[2])
-        return tagger
+        return cast("Tagger", brought(spec.partition(":")[2]))
     raise InputError(f"there is no tagger {spec!r}: take one of rules, spacy, spacy:PIPELINE")
 
 
@@ -197,10 +179,11 @@ def load_reranker(spec: str | None, embedder: Embedder) -> Reranker:
     if kind == "endpoint" and name:
         raise InputError(f"the reranker {spec!r} lacks its address: write {spec}@URL")
     if spec is not None and (brought := plugins.find("rerankers", kind)) is not None:
-        reranker: Reranker = brought(spec.partition(":")[2], embedder)
-        return reranker
-    known = "maxsim, cosine, cross-encoder:NAME, endpoint:MODEL@URL"
-    raise InputError(f"there is no reranker {spec!r}: take one of {known}")
+        return cast("Reranker", brought(spec.partition(":")[2], embedder))
+    raise InputError(
+        f"there is no reranker {spec!r}: take one of maxsim, cosine, cross-encoder:NAME,"
+        f" endpoint:MODEL@URL"
+    )
 
 
 def load_reader(spec: str) -> SpanReader | None:
@@ -250,18 +233,17 @@ def _chat(spec: str, prices: Mapping[str, Price]) -> Chat:
             base_url=url or OPENAI_URL, model=name, api_key_env=_key_variable(url), prices=prices
         )
     if (brought := plugins.find("llms", kind)) is not None:
-        chat: Chat = brought(spec.partition(":")[2])
-        return chat
-    known = "local:FILE.gguf, ollama:MODEL, openai:MODEL or openai:MODEL@URL"
-    raise InputError(f"there is no LLM {spec!r}: take {known}")
+        return cast("Chat", brought(spec.partition(":")[2]))
+    raise InputError(
+        f"there is no LLM {spec!r}: take local:FILE.gguf, ollama:MODEL, openai:MODEL or"
+        f" openai:MODEL@URL"
+    )
 
 
 def _ollama() -> str:
     """Return where Ollama serves the API of OpenAI: on this machine, or where OLLAMA_HOST says."""
     host = os.environ.get("OLLAMA_HOST", "").strip() or "localhost"
-    if "://" not in host:
-        host = f"http://{host}"
-    parts = urlsplit(host)
+    parts = urlsplit(host if "://" in host else f"http://{host}")
     name = "localhost" if parts.hostname in {None, "0.0.0.0"} else parts.hostname  # noqa: S104 -- as Ollama's own clients read it
     return f"{parts.scheme}://{name}:{parts.port or 11434}/v1"
 

@@ -647,7 +647,7 @@ def test_triples_of_a_chunk_beside_the_core(store):
 def test_a_wish_of_an_older_index_is_for_all_chunks():
     """A wish that was kept before there were cores has none."""
     older = {"units": 0.0, "value": "bleu", "seed": 0, "triples": "llm"}
-    assert Wanted.from_plain(older) == Wanted(triples="llm")
+    assert Wanted(**older) == Wanted(triples="llm")
 
 
 def test_recorded_triples(store, tmp_path):

@@ -10,9 +10,10 @@ import pytest
 import clew
 from clew import errors, index, methods, steps, testing
 from clew.asking.method import build_method
+from clew.layers.numbers import hash_texts
 from clew.models.extractors.cooccurrence import Cooccurrence  # noqa: F401 -- as an index needs it
 from clew.shards import Neighbourhood, open_shards, shard_of, split
-from clew.shards.exchange import SharedQuestion, Towards, hash_keys
+from clew.shards.exchange import SharedQuestion, Towards
 from clew.shards.shard import reply_to_request
 from clew.testing.small import QUESTIONS
 from tests.index.build import MODELS, scratch
@@ -131,10 +132,10 @@ def test_a_shard_that_fails_is_named(folder, monkeypatch):
         shards.search(QUESTIONS[0])
         broken = shards._shards[1]  # noqa: SLF001 -- to break it
 
-        def fail():
+        def fail(_):
             raise errors.DamagedIndex("segment 000000 is damaged: run 'clew check'")
 
-        monkeypatch.setattr(broken, "receive", fail)
+        monkeypatch.setattr(broken, "send", fail)
         with pytest.raises(errors.StoreError, match=r"the shard .*shard-0001 failed: segm"):
             shards.search(QUESTIONS[0])
 
@@ -197,10 +198,10 @@ def test_a_question_that_is_interrupted_leaves_no_reply(folder, monkeypatch):
         shards.search(QUESTIONS[0])
         with monkeypatch.context() as patched:
 
-            def interrupt():
+            def interrupt(_):
                 raise KeyboardInterrupt
 
-            patched.setattr(shards._shards[1], "receive", interrupt)  # noqa: SLF001
+            patched.setattr(shards._shards[1], "send", interrupt)  # noqa: SLF001
             with pytest.raises(KeyboardInterrupt):
                 shards.search(QUESTIONS[1])
         assert told(shards.search(QUESTIONS[2])) == told(others.search(QUESTIONS[2]))
@@ -213,8 +214,8 @@ def test_the_chunks_that_a_method_looks_for_come(folder):
         snapshot = whole.snapshot()
         layer, n = snapshot.layer("unit"), len(snapshot.layer("entity"))
         ids = snapshot.layer("entity").ids(range(n))
-        keys = {hash_: row for row, hash_ in enumerate(hash_keys(ids))}
-        wanted = np.sort(hash_keys([*ids, *ids[:2], "nobody"]))
+        keys = {hash_: row for row, hash_ in enumerate(hash_texts(ids))}
+        wanted = np.sort(hash_texts([*ids, *ids[:2], "nobody"]))
         directions = rng.standard_normal((len(wanted), layer.vectors.shape[1])).astype(np.float32)
         question = {"where": "", "terms": [], "df": np.zeros(0, dtype=np.int64)}
         question |= {"n_chunks": 1, "mean_length": 1.0, "vector": directions[0]}

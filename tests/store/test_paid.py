@@ -290,7 +290,7 @@ def test_a_repair_that_is_killed_goes_on(sound, copy, monkeypatch):
     for path in lost_segments(copy, "documents"):
         path.write_bytes(b"")
     with monkeypatch.context() as patched:
-        patched.setattr("clew.index.recall.recall_extractions", lambda *_, **__: 1 / 0)
+        patched.setattr("clew.index.repair.recall_extractions", lambda *_, **__: 1 / 0)
         with opened(copy) as index, pytest.raises(ZeroDivisionError):
             index.repair()
     with opened(copy) as index:

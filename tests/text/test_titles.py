@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clew.text.names import split_title
 from clew.text.normalize import title_head
-from clew.text.titles import split_title
 
 
 @pytest.mark.parametrize(

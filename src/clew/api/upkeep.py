@@ -117,8 +117,8 @@ class Upkeep(OpenIndex):
         came from a file cannot be made anew: the result names them. Of what was paid for, what can
         be read is kept. Raises DamagedIndex where not even the settings of the index can be read.
         """
-        from clew.index import recall, repair
-        from clew.index.choose import NOTE, Wanted
+        from clew.index import repair
+        from clew.index.choose import read_wanted
         from clew.store.database import FILE
         from clew.store.embedded import EmbeddedStore
 
@@ -144,12 +144,12 @@ class Upkeep(OpenIndex):
                 done = repair.repair_index(store, self.models, meter)
             if mended:
                 paid.forget_missing(store, self.folder)
-            if files or store.note(recall.NOTE):
-                wanted = Wanted.from_plain(store.note(NOTE))
+            if files or store.note(repair.NOTE):
+                wanted = read_wanted(store)
                 rules = loading.load_extractor(wanted.triples, self.models.tagger)
                 with meter.stage("extract"):
                     models = add_meter(limit_models(self.models, budget), meter)
-                    recall.recall_extractions(store, models, ledger=self._ledger, rules=rules)
+                    repair.recall_extractions(store, models, ledger=self._ledger, rules=rules)
                 self._finish_write(store, meter)
         return replace(done, paid=mended)
 

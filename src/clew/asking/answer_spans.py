@@ -16,7 +16,7 @@ from clew.models import gives_tokens
 from clew.models.maxsim import unit_rows
 from clew.text.analyze import term_spans, terms
 from clew.text.keys import name_key
-from clew.text.names import title_name
+from clew.text.names import strip_title
 from clew.text.phrases import overlap, phrase_spans
 from clew.text.questions import find_question_word, question_kind, score_nearness
 
@@ -154,7 +154,7 @@ class SpanSigns:
         self.kind, self.noun = _read_question(question)
         self._known = set(terms(question))
         self.spans = self.find_spans(_LABELS[self.kind])
-        self._titles = {name_key(title_name(each.title)) for each in passages}
+        self._titles = {name_key(strip_title(each.title)) for each in passages}
         has = [set(terms(f"{each.title} {each.text}")) for each in passages]
         counts = {word: sum(word in each for each in has) for word in self._known}
         self._rarity = {w: float(np.log1p(len(has) / max(n, 1))) for w, n in counts.items()}
@@ -200,7 +200,7 @@ class SpanSigns:
         noun = self.question[slice(*self.noun)]
         is_year = "year" in terms(noun)
         shares = [self._share_words(i) for i in range(len(self.quotes))]
-        own = [name_key(title_name(each.passage.title)) for each in self.quotes]
+        own = [name_key(strip_title(each.passage.title)) for each in self.quotes]
         found = []
         for span, (near, like) in zip(self.spans, matches, strict=True):
             text, name = self.texts[span.quote], span.text

@@ -1,28 +1,23 @@
 """What can be asked: the same two functions of an index and of shards."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 from clew.asking import pipeline
+from clew.asking.answer import OnCitation
 from clew.asking.pipeline import Listeners
 from clew.asking.question import MAX_QUOTES, MIN_SUPPORT, Question, as_question
+from clew.filters import Filter
+from clew.methods import Method
+from clew.models import Models
+from clew.models.budget import Budget
 from clew.models.waiting import asking
 from clew.runtime import arguments
 from clew.runtime.awaitable import awaitable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from clew.asking.answer import OnCitation
-    from clew.filters import Filter
-    from clew.methods import Method
-    from clew.models import Models
-    from clew.models.budget import Budget
-    from clew.snapshot import Snapshot
-    from clew.text.pieces import OnPiece
-    from clew.types import Answer, Evidence, Exchange, Scalar
+from clew.snapshot import Snapshot
+from clew.text.pieces import OnPiece
+from clew.types import Answer, Evidence, Exchange, Scalar
 
 _TEXT = arguments.instance("a text", str, Question)
 _checked = arguments.check_values(

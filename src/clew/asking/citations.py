@@ -8,22 +8,16 @@ sentence and another one does, that one is cited. What is cited of a passage are
 hold it.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
-from typing import TYPE_CHECKING
+from itertools import chain
 
 from clew.text.analyze import fold, is_uncased, term_spans, terms
 from clew.text.answer_line import AROUND, MARKS, NUMBERS, strip_marks
 from clew.text.normalize import collapse
 from clew.text.sentences import sentence_spans
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from clew.types import Context, Passage
+from clew.types import Context, Passage
 
 _HELD = 2 / 3  # of the words that a sentence adds to the question
 _HELD_PAIRS = 1 / 2  # where terms are pairs of characters, as in Chinese: most span two words
@@ -64,7 +58,7 @@ def find_citations(question: str, said: str, reply: str, context: Context) -> Fo
     for match in MARKS.finditer(said):
         citing.feed(said[start : match.start()], match[0])
         start = match.end()
-    if citing.is_empty:
+    if not start:  # there was no citation
         citing.numbers = _parse_numbers(reply)
     citing.end(said[start:])
     return citing.collect(said)
@@ -78,18 +72,12 @@ class CitationFinder:
         self._question = question
         self._context = context
         self._by_number = {passage.number: passage for passage in context.passages}
-        self._rows = " ".join(
-            cell for table in context.tables for row in table.rows for cell in row
-        )
+        rows = (row for table in context.tables for row in table.rows)
+        self._rows = " ".join(chain.from_iterable(rows))
         self._plain = ""  # what was told, without citations
         self._ranges: dict[tuple[int, int, int], list[int]] = {}
         self._unsupported: list[str] = []
         self._notes: list[str] = []
-
-    @property
-    def is_empty(self) -> bool:
-        """Return whether no citation was found."""
-        return not (self.numbers or self._plain)
 
     def feed(self, claim: str, marks: str) -> list[CitedRange]:
         """Return what is cited by citations for what was said since those before them."""
@@ -126,9 +114,9 @@ class CitationFinder:
         ordered = [p for p in named if p in kept] + [p for p in kept if p not in named]
         told: dict[tuple[int, int, int], list[int]] = {}
         for passage in dict.fromkeys(ordered):
-            for number, a, b, place in [(p.number, a, b, at) for p, a, b, at in holding]:
-                if number == passage.number:
-                    told.setdefault((number, a, b), []).append(place)
+            for holder, a, b, place in holding:
+                if holder.number == passage.number:
+                    told.setdefault((holder.number, a, b), []).append(place)
         for key, places in told.items():
             self._ranges.setdefault(key, []).extend(places)
         return [CitedRange(self._by_number[n], a, b, tuple(at)) for (n, a, b), at in told.items()]
@@ -137,18 +125,12 @@ class CitationFinder:
         """Return all that is cited of the whole answer, `said` with its citations."""
         plain, answer = MARKS.sub("", said), strip_marks(said)
         left_off = len(plain) - len(plain.lstrip(AROUND))
-        return FoundCitations(
-            tuple(
-                CitedRange(self._by_number[number], a, b, _shift_places(at, left_off, len(answer)))
-                for (number, a, b), at in self._ranges.items()
-            ),
-            tuple(self._unsupported),
-            tuple(dict.fromkeys(self._notes)),
-        )
-
-
-def _shift_places(at: Sequence[int], left_off: int, most: int) -> tuple[int, ...]:
-    return tuple(dict.fromkeys(max(0, min(place - left_off, most)) for place in at))
+        ranges = []
+        for (number, a, b), at in self._ranges.items():
+            places = dict.fromkeys(max(0, min(each - left_off, len(answer))) for each in at)
+            ranges.append(CitedRange(self._by_number[number], a, b, tuple(places)))
+        unheld = tuple(self._unsupported)
+        return FoundCitations(tuple(ranges), unheld, tuple(dict.fromkeys(self._notes)))
 
 
 def _parse_numbers(text: str) -> list[int]:
@@ -180,12 +162,13 @@ class _Claim:
     def keep_holding(self, named: Sequence[Passage]) -> list[Passage]:
         """Return those of some passages that hold the sentence together, and that lead there."""
         texts = {passage.number: _passage_text(passage) for passage in named}
+        words = {number: self._held_words(text) for number, text in texts.items()}
         held: set[str] = set()
         holding: list[Passage] = []
-        for passage in sorted(named, key=lambda p: -len(self._held_words(texts[p.number]))):
-            if self._held_words(texts[passage.number]) - held:
+        for passage in sorted(named, key=lambda p: -len(words[p.number])):
+            if words[passage.number] - held:
                 holding.append(passage)
-                held |= self._held_words(texts[passage.number])
+                held |= words[passage.number]
         if self._new and not self._stands_in(" ".join(texts[p.number] for p in holding)):
             return []
         known = set(terms(" ".join(texts[p.number] for p in holding)))
@@ -259,10 +242,8 @@ def _merge_spans(spans: Sequence[tuple[int, int]], text: str) -> list[tuple[int,
 
 def _is_form(one: str, other: str) -> bool:
     """Say whether two words differ in their endings at most."""
-    shared = sum(
-        1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
-    )
-    return shared >= max(_STEM, max(len(one), len(other)) - _ENDING)
+    n_shared = max(_STEM, max(len(one), len(other)) - _ENDING)
+    return len(one) >= n_shared and one[:n_shared] == other[:n_shared]
 
 
 def _passage_text(passage: Passage) -> str:

@@ -5,13 +5,11 @@ candidates, and an LLM takes one of them. Here the names of the labels propose c
 far as they fit the labelled texts of the index; docs/results/engineering.md has the measurements.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.maxsim import best_matches
 from clew.algo.pool import take_fitting
@@ -22,21 +20,18 @@ from clew.errors import InputError
 from clew.models import Embedder, Kind, Models, Prompt, Reply, gives_tokens
 from clew.models.maxsim import unit_rows
 from clew.prompts import fill_prompt
-from clew.prompts.quoted import Excerpt, QuotedBlock
-from clew.prompts.quoted import quote_lines as quoted_lines
+from clew.prompts.quoted import Excerpt, quote_lines
 from clew.snapshot import Snapshot
 from clew.steps import reply_to
 from clew.text import tokens
 from clew.text.normalize import collapse, label_key
 from clew.types import Classified, Document, Evidence
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 CANDIDATES = 5
 MAX_REPLY_TOKENS = 256
 EXAMPLE_TOKENS = 60  # of the text that shows what a label means
 _SAMPLE = 200  # labelled texts by which names are tried
+_INSTEAD = ": the best candidate without it instead"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,13 +89,16 @@ def classify_text(
     `name_weight` is measured on the labelled texts of the index where none is given. Raises
     InputError where no document of the index has a label.
     """
-    _check_parameters(name_weight, budget_tokens)
+    if name_weight is not None and not 0 <= name_weight <= 1:
+        raise InputError(f"the weight of names is 0 to 1, not {name_weight}")
+    if budget_tokens < 1:
+        raise InputError(f"a context budget is at least 1 token, not {budget_tokens}")
     known = read_labels(snapshot, column)
     found = [row for row in dict.fromkeys(_hit_labels(known, snapshot, evidence)) if row >= 0]
     names = snapshot.get(_LABEL_NAMES, column, models=models)
-    weight = name_weight
-    if weight is None:
-        weight = snapshot.get(_NAME_WEIGHT, column, models=models)
+    weight = (
+        snapshot.get(_NAME_WEIGHT, column, models=models) if name_weight is None else name_weight
+    )
     fit = names.score_fit(_embed_texts(models.embedder, [text], "document")[0])
     candidates = _rank_labels(found, fit, weight)
     classified = Classified(
@@ -115,40 +113,27 @@ def classify_text(
         return classified
     rows = [row for row, _ in candidates] or list(range(len(known.names)))
     request, notes = _build_prompt(text, rows, known, snapshot, evidence, budget_tokens)
-    classified = replace(classified, notes=notes)
     if request is None:
-        return classified
-    return _ask_llm(classified, reply_to(models.llm, request, part="answer"), rows, known)
+        return replace(classified, notes=notes)
+    reply = reply_to(models.llm, request, part="answer")
+    return _take_reply(replace(classified, notes=notes), reply, rows, known)
 
 
-def _ask_llm(
+def _take_reply(
     classified: Classified, reply: Reply, rows: Sequence[int], known: Labels
 ) -> Classified:
     """Return what was classified with the label that an LLM chose among `rows`, or with a note."""
-    said = reply.text.strip()
+    said, notes = reply.text.strip(), classified.notes
     if reply.error or not said:
-        return _add_note(classified, f"the LLM gave no label ({reply.error or 'an empty reply'})")
-    classified = replace(classified, said=said)
+        note = f"the LLM gave no label ({reply.error or 'an empty reply'}){_INSTEAD}"
+        return replace(classified, notes=(*notes, note))
     chosen = known.find(said)
     if chosen is None:
-        unknown = "the LLM said no label of the index"
-        return replace(_add_note(classified, unknown), out_of_set=True)
+        note = f"the LLM said no label of the index{_INSTEAD}"
+        return replace(classified, said=said, notes=(*notes, note), out_of_set=True)
     if chosen not in rows:
-        classified = _add_note(classified, "the LLM chose a label that was no candidate", "")
-    return replace(classified, label=known.names[chosen])
-
-
-def _check_parameters(name_weight: float | None, budget_tokens: int) -> None:
-    if name_weight is not None and not 0 <= name_weight <= 1:
-        raise InputError(f"the weight of names is 0 to 1, not {name_weight}")
-    if budget_tokens < 1:
-        raise InputError(f"a context budget is at least 1 token, not {budget_tokens}")
-
-
-def _add_note(
-    classified: Classified, note: str, instead: str = ": the best candidate without it instead"
-) -> Classified:
-    return replace(classified, notes=(*classified.notes, note + instead))
+        notes = (*notes, "the LLM chose a label that was no candidate")
+    return replace(classified, said=said, notes=notes, label=known.names[chosen])
 
 
 # -- labels and their names -----------------------------------------------------------------------
@@ -157,19 +142,18 @@ def _add_note(
 def _compute_labels(snapshot: Snapshot, column: str) -> Labels:
     of_document = np.full(len(snapshot.layer("document")), -1, dtype=np.int64)
     rows: dict[str, int] = {}
-    names: list[str] = []
+    names: dict[str, str] = {}  # by their keys
     for document, each in enumerate(snapshot.documents(range(len(of_document)))):
-        name = document_label(each, column)
-        if name:
-            row = rows.setdefault(label_key(name), len(names))
-            names += [name] if row == len(names) else []
-            of_document[document] = row
+        if name := document_label(each, column):
+            key = label_key(name)
+            names.setdefault(key, name)
+            of_document[document] = rows.setdefault(key, len(rows))
     if not names:
         raise InputError(
             f"no document of this index has a label in {column!r}: index texts with such a column, "
             f"as in JSON lines of 'text' and {column!r}, or name the column that has the labels"
         )
-    return Labels(names=tuple(names), rows=rows, of_document=of_document)
+    return Labels(names=tuple(names.values()), rows=rows, of_document=of_document)
 
 
 _LABELS = Derived("labels of documents", _compute_labels)
@@ -316,22 +300,18 @@ def _build_prompt(
         notes.append(f"{n_lost:,} of {len(lines):,} labels did not fit into the LLM's prompt")
     if not fit:
         return None, tuple(notes)
+    facts = quote_lines([])
+    if left:
+        context = build_context(replace(evidence, hits=()), budget_tokens=left)
+        facts = format_context(context, context.text.strip() or "(none)")
     request = fill_prompt(
         "classify",
-        candidates=quoted_lines([Excerpt("- ", lines[i].removeprefix("- ").strip()) for i in fit]),
-        facts=_fit_facts(evidence, left),
+        candidates=quote_lines([Excerpt("- ", lines[i].removeprefix("- ").strip()) for i in fit]),
+        facts=facts,
         text=cut.strip(),
         max_tokens=MAX_REPLY_TOKENS,
     )
     return request, tuple(notes)
-
-
-def _fit_facts(evidence: Evidence, room: int) -> QuotedBlock:
-    """Return the rows of the evidence's tables that fit into `room` tokens."""
-    if not room:
-        return quoted_lines([])
-    context = build_context(replace(evidence, hits=()), budget_tokens=room)
-    return format_context(context, context.text.strip() or "(none)")
 
 
 def _describe_labels(
@@ -346,18 +326,12 @@ def _describe_labels(
     size = min(spare // len(rows), EXAMPLE_TOKENS)
     if size < 1:
         return [f"{head}\n" for head in heads]
-    examples = _label_examples(rows, known, snapshot, evidence)
+    of_hits: dict[int, str] = {}
+    for row, hit in zip(_hit_labels(known, snapshot, evidence), evidence.hits, strict=True):
+        of_hits.setdefault(row, hit.text)
+    examples = [of_hits.get(row) or _first_text(row, known, snapshot) for row in rows]
     cut = [tokens.truncate(collapse(example), size) for example in examples]
     return [f"{head}: {example}\n" for head, example in zip(heads, cut, strict=True)]
-
-
-def _label_examples(
-    rows: Iterable[int], known: Labels, snapshot: Snapshot, evidence: Evidence
-) -> list[str]:
-    by_label: dict[int, str] = {}
-    for row, hit in zip(_hit_labels(known, snapshot, evidence), evidence.hits, strict=True):
-        by_label.setdefault(row, hit.text)
-    return [by_label.get(row) or _first_text(row, known, snapshot) for row in rows]
 
 
 def _first_text(label: int, known: Labels, snapshot: Snapshot) -> str:

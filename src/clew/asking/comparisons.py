@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from clew.text.analyze import terms
 from clew.text.keys import has_key, name_key
-from clew.text.names import date_spans, title_name
+from clew.text.names import date_spans, strip_title
 from clew.text.phrases import overlap
 from clew.text.questions import comparison_kind, is_yes_no
 
@@ -97,7 +97,7 @@ def find_sides(question: str, quotes: Sequence[Quote]) -> list[Side]:
     asked = question.casefold()
     found: dict[str, Side] = {}
     for i, quote in enumerate(quotes):
-        name = title_name(quote.passage.title)
+        name = strip_title(quote.passage.title)
         at, place = asked.find(name.casefold()), quote.passage.text.find(name)
         if name and name_key(name) not in found and at >= 0:
             span = (place, place + len(name)) if place >= 0 else None
@@ -116,7 +116,7 @@ def _ask_both(
     mentions: Sequence[Sequence[Mention]],
 ) -> str | None:
     """Return the rule by which the two have something in common, or have not."""
-    names = [name_key(title_name(quotes[side.quote].passage.title)) for side in sides]
+    names = [name_key(strip_title(quotes[side.quote].passage.title)) for side in sides]
     if match := _SAME.search(question):
         is_wide = match[1].casefold() in _WIDE
         keys = [

@@ -8,28 +8,24 @@ its place, since rules cannot tell whether "she" is a captain or his ship. Any o
 as it is.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain, islice
-from typing import TYPE_CHECKING
 
+from clew.layers.packing import closed_schema
+from clew.models import LLM, Models
 from clew.prompts import fill_prompt
 from clew.prompts.quoted import Excerpt, quote_lines
+from clew.snapshot import Snapshot
 from clew.steps import named_entities, reply_to, same_names
 from clew.text import tokens
 from clew.text.analyze import terms
 from clew.text.keys import name_key
+from clew.text.phrases import Span
 from clew.text.questions import question_kind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from clew.models import LLM, Models, Reply
-    from clew.snapshot import Snapshot
-    from clew.text.phrases import Span
-    from clew.types import Exchange
+from clew.types import Exchange
 
 _MOST_TURNS = 8  # that are read, the last ones
 _MOST_TOKENS = 1_000  # of them together
@@ -40,12 +36,7 @@ _REPLY_TOKENS = 128
 _LONGEST = 400  # characters of a question that an LLM writes
 _FEW = 2  # words that say too little to stand by themselves
 
-_SCHEMA = {
-    "type": "object",
-    "properties": {"question": {"type": "string"}},
-    "required": ["question"],
-    "additionalProperties": False,
-}
+_SCHEMA = closed_schema({"question": {"type": "string"}})
 
 _BEGINS = re.compile(r"\W*(?:(?:and|but|or|so|then)\b|(?:what|how) about\b)[\s,]*", re.IGNORECASE)
 _BREAK = re.compile(r"\b(?:and|when|while|after|before|until|since|because|who|which|that)\b|[,;]")
@@ -149,10 +140,7 @@ def _resolve_by_llm(question: str, turns: Sequence[tuple[str, str]], llm: LLM) -
         turns=quote_lines(pieces),
         question=question,
     )
-    return _check_reply(reply_to(llm, asked), question)
-
-
-def _check_reply(reply: Reply, question: str) -> tuple[str, str]:
+    reply = reply_to(llm, asked)
     if reply.error:
         return question, reply.error
     found = " ".join(str(reply.data["question"]).split())
@@ -169,7 +157,7 @@ class _Rules:
     def __init__(self, snapshot: Snapshot, models: Models) -> None:
         self._snapshot = snapshot
         self._models = models
-        self._found: dict[str, list[_Name]] = {}
+        self._find_names = cache(self._search_names)
 
     def leans_on_turns(self, question: str, *, surely: bool = True) -> bool:
         """Say whether a question leans on the turns before it; or may, as it names nothing."""
@@ -212,22 +200,15 @@ class _Rules:
             if names:
                 return f"{asked[: names[0].start]}{own[0].text}{asked[names[0].end :]}"
         if not own and len(terms(rest)) <= _FEW + 1:
-            [mine] = self._models.tagger.tag([rest])
-            [theirs] = self._models.tagger.tag([asked])
-            dates = [m for m in mine if m.label == "DATE"], [m for m in theirs if m.label == "DATE"]
-            if dates[0] and dates[1]:
-                new, old = dates[0][0], dates[1][0]
+            tagged = self._models.tagger.tag([rest, asked])
+            new, old = (next((m for m in each if m.label == "DATE"), None) for each in tagged)
+            if new and old:
                 return f"{asked[: old.start]}{rest[new.start : new.end]}{asked[old.end :]}"
             return f"{rest} {asked}"
         return ""
 
-    def _find_names(self, text: str) -> list[_Name]:
-        """Return the names in a text by their places, the whole ones of those inside each other."""
-        if text not in self._found:
-            self._found[text] = self._search_names(text)
-        return self._found[text]
-
     def _search_names(self, text: str) -> list[_Name]:
+        """Return the names in a text by their places, the whole ones of those inside each other."""
         if not any(c.isupper() for c in text):
             found = [each.mention for each in named_entities(self._snapshot, text)]
             places = [(text.find(name), name) for name in found]
@@ -261,15 +242,13 @@ def _blank_expletives(question: str) -> str:
     return _EXPLETIVE.sub(lambda match: " " * len(match[0]), question)
 
 
-def _find_pronouns(question: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the words that stand for what was named: what kind of thing, and the place."""
-    for match in _STANDS_FOR.finditer(_blank_expletives(question)):
-        yield _WORDS[match[0].lower()], match.start(), match.end()
-
-
 def _find_unbound(question: str, names: Sequence[_Name]) -> list[tuple[str, int, int]]:
-    """Return those of these words that no name of the question itself explains."""
-    words = list(_find_pronouns(question))
+    """Return the words for what was named that no name of the question itself explains.
+
+    Of each it is the kind of thing that it stands for, and its place.
+    """
+    pronouns = _STANDS_FOR.finditer(_blank_expletives(question))
+    words = [(_WORDS[word[0].lower()], *word.span()) for word in pronouns]
     # More kinds of words than names: only a person's is surely that of a name.
     certain = len({kind for kind, _, _ in words}) <= len(names)
     return [

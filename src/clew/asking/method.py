@@ -1,19 +1,13 @@
 """Which method retrieves for a question, with its parameters."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING
 
 from clew import methods
 from clew.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from clew.methods import Method
-    from clew.types import Scalar
+from clew.methods import Method
+from clew.types import Scalar
 
 CONTEXT_TOKENS = 4_000
 _TYPES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
@@ -30,7 +24,12 @@ def build_method(
     if not isinstance(name, str):
         if parameters:
             raise InputError(f"{next(iter(parameters))} is a parameter: give it to the method")
-        return _check_method(name)
+        if callable(getattr(name, "retrieve", None)) and hasattr(name, "layers"):
+            return name
+        raise InputError(
+            f"a method is a name or has `layers` and a `retrieve`, not {name!r:.60}: see"
+            f" clew.methods"
+        )
     kind = methods.load(name)
     known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
     bounding = methods.get_limits(kind).tokens
@@ -58,14 +57,6 @@ def choose_context_tokens(method: str | Method, parameters: Mapping[str, Scalar]
     else:
         own = getattr(method, methods.get_limits(type(method)).tokens, None)
     return own if isinstance(own, int) else CONTEXT_TOKENS
-
-
-def _check_method(method: Method) -> Method:
-    if callable(getattr(method, "retrieve", None)) and hasattr(method, "layers"):
-        return method
-    raise InputError(
-        f"a method is a name or has `layers` and a `retrieve`, not {method!r:.60}: see clew.methods"
-    )
 
 
 def _check_type(method: str, parameter: str, value: Scalar, default: object) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from clew.algo.fusion import min_max
 from clew.text.analyze import term_spans, terms
 from clew.text.keys import name_key
-from clew.text.names import title_name
+from clew.text.names import strip_title
 from clew.text.phrases import overlap, query_type
 from clew.text.questions import (
     comparison_kind,
@@ -70,7 +70,7 @@ class SentenceSigns:
         self.sentences = sentences
         self._reading = reading
         self.places = np.array([s.place for s in sentences])
-        self.titles = [name_key(title_name(s.title)) for s in sentences]
+        self.titles = [name_key(strip_title(s.title)) for s in sentences]
         self.keys = [
             {name_key(s.text[m.start : m.end]) for m in mentions if m.label != "DATE"}
             | {name_key(code) for code in _CODE.findall(s.text) if _LETTER.search(code)}

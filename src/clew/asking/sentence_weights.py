@@ -6,19 +6,13 @@ which way a question goes. `benchmarks/quotes.py --fit` prints the weights; on w
 were fitted, and how often the answer is quoted: docs/guides/answers.md.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from clew.asking.sentence_signs import SentenceSigns
+from clew.asking.sentence_signs import SentenceSigns
 
 
 @dataclass(frozen=True, slots=True)

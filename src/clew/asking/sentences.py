@@ -1,30 +1,22 @@
 """The sentences of passages, and how models read them beside a question."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew import steps
 from clew.algo.links import neighbours
 from clew.algo.maxsim import best_matches
-from clew.models import gives_tokens
+from clew.models import Models, gives_tokens
 from clew.models.maxsim import unit_rows
+from clew.snapshot import Snapshot
 from clew.text.analyze import term_spans, terms
+from clew.text.phrases import Span
 from clew.text.questions import refers_back
 from clew.text.sentences import sentence_spans
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.models import Models
-    from clew.snapshot import Snapshot
-    from clew.text.phrases import Span
-    from clew.types import Mention, Passage
+from clew.types import Mention, Passage
 
 _MOST_SENTENCES = 3  # of a quote
 
@@ -80,13 +72,18 @@ def read_sentences(
     snapshot: Snapshot | None,
 ) -> ReadSentences:
     """Read the sentences: by the embedder's tokens where it gives such, else by words."""
-    asked = _embed_question(question, models)
+    asked = (
+        steps.read_query(models, question)
+        if gives_tokens(models.embedder)
+        else steps.Query(question, np.zeros(0, dtype=np.float32), None)
+    )
     coverage = None if snapshot is None else steps.Coverage(snapshot, asked)
     parts = list(dict.fromkeys(part for s in sentences for part in s.parts))
     if asked.tokens is None:
         words = list(term_spans(question))
         spans = [(a, b) for _, a, b in words]
-        of_part = {p: _find_words(p, [term for term, _, _ in words]) for p in parts}
+        known = {part: set(terms(part)) for part in parts}
+        of_part = {p: np.array([term in known[p] for term, _, _ in words], float) for p in parts}
         weights = coverage.weights if coverage else np.ones(len(words))
     else:
         spans = [(int(a), int(b)) for a, b in asked.tokens.spans]
@@ -106,30 +103,15 @@ def read_sentences(
     )
 
 
-def _embed_question(question: str, models: Models) -> steps.Query:
-    """Return the question with its tokens, where the embedder gives such."""
-    if gives_tokens(models.embedder):
-        return steps.read_query(models, question)
-    return steps.Query(question, np.zeros(0, dtype=np.float32), None)
-
-
-def _find_words(text: str, words: Sequence[str]) -> NDArray[np.floating]:
-    """Return (m,) whether a text has each of the words."""
-    found = set(terms(text))
-    return np.array([word in found for word in words], dtype=np.float32)
-
-
 def _stored_matches(
     snapshot: Snapshot | None, coverage: steps.Coverage | None, passages: Sequence[Passage]
 ) -> dict[str, NDArray[np.floating]]:
     """Return the matches of the sentences whose token vectors the index stores, by their texts."""
     if snapshot is None or coverage is None or not coverage.is_late:
         return {}
-    chunks = [
-        row for row in snapshot.layer("chunk").rows([p.chunk_id for p in passages]) if row >= 0
-    ]
+    chunks = snapshot.layer("chunk").rows([passage.chunk_id for passage in passages])
     link = snapshot.linked("chunk", "unit")
-    rows = [unit for chunk in chunks for unit in neighbours(link, chunk).tolist()]
+    rows = [unit for row in chunks if row >= 0 for unit in neighbours(link, row).tolist()]
     return dict(zip(snapshot.layer("unit").texts(rows), coverage.of("unit", rows), strict=True))
 
 

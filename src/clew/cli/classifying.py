@@ -1,14 +1,11 @@
 """`clew classify`: texts to the labels that the texts of an index have."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import starmap
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -21,12 +18,9 @@ from clew.cli.render import render_costs, render_hit
 from clew.errors import InputError
 from clew.text.normalize import label_key, title_head
 from clew.text.quantities import format_count
-from clew.types import Document, Skipped, Usage
+from clew.types import Classified, Document, Skipped, Usage
 
-if TYPE_CHECKING:
-    from clew.types import Classified
-
-Classify = Callable[[str], "Classified"]
+Classify = Callable[[str], Classified]
 
 _MOST_NOTES = 3  # of a file
 _MOST_HITS = 2

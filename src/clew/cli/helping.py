@@ -1,20 +1,15 @@
 """`clew help`: the guides of the documentation, which are in the package, as plain text."""
 
-from __future__ import annotations
-
 import io
 import re
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from importlib.resources.abc import Traversable
 
 import click
 from click.shell_completion import CompletionItem
 
 from clew.cli.plain import MAX_COLUMNS, align, bold, dim, terminal_width
 from clew.errors import InputError
-
-if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
 
 _GUIDES = files("clew") / "guides"
 _LINK = re.compile(r"\[([^]]+)\]\(([^)]+)\)")

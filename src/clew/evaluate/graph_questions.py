@@ -9,8 +9,6 @@ Objects may also have "id", "hops" or "hop_count", "type", and as gold triples "
 subject, relation and object, as 2WikiMultiHopQA has them. Names are compared by their keys.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import statistics
@@ -19,16 +17,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clew.errors import InputError
 from clew.evaluate.metrics import contains, normalize_answer
 from clew.models.waiting import measuring
 from clew.text.keys import name_key
 from clew.text.normalize import collapse
-
-if TYPE_CHECKING:
-    from clew.types import Answer, Evidence
+from clew.types import Answer, Evidence
 
 GRAPH_METRICS = ("hits@1", "hits@5", "recall", "gold triples", "answered")
 _OF_GRAPHS = ("hits@1", "hits@5", "gold triples")  # nothing else ranks entities, or states triples

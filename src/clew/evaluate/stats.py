@@ -5,17 +5,13 @@ same, the order of the questions cannot matter, and scores such as recall have f
 Efron and Tibshirani (1993), "An Introduction to the Bootstrap", chapters 13 and 15.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.errors import InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _BLOCK = 4_000_000  # draws held at once
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
+from functools import partialmethod
 from typing import NoReturn
 
 from clew.errors import InputError
@@ -110,23 +111,12 @@ class field:  # noqa: N801 -- read as a function: field("date") >= 2024
     def _compare(self, operator: str, value: object) -> Comparison:
         return Comparison(self._name, operator, to_literal(value))
 
-    def __eq__(self, value: object) -> Comparison:  # type: ignore[override]
-        return self._compare("=", value)
-
-    def __ne__(self, value: object) -> Comparison:  # type: ignore[override]
-        return self._compare("!=", value)
-
-    def __lt__(self, value: object) -> Comparison:
-        return self._compare("<", value)
-
-    def __le__(self, value: object) -> Comparison:
-        return self._compare("<=", value)
-
-    def __gt__(self, value: object) -> Comparison:
-        return self._compare(">", value)
-
-    def __ge__(self, value: object) -> Comparison:
-        return self._compare(">=", value)
+    __eq__ = partialmethod(_compare, "=")  # type: ignore[assignment]
+    __ne__ = partialmethod(_compare, "!=")  # type: ignore[assignment]
+    __lt__ = partialmethod(_compare, "<")
+    __le__ = partialmethod(_compare, "<=")
+    __gt__ = partialmethod(_compare, ">")
+    __ge__ = partialmethod(_compare, ">=")
 
     def has(self, value: object) -> Comparison:
         """Hold where a list has the value, or a text contains it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clew.errors import InputError
@@ -29,6 +29,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _CONSTANTS: Mapping[str, Scalar] = {"true": True, "false": False, "null": None}
+_QUOTES = {"text": "'", "date": "'", "double": '"', "quoted": "`"}  # of a date there are none
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +47,7 @@ def parse(text: str) -> Filter:
     """
     if len(text) > _MAX_TEXT:
         raise InputError(f"a filter has at most {_MAX_TEXT:,} characters, not {len(text):,}")
-    parser = _Parser(text, _tokens(text))
-    parsed = parser.alternatives()
-    parser.expect_end()
-    return parsed
+    return _Parser(text).parse()
 
 
 def _tokens(text: str) -> list[_Token]:
@@ -68,43 +66,38 @@ def _tokens(text: str) -> list[_Token]:
 
 
 def _token(text: str, kind: str, written: str, place: int) -> _Token:
-    if kind in _UNQUOTED:
-        return _UNQUOTED[kind](written, place)
+    if kind == "word":
+        word = written.lower()
+        if word in _CONSTANTS:
+            return _Token("value", _CONSTANTS[word], place)
+        if word in KEYWORDS:
+            return _Token("keyword", word, place)
+        return _Token("name", written, place)
+    if kind == "number":
+        is_whole = written.lstrip("+-").isdecimal() and len(written) <= _MAX_DIGITS
+        return _Token("value", int(written) if is_whole else to_literal(float(written)), place)
     if kind == "date" and parse_period(written) is None:
         raise _syntax_error(text, place, "which is no date")
-    if kind in {"text", "date"}:
-        return _Token("value", written.replace("''", "'"), place)
+    if kind in _QUOTES:
+        value = written.replace(2 * _QUOTES[kind], _QUOTES[kind])
+        return _Token("name" if kind == "quoted" else "value", value, place)
     return _Token(kind, "=" if written == "==" else written, place)
-
-
-def _word(text: str, place: int) -> _Token:
-    word = text.lower()
-    if word in _CONSTANTS:
-        return _Token("value", _CONSTANTS[word], place)
-    return _Token("keyword", word, place) if word in KEYWORDS else _Token("name", text, place)
-
-
-def _number(digits: str, place: int) -> _Token:
-    is_whole = digits.lstrip("+-").isdecimal() and len(digits) <= _MAX_DIGITS
-    return _Token("value", int(digits) if is_whole else to_literal(float(digits)), place)
-
-
-_UNQUOTED: Mapping[str, Callable[[str, int], _Token]] = {
-    "word": _word,
-    "number": _number,
-    "quoted": lambda found, place: _Token("name", found.replace("``", "`"), place),
-    "double": lambda found, place: _Token("value", found.replace('""', '"'), place),
-}
 
 
 class _Parser:
     """Reads tokens from left to right: `or` binds least, then `and`, then `not`."""
 
-    def __init__(self, text: str, tokens: Sequence[_Token]) -> None:
-        self._text, self._tokens = text, tokens
+    def __init__(self, text: str) -> None:
+        self._text, self._tokens = text, _tokens(text)
         self._at = self._depth = 0
 
-    def alternatives(self) -> Filter:
+    def parse(self) -> Filter:
+        parsed = self._alternatives()
+        if self._token.kind != "end":
+            raise self._error("where 'and', 'or' or the end is expected")
+        return parsed
+
+    def _alternatives(self) -> Filter:
         parsed = self._conjunction()
         while self._accept("keyword", "or"):
             parsed |= self._conjunction()
@@ -129,8 +122,9 @@ class _Parser:
         self._depth += 1
         if self._depth > _MAX_DEPTH:
             raise self._error("is nested too deeply")
-        parsed = self.alternatives()
-        self._expect(")", "')'")
+        parsed = self._alternatives()
+        if not self._accept("mark", ")"):
+            raise self._error("where ')' is expected")
         self._depth -= 1
         return parsed
 
@@ -150,11 +144,13 @@ class _Parser:
         return ~comparison if negated else comparison
 
     def _values(self) -> tuple[Scalar, ...]:
-        self._expect("(", "'('")
+        if not self._accept("mark", "("):
+            raise self._error("where '(' is expected")
         values = [self._value()]
         while self._accept("mark", ","):
             values.append(self._value())
-        self._expect(")", "',' or ')'")
+        if not self._accept("mark", ")"):
+            raise self._error("where ',' or ')' is expected")
         return tuple(values)
 
     def _value(self) -> Scalar:
@@ -165,10 +161,6 @@ class _Parser:
         self._at += 1
         return token.value
 
-    def expect_end(self) -> None:
-        if self._token.kind != "end":
-            raise self._error("where 'and', 'or' or the end is expected")
-
     @property
     def _token(self) -> _Token:
         return self._tokens[self._at]
@@ -177,10 +169,6 @@ class _Parser:
         is_next = self._token.kind == kind and self._token.value == value
         self._at += is_next
         return is_next
-
-    def _expect(self, mark: str, shown: str) -> None:
-        if not self._accept("mark", mark):
-            raise self._error(f"where {shown} is expected")
 
     def _error(self, what: str) -> InputError:
         return _syntax_error(self._text, self._token.place, what)

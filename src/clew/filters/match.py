@@ -1,15 +1,14 @@
 """Find the documents that fulfil a filter."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from fnmatch import translate
-from functools import cache, lru_cache, reduce
-from typing import TYPE_CHECKING, Any
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.derived import Derived
 from clew.errors import InputError
@@ -17,9 +16,6 @@ from clew.filters.expressions import AllOf, AnyOf, Comparison, Filter, Not, quot
 from clew.snapshot import Snapshot
 from clew.text.periods import Period, parse_period
 from clew.types import Document, Scalar, Value
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 OWN = ("id", "source", "title")  # fields that every document has
 
@@ -29,7 +25,7 @@ def find_rows(snapshot: Snapshot, chosen: Filter) -> NDArray[np.int64]:
 
     Raises InputError for a field that no document has.
     """
-    return np.flatnonzero(_holds(chosen, snapshot.get(_FIELDS)))
+    return np.flatnonzero(snapshot.get(_FIELDS).mark(chosen))
 
 
 def find_ids(snapshot: Snapshot, chosen: Filter) -> list[str]:
@@ -43,8 +39,8 @@ def resolve_fields(snapshot: Snapshot, chosen: Filter) -> Filter:
 
     Raises InputError for a field that no document has.
     """
-    fields = snapshot.get(_FIELDS)
-    return _replace_comparisons(chosen, lambda one: replace(one, field=fields.resolve(one.field)))
+    resolve = snapshot.get(_FIELDS).resolve
+    return _map_comparisons(chosen, lambda each: replace(each, field=resolve(each.field)))
 
 
 def resolve_known_fields(snapshot: Snapshot, chosen: Filter) -> Filter:
@@ -52,24 +48,24 @@ def resolve_known_fields(snapshot: Snapshot, chosen: Filter) -> Filter:
 
     So a part of an index says the same of its documents as the whole would.
     """
-    names = field_names(snapshot)
 
     def resolve(one: Comparison) -> Filter:
-        if _match_name(one.field, names):
+        if _match_name(one.field, field_names(snapshot)):
             return one
         every = Comparison("id", "like", "*")
         return every if _fulfils(None, one) ^ (one.operator == "!=") else Not(every)
 
-    return _replace_comparisons(chosen, resolve)
+    return _map_comparisons(chosen, resolve)
 
 
-def _replace_comparisons(chosen: Filter, change: Callable[[Comparison], Filter]) -> Filter:
+def _map_comparisons(chosen: Filter, change: Callable[[Comparison], Filter]) -> Filter:
+    """Return a filter with what a function makes of its comparisons."""
     if isinstance(chosen, Comparison):
         return change(chosen)
     if isinstance(chosen, Not):
-        return Not(_replace_comparisons(chosen.part, change))
+        return Not(_map_comparisons(chosen.part, change))
     assert isinstance(chosen, AllOf | AnyOf)  # noqa: S101 -- there are no others
-    return replace(chosen, parts=tuple(_replace_comparisons(p, change) for p in chosen.parts))
+    return replace(chosen, parts=tuple(_map_comparisons(part, change) for part in chosen.parts))
 
 
 def field_names(snapshot: Snapshot) -> tuple[str, ...]:
@@ -103,16 +99,6 @@ def collect_fields(chosen: Filter) -> set[str]:
     return {name for part in parts for name in collect_fields(part)}
 
 
-def _holds(chosen: Filter, fields: _Fields) -> NDArray[np.bool_]:
-    if isinstance(chosen, Comparison):
-        return fields.compare(chosen)
-    if isinstance(chosen, Not):
-        return ~_holds(chosen.part, fields)
-    assert isinstance(chosen, AllOf | AnyOf)  # noqa: S101 -- there are no others
-    join = np.logical_and if isinstance(chosen, AllOf) else np.logical_or
-    return reduce(join, (_holds(part, fields) for part in chosen.parts))
-
-
 class _Fields:
     """The value of each document in each field, as a place in the field's distinct values."""
 
@@ -122,10 +108,17 @@ class _Fields:
         self.names = (*OWN, *own)
         self._column = cache(self._read)
 
-    def compare(self, chosen: Comparison) -> NDArray[np.bool_]:
-        places, values = self._column(self.resolve(chosen.field))
-        holds = [_fulfils(value, chosen) for value in values]
-        return np.asarray(holds, dtype=bool)[places] ^ (chosen.operator == "!=")
+    def mark(self, chosen: Filter) -> NDArray[np.bool_]:
+        """Return (n,) whether each document fulfils a filter."""
+        if isinstance(chosen, Comparison):
+            places, values = self._column(self.resolve(chosen.field))
+            holds = [_fulfils(value, chosen) for value in values]
+            return np.asarray(holds, dtype=bool)[places] ^ (chosen.operator == "!=")
+        if isinstance(chosen, Not):
+            return ~self.mark(chosen.part)
+        assert isinstance(chosen, AllOf | AnyOf)  # noqa: S101 -- there are no others
+        join = np.logical_and if isinstance(chosen, AllOf) else np.logical_or
+        return np.asarray(join.reduce([self.mark(part) for part in chosen.parts]))
 
     def resolve(self, name: str) -> str:
         """Return a field as the documents call it. Raises InputError where none has it."""
@@ -135,16 +128,12 @@ class _Fields:
         return resolved
 
     def _read(self, name: str) -> tuple[NDArray[np.int32], list[Value]]:
-        places: dict[str, int] = {}
-        values: list[Value] = []
+        places: dict[str, tuple[int, Value]] = {}
         column = np.empty(len(self.documents), dtype=np.int32)
         for row, document in enumerate(self.documents):
             value = getattr(document, name) if name in OWN else document.metadata.get(name)
-            place = places.setdefault(repr(value), len(values))
-            if place == len(values):
-                values.append(value)
-            column[row] = place
-        return column, values
+            column[row], _ = places.setdefault(repr(value), (len(places), value))
+        return column, [value for _, value in places.values()]
 
 
 _FIELDS = Derived(
@@ -199,12 +188,7 @@ def _period(value: Scalar) -> Period | None:
 
 
 def _is_like(value: Scalar, pattern: Any) -> bool:  # noqa: ANN401
-    return value is not None and _pattern(str(pattern)).match(str(value).casefold()) is not None
-
-
-@lru_cache(maxsize=64)
-def _pattern(like: str) -> re.Pattern[str]:
-    return re.compile(translate(like.casefold()))
+    return value is not None and fnmatchcase(str(value).casefold(), str(pattern).casefold())
 
 
 _OPERATORS: Mapping[str, Callable[[Scalar, Any], bool]] = {

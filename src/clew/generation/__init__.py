@@ -20,7 +20,7 @@ from clew.store.columns import StoredColumns
 from clew.types import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from clew.generation.edited import BaseGeneration
     from clew.snapshot import Snapshot
     from clew.store import Store, View
-    from clew.store.schema import Segment
 
 _ASSEMBLY = "assembly"  # what its arrays are cached under
 _EDITS = "edits"
@@ -98,21 +97,17 @@ def _open_base(store: Store, view: View) -> BaseGeneration | None:
         edits = _cached_edits(store, view, base, cached[-1])
     except (DamagedIndex, TooManyEdits):
         return None
-    return (
-        None
-        if edits is None
-        else BaseGeneration(store.cache, view, GenerationEdits(base, edits), cached[-1])
-    )
+    if edits is None:
+        return None
+    return BaseGeneration(store.cache, view, GenerationEdits(base, edits), cached[-1])
 
 
 def _assemble_base_arrays(
     view: View, documents: NDArray[np.int64], sizes: NDArray[np.int64]
 ) -> dict[str, NDArray[Any]]:
     """Return the arrays of the base; `sizes` are how many rows were stored then."""
-    n_extractions = int(sizes[1])
-    former = _assemble_documents(view, documents, editable=True, n_extractions=n_extractions)
-    arrays = assemble.to_arrays(former)
-    return {**arrays, _SIZES: sizes}
+    former = _assemble_documents(view, documents, editable=True, n_extractions=int(sizes[1]))
+    return {**assemble.to_arrays(former), _SIZES: sizes}
 
 
 def _cached_edits(
@@ -122,8 +117,7 @@ def _cached_edits(
     edits = store.cache.load(_EDITS, view.generation)
     if edits is not None and int(edits[_OF][0]) == of:
         return VerifiedArrays(edits, partial(_find_and_cache_edits, store, view, base, of))
-    n_documents = int(base.lookups["sizes"][0])
-    if view.count("document") - n_documents > _max_edited(base):
+    if view.count("document") - int(base.lookups["sizes"][0]) > _max_edited(base):
         return None
     return _find_and_cache_edits(store, view, base, of)
 
@@ -166,7 +160,7 @@ def _restrict_aliases(view: View, documents: NDArray[np.int64]) -> Mapping[str, 
     if not aliases:
         return aliases
     rows = view.rows("entity", sorted({*aliases, *aliases.values()}))
-    present = assemble.entities_of(view.segments, documents)
+    present = assemble.entities_of(schema.OpenColumns(view.segments), documents)
     known = {key for key, row in rows.items() if row in present}
     return {a: b for a, b in aliases.items() if a in known and b in known}
 
@@ -186,12 +180,11 @@ def _assemble_documents(
     aliases = resolve_aliases(view.aliases())
     rows = view.rows("entity", sorted({*aliases, *aliases.values()}))
     pairs = {rows[a]: rows[b] for a, b in aliases.items() if a in rows and b in rows}
-    halved = view.recipe["subchunk_depth"] != 0
     return assemble.assemble(
         view.segments,
         documents,
         pairs,
-        halved=halved,
+        halved=view.recipe["subchunk_depth"] != 0,
         editable=editable and len(documents) >= EDITED_FROM,
         n_extractions=n_extractions,
     )
@@ -214,36 +207,21 @@ def wasted_share(store: Store) -> float:
     """Return the share of stored chunks that are dead or outside the largest segment."""
     with closing(store.view()) as view:
         sizes = StoredColumns(view.segments).sizes("chunk.document")
-        total, dead = sum(sizes), 0.0
+        total = sum(sizes)
         if not total:
             return 0.0
+        n_extractions = StoredColumns(view.segments).size("extraction")
         base = _open_base(store, view)
         if base is not None:
-            n_live = base.rows("chunk").size
-            columns = base.edited.assembly.columns
+            n_live, columns = base.rows("chunk").size, base.edited.assembly.columns
             used = sum(int(np.count_nonzero(columns[f"chunk.{kind}"])) for kind in KINDS)
-            n_extractions = StoredColumns(view.segments).size("extraction")
-            dead = 1 - used / n_extractions if n_extractions else 0.0
         else:
-            documents = _live_documents(view)
-            live = np.zeros(view.count("document"), dtype=bool)
-            live[documents] = True
-            n_live = int(live[schema.concatenate_column(view.segments, "chunk.document")].sum())
-            dead = _dead_extraction_share(view.segments, documents)
+            layers = ("chunk", "extraction") if n_extractions else ("chunk",)
+            table = schema.OpenColumns(view.segments)
+            rows = live_rows(table, _live_documents(view), layers).rows
+            n_live, used = len(rows["chunk"]), len(rows.get("extraction", ()))
+    dead = 1 - used / n_extractions if n_extractions else 0.0
     return max(1 - max(sizes) / total, 1 - n_live / total, dead)
-
-
-def _dead_extraction_share(segments: Sequence[Segment], documents: NDArray[np.int64]) -> float:
-    """Return the share of extractions that are replaced or whose chunk is gone."""
-    names = (
-        "document.title_entity",
-        *schema.number_columns("chunk")[:1],
-        *schema.number_columns("extraction"),
-    )
-    table = {name: schema.concatenate_column(segments, name) for name in names}
-    total = len(table["extraction.chunk"])
-    live = live_rows(table, documents, ("chunk", "extraction")) if total else None
-    return 1 - len(live.rows["extraction"]) / total if live else 0.0
 
 
 def _live_documents(view: View) -> NDArray[np.int64]:

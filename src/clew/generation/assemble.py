@@ -16,10 +16,11 @@ import numpy as np
 from clew.algo.links import Column, StoredLink, link_from_arrays, link_to_arrays, open_column
 from clew.algo.narrow import narrow, widen
 from clew.generation.lookups import (
-    OccurrenceTable,
     build_lookups,
     is_common,
     is_useful,
+    occurrence_lookups,
+    sum_groups,
     triple_keys,
     unit_codes,
 )
@@ -36,12 +37,12 @@ from clew.generation.rows import (
     small_type,
     take,
 )
-from clew.runtime.once import Lazily, reading
+from clew.runtime.once import Lazily
 from clew.store import schema
 from clew.types import DATE, ENTITY_TYPES, IMPORTED, KINDS, LLM_MADE, TERM, UNITS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -91,18 +92,16 @@ class Assembly:
         return widen(self._column("column", self.columns, name)[rows])
 
     def value(self, name: str, row: int) -> int:
-        """Return one row of a column."""
         return self._column("column", self.columns, name).get(row)
 
     def _column(self, kind: str, table: Table, name: str) -> Column:
         key = f"{kind}.{name}"
         if key not in self._read:
-            column = (
+            self._read[key] = (
                 Column.from_array(table[name])
                 if self.arrays is None
                 else open_column(self.arrays, key)
             )
-            self._read[key] = column
         return self._read[key]
 
     def places(self, layer: str, stored: Rows) -> Rows:
@@ -124,12 +123,10 @@ class Assembly:
 
 def to_arrays(assembly: Assembly) -> dict[str, NDArray[Any]]:
     """Return an assembly as arrays by name, to be cached."""
-    arrays: dict[str, NDArray[Any]] = {
-        f"stored.{layer}": rows for layer, rows in assembly.stored.items()
-    }
+    arrays: Columns = {f"stored.{layer}": rows for layer, rows in assembly.stored.items()}
     arrays |= {f"column.{name}": narrow(column) for name, column in assembly.columns.items()}
     arrays |= {f"lookup.{name}": array for name, array in assembly.lookups.items()}
-    sizes = [len(rows) for _, rows in sorted(assembly.stored.items())]
+    sizes = [len(assembly.stored[layer]) for layer in sorted(assembly.stored)]
     arrays["sizes"] = np.asarray(sizes, dtype=np.int64)
     for (a, b), link in assembly.links.items():
         parts = link_to_arrays(link.whole)
@@ -153,19 +150,15 @@ def from_arrays(arrays: Table) -> Assembly:
 
 def select_prefix(arrays: Table, prefix: str) -> Table:
     """Return the arrays whose names have a prefix, by the rest of their names."""
-    selected = reading(arrays, [name for name in arrays if name.startswith(prefix)])
-    return Lazily({name.removeprefix(prefix): _widen_reader(one) for name, one in selected.items()})
+    selected = [name for name in arrays if name.startswith(prefix)]
+    return Lazily({n.removeprefix(prefix): partial(_read_wide, arrays, n) for n in selected})
 
 
-def _widen_reader(read_narrow: Callable[[], NDArray[Any]]) -> Callable[[], NDArray[Any]]:
-    """Return a function that reads a column in its full type, read-only as a mapped one is."""
-
-    def wide() -> NDArray[Any]:
-        wide_column = widen(read_narrow())
-        wide_column.flags.writeable = False
-        return wide_column
-
-    return wide
+def _read_wide(arrays: Table, name: str) -> NDArray[Any]:
+    """Return a column in its full type, read-only as a mapped one is."""
+    column = widen(arrays[name])
+    column.flags.writeable = False
+    return column
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +188,7 @@ def assemble(
     the documents are a part of it.
     O(rows log rows); the vectors are not touched.
     """
-    table = schema.open_columns(segments)
+    table = schema.OpenColumns(segments)
     target = _alias_targets(table, documents, aliases or {})
     live = live_rows(table, documents, _LAYERS, n_extractions=n_extractions)
     units = _units(table, live)
@@ -220,28 +213,26 @@ def assemble(
 
     columns = _chunk_columns(table, live)
     columns |= _unit_columns(table, live, units)
-    columns |= _mention_columns(table, mentions)
-    columns |= _description_columns(table, live, described)
+    columns |= _mention_columns(table, mentions) | _description_columns(table, live, described)
     columns |= _entity_columns(columns, len(entity_rows), titles)
     columns["entity.mention"] = _first_places(mentions["entity"], mentions["own"], len(entity_rows))
     columns["entity.description"] = _first_places(described, own_descriptions, len(entity_rows))
     columns["document.title_entity"] = titles.astype(np.int32)
-    term_rows, terms = renumber(_live_counts(table, live, "term"))
+    term_rows, terms = renumber(take(table["count.term"], live.rows["count"]))
     columns["term.common"] = common[term_rows]
     triple_rows, triple_columns, occurrences = _triples(table, live, target, entity_rows)
     columns |= triple_columns
 
     n_chunks, n_entities = len(live.rows["chunk"]), len(entity_rows)
     titled = np.flatnonzero(titles >= 0)
+    counts = take(table["count.n"], live.rows["count"])
     matrices = {
         ("chunk", "unit"): build_link(units.pairs[0], units.pairs[1], n_chunks, len(units.chunk)),
         ("unit", "entity"): build_link(
             mentions["unit"], mentions["entity"], len(units.chunk), n_entities
         ),
         ("document", "entity"): build_link(titled, titles[titled], len(documents), n_entities),
-        ("chunk", "term"): build_link(
-            live.above["count"], terms, n_chunks, len(term_rows), _live_counts(table, live, "n")
-        ),
+        ("chunk", "term"): build_link(live.above["count"], terms, n_chunks, len(term_rows), counts),
         ("entity", "chunk"): build_link(described, described_chunk, n_entities, n_chunks),
         ("triple", "chunk"): build_link(
             columns["occurrence.triple"],
@@ -252,7 +243,7 @@ def assemble(
         ),
     }
     links = {pair: StoredLink.from_matrix(matrix) for pair, matrix in matrices.items()}
-    del mentions, matrices
+    del mentions, matrices, counts
     stored = {
         "document": documents,
         "chunk": live.rows["chunk"],
@@ -268,20 +259,17 @@ def assemble(
     all_lookups: Columns = {}
     if editable and not aliases:
         all_lookups = build_lookups(table, live, columns, stored, terms, named)
-        for name, each in _collect_occurrences(table, live, units, stored, columns).items():
-            all_lookups |= each.to_lookups(name)
+        chunks = columns["occurrence.chunk"]
+        all_lookups |= _collect_occurrences(table, live, units, occurrences, chunks)
     if not halved:
         del live.rows["count"], live.above["count"], terms
     postings = Postings.from_table(table, live, term_rows)
     parts = [Assembly(stored, columns, links), _sentences(table, live, units, postings)]
     if halved:
         parts.append(_subchunks(table, live, postings, terms))
+    stored = {name: rows for part in parts for name, rows in part.stored.items()}
     return Assembly(
-        stored={
-            name: rows.astype(np.int64, copy=False)
-            for part in parts
-            for name, rows in part.stored.items()
-        },
+        stored={name: rows.astype(np.int64, copy=False) for name, rows in stored.items()},
         columns={name: column for part in parts for name, column in part.columns.items()},
         links={pair: one for part in parts for pair, one in part.links.items()},
         lookups=all_lookups,
@@ -289,20 +277,19 @@ def assemble(
 
 
 def _collect_occurrences(
-    table: Table, live: Live, units: _Units, stored: Mapping[str, Rows], columns: Columns
-) -> dict[str, OccurrenceTable]:
-    """Return all occurrences of units, sentences and triples, of which equal ones are one row."""
-    occurrences = stored["occurrence"]
+    table: Table, live: Live, units: _Units, occurrences: Rows, chunks: NDArray[Any]
+) -> Columns:
+    """Return lookups of all occurrences of units, sentences and triples: equal ones are one row."""
     ends = (table[f"triple.{name}"][occurrences] for name in ("subject", "relation_key", "object"))
-    tables = {
-        "unit": OccurrenceTable(units.keys, units.pairs[0], units.codes),
-        "triple": OccurrenceTable(triple_keys(*ends), columns["occurrence.chunk"], occurrences),
+    lookups = {
+        **occurrence_lookups("unit", units.keys, units.pairs[0], units.codes),
+        **occurrence_lookups("triple", triple_keys(*ends), chunks, occurrences),
     }
     if units.made:
-        rows = live.rows["sentence"]
+        rows, above = live.rows["sentence"], live.above["sentence"]
         keys = table["sentence.key"][rows].astype(np.uint64)
-        tables["sentence"] = OccurrenceTable(keys, live.above["sentence"], rows)
-    return tables
+        lookups |= occurrence_lookups("sentence", keys, above, rows)
+    return lookups
 
 
 _LAYERS = (
@@ -320,18 +307,14 @@ def _alias_targets(table: Table, documents: Rows, aliases: Mapping[int, int]) ->
     n_stored = max(*sizes, *aliases, *aliases.values(), 0) + 2
     target = np.arange(n_stored, dtype=small_type(n_stored))
     if aliases:
-        present = _entities_of(table, documents)
+        present = entities_of(table, documents)
         pairs = {a: b for a, b in aliases.items() if b in present}
         target[list(pairs)] = list(pairs.values())
     return target
 
 
-def entities_of(segments: Sequence[Segment], documents: Rows) -> set[int]:
+def entities_of(table: Table, documents: Rows) -> set[int]:
     """Return the stored entities that live `documents`, or what was extracted of them, have."""
-    return _entities_of(schema.open_columns(segments), documents)
-
-
-def _entities_of(table: Table, documents: Rows) -> set[int]:
     live = live_rows(table, documents)
     layers = ((name.partition(".")[0], name) for name in _ENTITY_COLUMNS)
     return {e for layer, name in layers for e in table[name][live.rows[layer]].tolist()}
@@ -362,13 +345,8 @@ def _units(table: Table, live: Live) -> _Units:
     sentences, statements = live.rows["sentence"][kept], live.rows["statement"]
     chunk = np.concatenate([live.above["sentence"][kept], live.chunks_of("statement")])
     order = np.argsort(chunk, kind="stable")
-    keys = np.concatenate(
-        [
-            table["sentence.key"][sentences].astype(np.uint64),  # else both might be float
-            table["statement.key"][statements].astype(np.uint64),
-        ]
-    )
-    keys = keys[order]
+    pair = table["sentence.key"][sentences], table["statement.key"][statements]
+    keys = np.concatenate([each.astype(np.uint64) for each in pair])[order]  # both might be float
     first, groups = first_occurrences(keys)
     chosen = order[first]
     none = np.full(max(len(sentences), len(statements)), -1, dtype=np.int64)
@@ -412,20 +390,15 @@ def _mentions(table: Table, units: _Units) -> Columns:
     """
     parts: list[Columns] = []
     first = 0
-    for layer, above, owners in (
-        ("mention", "sentence", units.sentence),
-        ("statement_mention", "statement", units.statement),
-    ):
+    for layer, owners in (("mention", units.sentence), ("statement_mention", units.statement)):
         own = np.flatnonzero(owners >= 0)
-        n_above = len(table[schema.parent_column(above)])
+        n_above = len(table[schema.parent_column(schema.TABLES[layer].above)])
         parents = table[schema.parent_column(layer)]
         rows, position = follow(parents, owners[own], n_above)
-        names = ("entity", "label", "term")
-        parts.append({name: take(table[f"{layer}.{name}"], rows) for name in names})
-        parts[-1] |= {
-            "unit": take(own.astype(small_type(len(owners))), position),
-            "row": first + rows,
-        }
+        part = {name: take(table[f"{layer}.{name}"], rows) for name in ("entity", "label", "term")}
+        part["unit"] = take(own.astype(small_type(len(owners))), position)
+        part["row"] = first + rows
+        parts.append(part)
         first += len(parents)
     together = {name: _concatenate([part.pop(name) for part in parts]) for name in [*parts[0]]}
     if np.any(together["unit"][1:] < together["unit"][:-1]):
@@ -438,12 +411,6 @@ def _concatenate(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Return arrays as one, without a copy where only one has anything."""
     some = [part for part in parts if len(part)]
     return some[0] if len(some) == 1 else np.concatenate(parts)
-
-
-def _take_stored(table: Table, mentions: Columns, name: str) -> NDArray[Any]:
-    """Return a column of mentions by their rows in the store."""
-    columns = (table[f"{layer}.{name}"] for layer in ("mention", "statement_mention"))
-    return take(_concatenate([*columns]), mentions["row"])
 
 
 def _keep_naming(
@@ -485,50 +452,35 @@ def _statistical_terms(mentions: Columns, units: _Units) -> dict[int, int]:
     return dict(zip(term_entities.tolist(), df.tolist(), strict=True))
 
 
-def _live_counts(table: Table, live: Live, name: str) -> NDArray[Any]:
-    """Return a column of the live counts."""
-    return take(table[f"count.{name}"], live.rows["count"])
-
-
 def _common_terms(table: Table, live: Live, whole: IndexCounts | None) -> NDArray[np.bool_]:
     """Say which stored terms are mostly written in lower case."""
     if whole is not None:
         return is_common(*whole.written)
     size = max(int(table[name].max(initial=-1)) for name in _TERM_COLUMNS) + 1
-    n, n_lower = np.zeros((2, size), dtype=np.int64)
-    terms, rows = table["count.term"], live.rows["count"]
-    written = ((n, table["count.n"]), (n_lower, table["count.n_lower"]))
-    for start in range(0, len(rows), _AT_ONCE):
-        some = rows[start : start + _AT_ONCE]
-        for total, counts in written:
-            np.add.at(total, terms[some], counts[some])
-    return is_common(n, n_lower)
+    rows = live.rows["count"]
+    terms = take(table["count.term"], rows)
+    written = (sum_groups(terms, table[f"count.{n}"], rows, size) for n in ("n", "n_lower"))
+    return is_common(*written)
 
 
 _TERM_COLUMNS = ("count.term", "mention.term", "statement_mention.term")
-_AT_ONCE = 2**20  # counts
 
 
 # -- sentences and sub-chunks ---------------------------------------------------------------------
 
 
 def _sentences(table: Table, live: Live, units: _Units, postings: Postings) -> Assembly:
-    """Return the distinct sentences of all chunks, by first occurrence, with their terms.
-
-    Only the terms where the units are these sentences.
-    """
-    if not units.made:
-        ranges = Ranges.from_table(table, "sentence", units.sentence, units.chunk)
-        return Assembly(
-            {}, {}, {("sentence", "term"): StoredLink.from_matrix(postings.sentence_terms(ranges))}
-        )
-    first, _ = first_occurrences(table["sentence.key"][live.rows["sentence"]])
-    rows, chunk = live.rows["sentence"][first], live.above["sentence"][first]
+    """Return the distinct sentences with their terms; only these where sentences are the units."""
+    rows, chunk = units.sentence, units.chunk
+    if units.made:
+        first, _ = first_occurrences(table["sentence.key"][live.rows["sentence"]])
+        rows, chunk = live.rows["sentence"][first], live.above["sentence"][first]
     ranges = Ranges.from_table(table, "sentence", rows, chunk)
+    link = StoredLink.from_matrix(postings.sentence_terms(ranges))
     return Assembly(
-        {"sentence": rows},
-        ranges.columns("sentence"),
-        {("sentence", "term"): StoredLink.from_matrix(postings.sentence_terms(ranges))},
+        {"sentence": rows} if units.made else {},
+        ranges.columns("sentence") if units.made else {},
+        {("sentence", "term"): link},
     )
 
 
@@ -537,12 +489,9 @@ def _subchunks(table: Table, live: Live, postings: Postings, terms: Rows) -> Ass
     rows = live.rows["subchunk"]
     ranges = Ranges.from_table(table, "subchunk", rows, live.above["subchunk"])
     n_tokens = {"subchunk.n_tokens": table["subchunk.n_tokens"][rows]}
-    subchunk_terms = postings.subchunk_terms(ranges, live.above["count"], terms)
-    return Assembly(
-        {"subchunk": rows},
-        ranges.columns("subchunk") | n_tokens,
-        {("subchunk", "term"): StoredLink.from_matrix(subchunk_terms)},
-    )
+    link = StoredLink.from_matrix(postings.subchunk_terms(ranges, live.above["count"], terms))
+    columns = ranges.columns("subchunk") | n_tokens
+    return Assembly({"subchunk": rows}, columns, {("subchunk", "term"): link})
 
 
 # -- columns --------------------------------------------------------------------------------------
@@ -569,9 +518,8 @@ def _unit_columns(table: Table, live: Live, units: _Units) -> Columns:
         "unit.place": units.place,
     }
     for name in ("start", "end"):
-        of_sentence = table[f"sentence.{name}"][units.sentence]
-        of_chunk = table[f"chunk.{name}"][chunks]
-        columns[f"unit.{name}"] = np.where(is_sentence, of_sentence, of_chunk)
+        own = table[f"sentence.{name}"][units.sentence]
+        columns[f"unit.{name}"] = np.where(is_sentence, own, table[f"chunk.{name}"][chunks])
     for name in ("first_token", "last_token"):
         column = table[f"sentence.{name}"]
         if len(chunks) and len(column) == len(table["sentence.chunk"]):  # it has token vectors
@@ -580,12 +528,14 @@ def _unit_columns(table: Table, live: Live, units: _Units) -> Columns:
 
 
 def _mention_columns(table: Table, mentions: Columns) -> Columns:
-    types = {"unit": np.int32, "entity": np.int32, "label": np.uint8}
-    columns = {
-        f"mention.{name}": mentions[name].astype(kind, copy=False) for name, kind in types.items()
+    columns = {name: mentions[name] for name in ("unit", "entity", "label")}
+    for name in ("start", "end"):
+        both = [table[f"{layer}.{name}"] for layer in ("mention", "statement_mention")]
+        columns[name] = take(_concatenate(both), mentions["row"])
+    return {
+        f"mention.{name}": column.astype(np.uint8 if name == "label" else np.int32, copy=False)
+        for name, column in columns.items()
     }
-    written = {f"mention.{n}": _take_stored(table, mentions, n) for n in ("start", "end")}
-    return columns | {name: column.astype(np.int32, copy=False) for name, column in written.items()}
 
 
 def _description_columns(table: Table, live: Live, entities: Rows) -> Columns:

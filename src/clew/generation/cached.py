@@ -15,6 +15,7 @@ import numpy as np
 from clew.algo.links import open_ranges
 from clew.derived import EarlierArrays
 from clew.errors import DamagedIndex
+from clew.generation.rows import place_by_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,8 +32,12 @@ _INPUT = "input."  # before the name of a layer: the stored rows that the arrays
 _NUMBERING = "input"  # which numbering these rows are of
 
 
+def _is_input(name: str) -> bool:
+    return name == _NUMBERING or name.startswith(_INPUT)
+
+
 class VerifiedArrays(Mapping[str, "NDArray[Any]"]):
-    """Cached arrays that are read and verified on access.
+    """Cached arrays that are read and verified on access; their inputs are not among the names.
 
     Where one turns out to be damaged all are computed again, and cached in place of those.
     """
@@ -43,7 +48,7 @@ class VerifiedArrays(Mapping[str, "NDArray[Any]"]):
         self._lock = threading.Lock()
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        return self._read(lambda found: found[name])
+        return self._read(lambda arrays: arrays[name])
 
     def verify_ranges(self, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
         """Return an array of which only the rows from `starts` to `stops` are verified."""
@@ -67,10 +72,10 @@ class VerifiedArrays(Mapping[str, "NDArray[Any]"]):
         return name in self._found
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._found)
+        return (name for name in self._found if not _is_input(name))
 
     def __len__(self) -> int:
-        return len(self._found)
+        return sum(1 for _ in self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +93,8 @@ class ArrayLoader:
     def __call__(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
         if not self.whole:
             return self._compute(snapshot, what, given)
-        return _ComputedArrays(
-            self._load(snapshot, what, given) or self._compute_and_cache(snapshot, what, given)
-        )
+        arrays = self._load(snapshot, what, given)
+        return self._compute_and_cache(snapshot, what, given) if arrays is None else arrays
 
     def _load(
         self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]
@@ -116,9 +120,10 @@ class ArrayLoader:
 
         They are those of the cache then, if it has them: memory is for what is asked for.
         """
-        arrays = {**self._compute(snapshot, what, given), **self.inputs(what)}
-        self.cache.save(what.name, self.view.generation, arrays)
-        return self._load(snapshot, what, given) or arrays
+        arrays = self._compute(snapshot, what, given)
+        self.cache.save(what.name, self.view.generation, {**arrays, **self.inputs(what)})
+        cached = self._load(snapshot, what, given)
+        return arrays if cached is None else cached
 
     def _compute(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
         arrays = self.cache.newest(what.name)
@@ -145,35 +150,15 @@ class ArrayLoader:
             if not same_numbers:
                 rows[name] = np.full(len(now), -1, dtype=np.int64)
                 continue
-            place = np.full(max(int(now.max(initial=-1)), int(then.max(initial=-1))) + 1, -1)
-            place[then] = np.arange(len(then))
+            place = place_by_row(then, int(max(now.max(initial=-1), then.max(initial=-1))) + 1)
             rows[name] = place[now]
             if np.array_equal(now, then):
                 unchanged.add(name)
-        return EarlierArrays(_ComputedArrays(arrays), rows, frozenset(unchanged))
+        computed = {name: arrays[name] for name in arrays if not _is_input(name)}
+        return EarlierArrays(computed, rows, frozenset(unchanged))
 
     def _rows(self, layer: str) -> NDArray[np.int64]:
         """Return the stored rows of a layer; sentences are the units where no LLM made any."""
         if layer == "sentence" and layer not in self.stored:
             return self.stored["unit.sentence"]
         return self.stored[layer]
-
-
-class _ComputedArrays(Mapping[str, "NDArray[Any]"]):
-    """Computed arrays without the input rows that are cached beside them."""
-
-    def __init__(self, arrays: Arrays) -> None:
-        self._found = arrays
-        self._names = [n for n in arrays if n != _NUMBERING and not n.startswith(_INPUT)]
-
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        return self._found[name]
-
-    def verify_ranges(self, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
-        return open_ranges(self._found, name)(starts, stops)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)

@@ -42,7 +42,7 @@ def compact_segments(
 
     Vectors that are not coded as the `recipe` says, as of an index of format 6, are so then.
     """
-    table = schema.open_columns(segments)
+    table = schema.OpenColumns(segments)
     live = live_rows(table, documents)
     entities, titles = _entities(table, live)
     doubtful = table["statement_mention.term"][live.rows["statement_mention"]]
@@ -88,11 +88,9 @@ def _columns(
         if name == schema.parent_column(layer):
             arrays[name] = narrow(live.above[layer].astype(np.int32))
             continue
-        target = REFERENCES.get(name)
-        numbers = None if target is None else new[target]
-        shape = (len(live.rows[layer]),)
+        numbers = new.get(REFERENCES.get(name, ""))
         read = partial(_values, table, name, live.rows[layer], numbers)
-        arrays[name] = Blocks(shape, _common_dtype(read()), read())
+        arrays[name] = Blocks((len(live.rows[layer]),), _common_dtype(read()), read())
     return arrays
 
 
@@ -116,18 +114,16 @@ def _values(table: Table, name: str, rows: Rows, numbers: Rows | None) -> Iterat
 def _wide_arrays(
     segments: Sequence[Segment], layer: str, rows: Rows, recipe: Mapping[str, Scalar]
 ) -> Arrays:
-    """Return a layer's live vectors and ragged arrays."""
     arrays: Arrays = {}
     name = f"{layer}.vectors"
     if schema.TABLES[layer].vectors and any(name in segment for segment in segments):
-        arrays[name] = _gather(segments, name, rows, recipe)
+        arrays[name] = _gather(segments, name, rows, rows + 1, recipe)
     for count, wide in schema.TABLES[layer].ragged.items():
         if any(wide in segment for segment in segments):
             lengths = schema.concatenate_column(segments, f"{layer}.{count}").astype(np.int64)
             arrays[f"{layer}.{count}"] = narrow(lengths[rows].astype(np.int32))
-            ends = np.cumsum(lengths)
-            ranges = np.stack([ends[rows] - lengths[rows], ends[rows]], axis=1)
-            arrays[wide] = _ranges(segments, wide, ranges, recipe)
+            ends = np.cumsum(lengths)[rows]
+            arrays[wide] = _gather(segments, wide, ends - lengths[rows], ends, recipe)
     return arrays
 
 
@@ -154,23 +150,18 @@ def _name_vectors(
     place = np.full(max(int(owner.max(initial=-1)), int(entities.max(initial=-1))) + 1, -1)
     place[owner] = np.arange(len(owner))
     named = wanted[place[entities[wanted]] >= 0]
+    rows = place[entities[named]]
     return {
         "name.entity": narrow(named.astype(np.int32)),
-        "name.vectors": _gather(parts, "name.vectors", place[entities[named]], recipe),
+        "name.vectors": _gather(parts, "name.vectors", rows, rows + 1, recipe),
     }
 
 
 def _gather(
-    segments: Sequence[Segment], name: str, rows: Rows, recipe: Mapping[str, Scalar]
-) -> Blocks:
-    """Return `rows` of an array of the segments put end to end."""
-    return _ranges(segments, name, np.stack([rows, rows + 1], axis=1), recipe)
-
-
-def _ranges(
-    segments: Sequence[Segment], name: str, ranges: NDArray[np.int64], recipe: Mapping[str, Scalar]
+    segments: Sequence[Segment], name: str, starts: Rows, stops: Rows, recipe: Mapping[str, Scalar]
 ) -> Blocks:
     """Return row ranges of the segments' arrays put end to end; none crosses a segment's end."""
+    ranges = np.stack([starts, stops], axis=1)
     parts = [segment for segment in segments if name in segment]
     code = partial(schema.encode_array, name, recipe=recipe)
     empty, n = code(parts[0][name][:0]), int((ranges[:, 1] - ranges[:, 0]).sum())

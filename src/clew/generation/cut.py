@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.algo.ascending import match_sorted
 from clew.algo.links import expand_ranges
 from clew.generation.rows import Live, find_newest
 from clew.snapshot.batch import REFERENCES, Batch, Cut
@@ -31,6 +32,7 @@ class Cutter:
 
     view: View
     assembly: Assembly
+    _ends_by_count: dict[str, Rows] = field(default_factory=dict, init=False, compare=False)
 
     def cut(self, chunks: Rows, documents: Rows | None = None) -> Cut:
         """Return some chunks with all rows below them. O(these rows, log of all) after the first.
@@ -98,11 +100,9 @@ class Cutter:
         columns: Columns = {"document.title_entity": titles}
         for layer, table in schema.TABLES.items():
             rows = live.rows[layer]
-            parent = schema.parent_column(layer)
-            for name in schema.number_columns(layer):
-                if self._has(name):
-                    is_parent = name == parent
-                    columns[name] = live.above[layer] if is_parent else self._take(name, rows)
+            for name in filter(self._has, schema.number_columns(layer)):
+                is_parent = name == schema.parent_column(layer)
+                columns[name] = live.above[layer] if is_parent else self._take(name, rows)
             name = f"{layer}.vectors"
             if table.vectors and self._has(name):
                 columns[name] = self._read_ranges(name, rows, rows + 1)
@@ -125,14 +125,10 @@ class Cutter:
 
     def _ends(self, count: str) -> Rows:
         """Return where the range of each stored row begins, and where the last one ends."""
-        if count not in self._ragged:
+        if count not in self._ends_by_count:
             lengths = self._stored.tail(count, 0)
-            self._ragged[count] = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-        return self._ragged[count]
-
-    @cached_property
-    def _ragged(self) -> dict[str, Rows]:
-        return {}
+            self._ends_by_count[count] = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        return self._ends_by_count[count]
 
     def _renumber(self, columns: Columns, layer: str) -> Rows:
         """Replace stored rows of a layer of keys by places in columns; return the stored rows."""
@@ -148,11 +144,10 @@ class Cutter:
     def _name_columns(self, entities: Rows) -> Columns:
         """Return the name vectors of the entities that have one."""
         owners, place = self._name_rows
-        at = np.minimum(np.searchsorted(owners, entities), max(len(owners) - 1, 0))
-        named = np.flatnonzero(owners[at] == entities) if len(owners) else np.zeros(0, np.int64)
         if not len(owners):
             return {}
-        rows = place[at[named]]
+        named, at = match_sorted(owners, entities)
+        rows = place[at]
         return {
             "name.entity": named.astype(np.int32),
             "name.vectors": self._read_ranges("name.vectors", rows, rows + 1),

@@ -30,26 +30,15 @@ if TYPE_CHECKING:
 
 # Columns whose numbers are rows of a layer.
 _ROWS_OF = {
-    "chunk.document": "document",
-    "unit.chunk": "chunk",
-    "subchunk.chunk": "chunk",
-    "mention.unit": "unit",
-    "mention.entity": "entity",
-    "entity.mention": "mention",
-    "entity.description": "description",
-    "document.title_entity": "entity",
-    "sentence.chunk": "chunk",
-    "triple.subject": "entity",
-    "triple.object": "entity",
-    "triple.chunk": "chunk",
-    "occurrence.triple": "triple",
-    "occurrence.chunk": "chunk",
-    "description.entity": "entity",
-    "description.chunk": "chunk",
-    "profile.description": "description",
-    "profile.entity": "entity",
-    "profile.chunk": "chunk",
-}
+    "chunk.document": "document", "document.title_entity": "entity",
+    "unit.chunk": "chunk", "sentence.chunk": "chunk", "subchunk.chunk": "chunk",
+    "mention.unit": "unit", "mention.entity": "entity",
+    "entity.mention": "mention", "entity.description": "description",
+    "triple.subject": "entity", "triple.object": "entity", "triple.chunk": "chunk",
+    "occurrence.triple": "triple", "occurrence.chunk": "chunk",
+    "description.entity": "entity", "description.chunk": "chunk",
+    "profile.description": "description", "profile.entity": "entity", "profile.chunk": "chunk",
+}  # fmt: skip
 _UNITS = ("unit.sentence", "unit.statement", "sentence")  # the last where they are the units
 
 
@@ -65,13 +54,10 @@ class EditedAssembly(Assembly):
 
     def values(self, name: str, rows: Rows) -> NDArray[Any]:
         def former(rows: Rows) -> NDArray[Any]:
-            base_values = self.of.base.values(name, rows)
-            owners = _ROWS_OF.get(name)
-            return (
-                base_values
-                if owners is None
-                else self.of.rows(owners).to_present(base_values).astype(base_values.dtype)
-            )
+            values = self.of.base.values(name, rows)
+            if name not in _ROWS_OF:
+                return values
+            return self.of.rows(_ROWS_OF[name]).to_present(values).astype(values.dtype)
 
         return self._gather_rows(name.partition(".")[0], f"came.{name}", rows, former)
 
@@ -111,7 +97,6 @@ class GenerationEdits:
     arrays: Mapping[str, NDArray[Any]]
 
     def rows(self, layer: str) -> RowEdits:
-        """Return the edits of a layer's rows."""
         is_unit = layer in _UNITS and layer not in self._rows
         return self._rows["unit" if is_unit else layer]
 
@@ -121,17 +106,16 @@ class GenerationEdits:
         return Lazily({layer: partial(self._edits, layer) for layer in layers})
 
     def _edits(self, layer: str) -> RowEdits:
-        stored = {"unit": "unit.sentence"}.get(layer, layer)
-        if layer == "mention":
-            n = len(self.base.columns["mention.label"])
-        else:
-            n = self.base.size(stored)
+        n = (
+            len(self.base.columns["mention.label"])
+            if layer == "mention"
+            else self.base.size("unit.sentence" if layer == "unit" else layer)
+        )
         gone, at, origin = (self.arrays[f"{layer}.{name}"] for name in ("gone", "at", "from"))
         return RowEdits(n, gone, at, origin)
 
     @cached_property
     def assembly(self) -> Assembly:
-        """The generation."""
         stored = {name: partial(self._stored_rows, name) for name in self.base.stored}
         columns = {name: partial(self._column, name) for name in self.base.columns}
         links = {pair: partial(self._link, pair) for pair in self.base.links}
@@ -183,7 +167,6 @@ class BaseGeneration:
         return ArrayLoader(self.cache, self.view, self.edited.base.stored, whole=False)
 
     def rows(self, layer: str) -> RowEdits:
-        """Return the edits of a layer's rows."""
         return self.edited.rows(layer)
 
     @property

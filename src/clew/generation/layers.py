@@ -22,7 +22,7 @@ from clew.store.columns import StoredColumn
 from clew.store.schema import TABLES
 from clew.store.segments import MappedSegment
 from clew.text.keys import name_key
-from clew.text.names import title_name
+from clew.text.names import strip_title
 from clew.types import Document
 
 if TYPE_CHECKING:
@@ -54,16 +54,12 @@ class Parts:
     @cached_property
     def aliases(self) -> Mapping[str, str]:
         """Which entity key stands for which other one."""
-        return (
-            resolve_aliases(self.view.aliases()) if self.some_aliases is None else self.some_aliases
-        )
+        some = self.some_aliases
+        return resolve_aliases(self.view.aliases()) if some is None else some
 
     @property
     def dimension(self) -> int:
-        """The dimensions of a vector."""
-        dimension = self.view.recipe["dimension"]
-        assert isinstance(dimension, int)  # noqa: S101 -- a recipe has it from the embedder
-        return dimension
+        return schema.read_number(self.view.recipe, "dimension")
 
     def columns(self, layer: str) -> Mapping[str, NDArray[Any]]:
         """Return the columns of one layer by their short names; each is read on access."""
@@ -84,30 +80,20 @@ class Parts:
         return int(self.assembly.stored_rows(layer, np.array([row]))[0])
 
     def document(self, row: int) -> Document:
-        """Return the document in a row of this generation."""
-        return self._documents.get(row, lambda: self._read_document(row))
+        return self._documents.get(
+            row, lambda: self.view.documents([self.stored_row("document", row)])[0]
+        )
 
-    def _read_document(self, row: int) -> Document:
-        return self.view.documents([self.stored_row("document", row)])[0]
-
-    def document_rows(self, ids: Sequence[str]) -> list[int]:
-        """Return the row of each document id, or -1."""
-        stored = self.view.rows("document", list(dict.fromkeys(ids)))
-        places = self.assembly.places("document", np.fromiter(stored.values(), np.int64))
+    def find_rows(self, layer: str, keys: Sequence[str]) -> list[int]:
+        """Return the row of each key of documents, entities or terms, or -1."""
+        stored = self.view.rows(layer, list(dict.fromkeys(keys)))
+        places = self.assembly.places(layer, np.fromiter(stored.values(), np.int64))
         rows = dict(zip(stored, places.tolist(), strict=True))
-        return [rows.get(i, -1) for i in ids]
+        return [rows.get(key, -1) for key in keys]
 
     def stored_arrays(self, name: str) -> list[StoredColumn]:
         """Return the arrays of a name that the segments have."""
         return [StoredColumn(each, name) for each in self.view.segments if name in each]
-
-    def stored_vectors(self, name: str) -> list[StoredColumn]:
-        """Return vectors that the segments have, at least one array of them."""
-        parts = self.stored_arrays(name)
-        if not parts:
-            layer = name.partition(".")[0]
-            raise MissingLayer(f"this index was built without vectors of the layer {layer!r}")
-        return parts
 
     def vectors(self, arrays: Sequence[StoredColumn], rows: Rows | SomeRows) -> StoredVectors:
         """Return the vectors in `rows` of arrays end to end, zero for -1."""
@@ -115,8 +101,12 @@ class Parts:
         return StoredVectors(arrays, rows, dimension=self.dimension, bits=bits)
 
     def gather(self, name: str, rows: Rows | SomeRows) -> StoredVectors:
-        """Return the vectors in stored `rows`, zero for -1."""
-        return self.vectors(self.stored_vectors(name), rows)
+        """Return the vectors in stored `rows`, zero for -1. Raises MissingLayer."""
+        parts = self.stored_arrays(name)
+        if not parts:
+            layer = name.partition(".")[0]
+            raise MissingLayer(f"this index was built without vectors of the layer {layer!r}")
+        return self.vectors(parts, rows)
 
     def tokens(self, layer: str, row: int) -> NDArray[np.float32]:
         """Return the stored token vectors of a stored chunk or statement."""
@@ -139,9 +129,8 @@ class Parts:
         """Return the ragged array of a layer: each stored row has a range of it."""
         name = f"{layer}.{count}"
         if name not in self._ragged:
-            self._ragged[name] = Ragged.from_segments(
-                self.view.segments, name, TABLES[layer].ragged[count]
-            )
+            wide = TABLES[layer].ragged[count]
+            self._ragged[name] = Ragged.from_segments(self.view.segments, name, wide)
         return self._ragged[name]
 
 
@@ -156,11 +145,11 @@ class Ragged:
     @classmethod
     def from_segments(cls, segments: Sequence[Segment], count: str, wide: str) -> Ragged:
         """Return the array `wide`, cut by the lengths in `count`."""
-        parts = []
-        for segment in segments:
-            if wide in segment:
-                lengths = segment[count].astype(np.int64)
-                parts.append((segment, np.concatenate([[0], np.cumsum(lengths)])))
+        parts = [
+            (segment, np.concatenate([[0], np.cumsum(segment[count], dtype=np.int64)]))
+            for segment in segments
+            if wide in segment
+        ]
         return cls(wide, parts, np.cumsum([len(begins) - 1 for _, begins in parts], dtype=np.int64))
 
     def row(self, stored: int) -> NDArray[Any] | None:
@@ -211,7 +200,7 @@ class _Documents(_StoredLayer):
         return [self._parts.document(row).text for row in rows]
 
     def rows(self, ids: Sequence[str]) -> list[int]:
-        return self._parts.document_rows(ids)
+        return self._parts.find_rows("document", ids)
 
     def documents(self, rows: Sequence[int]) -> list[Document]:
         return [self._parts.document(row) for row in rows]
@@ -246,7 +235,7 @@ class _Ranges(_StoredLayer):
 
     def _find(self, range_id: str) -> int:
         document_id, _, place = range_id.rpartition(":")
-        [document] = self._parts.document_rows([document_id])
+        [document] = self._parts.find_rows("document", [document_id])
         start, _, end = place.partition("-")
         if document < 0 or not (start.isdecimal() and end.isdecimal()):
             return -1
@@ -254,9 +243,8 @@ class _Ranges(_StoredLayer):
         if "chunk" in self._columns:
             first, last = _group_range(self._columns["chunk"], first, last)
         rows = slice(first, last)
-        same = (self._columns["start"][rows] == int(start)) & (
-            self._columns["end"][rows] == int(end)
-        )
+        same = self._columns["start"][rows] == int(start)
+        same &= self._columns["end"][rows] == int(end)
         matches = np.flatnonzero(same & self._are_ranges(rows))
         return first + int(matches[0]) if len(matches) else -1
 
@@ -312,10 +300,9 @@ class _Units(_Ranges):
         if not mark:
             return super()._find(range_id)
         [chunk] = _Chunks(self._parts, "chunk", 0).rows([f"{document_id}:{place}"])
-        is_statement = ~self._are_ranges(slice(None)) & (self._columns["chunk"] == chunk)
-        matches = np.flatnonzero(
-            is_statement & (self._columns["place"] == (int(number) if number.isdecimal() else -1))
-        )
+        same = ~self._are_ranges(slice(None)) & (self._columns["chunk"] == chunk)
+        same &= self._columns["place"] == (int(number) if number.isdecimal() else -1)
+        matches = np.flatnonzero(same)
         return int(matches[0]) if len(matches) else -1
 
     def _vectors(self) -> Vectors:
@@ -364,10 +351,7 @@ class _Keyed(_StoredLayer):
         return self.ids(rows)
 
     def rows(self, ids: Sequence[str]) -> list[int]:
-        stored = self._parts.view.rows(self._name, list(dict.fromkeys(ids)))
-        places = self._parts.assembly.places(self._name, np.fromiter(stored.values(), np.int64))
-        rows = dict(zip(stored, places.tolist(), strict=True))
-        return [rows.get(i, -1) for i in ids]
+        return self._parts.find_rows(self._name, ids)
 
 
 class _Entities(_Keyed):
@@ -400,7 +384,7 @@ class _Entities(_Keyed):
             stored = self._parts.stored_row("description", description)
             return self._parts.text("description", "n_name", stored)
         titles = np.flatnonzero(self._parts.columns("document")["title_entity"] == row)
-        return title_name(self._parts.document(int(titles[0])).title)
+        return strip_title(self._parts.document(int(titles[0])).title)
 
     def _vectors(self) -> Vectors:
         """Return (n, d) name vectors; zero for a date that no extraction has."""
@@ -417,15 +401,18 @@ class _Triples(_StoredLayer):
     """Statements about two entities. An id is SUBJECT|RELATION|OBJECT, by keys."""
 
     def ids(self, rows: Sequence[int]) -> list[str]:
-        chosen = np.asarray(rows, dtype=np.intp)
-        subjects, objects = (
-            self._entities.ids(self._columns[end][chosen].tolist()) for end in ("subject", "object")
-        )
+        subjects, objects = map(self._entities.ids, self._ends(rows))
         relations = map(name_key, self.relations(rows))
         return ["|".join(words) for words in zip(subjects, relations, objects, strict=True)]
 
     def texts(self, rows: Sequence[int]) -> list[str]:
-        return [" ".join(self._words(row)) for row in rows]
+        subjects, objects = map(self._entities.texts, self._ends(rows))
+        return list(map(" ".join, zip(subjects, self.relations(rows), objects, strict=True)))
+
+    def _ends(self, rows: Sequence[int]) -> tuple[list[int], list[int]]:
+        chosen = np.asarray(rows, dtype=np.intp)
+        subjects, objects = (self._columns[end][chosen].tolist() for end in ("subject", "object"))
+        return subjects, objects
 
     def rows(self, ids: Sequence[str]) -> list[int]:
         return [self._find(triple_id) for triple_id in ids]
@@ -447,10 +434,11 @@ class _Triples(_StoredLayer):
     @cached_property
     def _by_subject(self) -> tuple[Rows, Rows]:
         """The rows of all triples, subject after subject, and where each subject's begin."""
-        return _group_rows(self._columns["subject"], len(self._parts.assembly.stored["entity"]))
+        return _group_rows(self._columns["subject"], self._parts.assembly.size("entity"))
 
     def relations(self, rows: Sequence[int]) -> list[str]:
-        return [self._relation(int(row)) for row in rows]
+        stored = self._parts.assembly.stored["triple"]
+        return [self._parts.text("triple", "n_relation", int(stored[row])) for row in rows]
 
     def descriptions(self, row: int, chunks: Collection[int] | None = None) -> list[str]:
         order, begins = self._occurrences
@@ -466,15 +454,6 @@ class _Triples(_StoredLayer):
         """The rows of all occurrences, triple after triple, and where each triple's begin."""
         return _group_rows(self._parts.columns("occurrence")["triple"], len(self))
 
-    def _words(self, row: int) -> tuple[str, str, str]:
-        ends = (int(self._columns[end][row]) for end in ("subject", "object"))
-        subject, target = self._entities.texts(list(ends))
-        return subject, self._relation(row), target
-
-    def _relation(self, row: int) -> str:
-        stored = int(self._parts.assembly.stored["triple"][row])
-        return self._parts.text("triple", "n_relation", stored)
-
     def _vectors(self) -> Vectors:
         return self._parts.gather("triple.vectors", self._parts.assembly.stored["triple"])
 
@@ -487,10 +466,10 @@ class _Descriptions(_StoredLayer):
     """Entities as an extraction of one chunk has them. An id is ENTITY@CHUNK."""
 
     def ids(self, rows: Sequence[int]) -> list[str]:
-        entities = _Entities(self._parts, "entity")
-        chunks = _Chunks(self._parts, "chunk", self._parts.assembly.size("chunk"))
-        keys = entities.ids([int(self._columns["entity"][row]) for row in rows])
-        places = chunks.ids([int(self._columns["chunk"][row]) for row in rows])
+        chosen = np.asarray(rows, dtype=np.intp)
+        entities, chunks = (self._columns[name][chosen].tolist() for name in ("entity", "chunk"))
+        keys = _Entities(self._parts, "entity").ids(entities)
+        places = _Chunks(self._parts, "chunk", self._parts.assembly.size("chunk")).ids(chunks)
         return [f"{key}@{place}" for key, place in zip(keys, places, strict=True)]
 
     def texts(self, rows: Sequence[int]) -> list[str]:
@@ -554,10 +533,9 @@ def _subchunks(parts: Parts, chunks: _Chunks) -> _Ranges:
     """Return the parts of chunks; these are the chunks themselves where none is halved."""
     if "subchunk" in parts.assembly.stored:
         return _Ranges(parts, "subchunk", parts.assembly.size("subchunk"))
-    own = {"chunk": partial(np.arange, len(chunks), dtype=np.int32)}
-    return _SameRanges(
-        chunks, "subchunk", Lazily({**reading(chunks.columns, chunks.columns), **own})
-    )
+    columns = reading(chunks.columns, chunks.columns)
+    columns["chunk"] = partial(np.arange, len(chunks), dtype=np.int32)
+    return _SameRanges(chunks, "subchunk", Lazily(columns))
 
 
 def _sentences(parts: Parts, units: _Units) -> _Ranges:

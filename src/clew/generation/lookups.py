@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,24 +59,18 @@ def triple_keys(subjects: NDArray[Any], relations: NDArray[Any], objects: NDArra
     return mixed
 
 
-@dataclass(frozen=True, slots=True)
-class OccurrenceTable:
-    """The occurrences of units, sentences or triples, in order: what equal ones have in common."""
+def occurrence_lookups(name: str, keys: Keys, chunks: Rows, codes: Rows) -> Table:
+    """Return the occurrences of units, sentences or triples as lookups, grouped by key.
 
-    keys: Keys
-    chunks: Rows
-    codes: Rows  # by which those of one chunk ascend
-
-    def to_lookups(self, name: str) -> dict[str, NDArray[Any]]:
-        """Return the occurrences as lookups, grouped by key."""
-        order = np.argsort(self.keys, kind="stable")
-        codes = self.codes[order]
-        small = np.int32 if codes.max(initial=0) < FIRST_STATEMENT else np.int64
-        return {
-            f"{name}.keys": self.keys[order],
-            f"{name}.chunks": self.chunks[order].astype(np.int32),
-            f"{name}.codes": codes.astype(small),
-        }
+    They are in the order of their chunks, in each of which the codes ascend.
+    """
+    order = np.argsort(keys, kind="stable")
+    small = np.int32 if codes.max(initial=0) < FIRST_STATEMENT else np.int64
+    return {
+        f"{name}.keys": keys[order],
+        f"{name}.chunks": chunks[order].astype(np.int32),
+        f"{name}.codes": codes[order].astype(small),
+    }
 
 
 def build_lookups(
@@ -95,9 +88,6 @@ def build_lookups(
     """
     first = first_places(terms, len(stored["term"]))
     counts = live.rows["count"]
-    n, n_lower = (
-        _sum_groups(terms, table[f"count.{name}"], counts, len(first)) for name in ("n", "n_lower")
-    )
     sizes = [len(table["document.title_entity"]), len(table["extraction.chunk"])]
     place, row = _entity_firsts(columns, len(stored["entity"]))
     return {
@@ -108,8 +98,8 @@ def build_lookups(
         "named.entities": np.array(list(named), dtype=np.int64),
         "named.df": np.array(list(named.values()), dtype=np.int64),
         "term.rows": _rows_of(stored["term"]),
-        "term.n": n,
-        "term.n_lower": n_lower,
+        "term.n": sum_groups(terms, table["count.n"], counts, len(first)),
+        "term.n_lower": sum_groups(terms, table["count.n_lower"], counts, len(first)),
         "term.chunk": live.above["count"][first].astype(np.int32),
         "term.count": counts[first].astype(np.int32),
     }
@@ -119,7 +109,7 @@ def _rows_of(stored: Rows) -> NDArray[np.int32]:
     return place_by_row(stored, int(stored.max(initial=-1)) + 1).astype(np.int32)
 
 
-def _sum_groups(groups: Rows, values: NDArray[Any], rows: Rows, size: int) -> NDArray[np.int64]:
+def sum_groups(groups: Rows, values: NDArray[Any], rows: Rows, size: int) -> NDArray[np.int64]:
     """Return the sum of values in `rows` for each of `size` groups."""
     sums = np.zeros(size, dtype=np.int64)
     for start in range(0, len(rows), _AT_ONCE):

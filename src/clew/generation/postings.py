@@ -35,11 +35,9 @@ class Ranges:
         return cls(chunk, table[f"{layer}.start"][rows], table[f"{layer}.end"][rows])
 
     def part(self, begin: int, end: int) -> Ranges:
-        """Return a part of the ranges."""
         return Ranges(self.chunk[begin:end], self.start[begin:end], self.end[begin:end])
 
     def columns(self, layer: str) -> dict[str, NDArray[Any]]:
-        """Return the ranges as columns of a layer."""
         chunk = self.chunk.astype(np.int32)
         return {f"{layer}.chunk": chunk, f"{layer}.start": self.start, f"{layer}.end": self.end}
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.store.schema import TABLES, parent_column
+from clew.store.schema import TABLES, parent_column, size_column
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -67,7 +67,7 @@ def live_rows(
     live = Live({"document": documents})
     for layer in layers:
         above = TABLES[layer].above
-        n_above = len(table[_size_column(above)])
+        n_above = len(table[size_column(above)])
         rows, places = follow(table[parent_column(layer)], live.rows[above], n_above)
         if layer == "extraction":
             if n_extractions is not None:
@@ -77,10 +77,6 @@ def live_rows(
             rows, places = rows[newest], places[newest]
         live.rows[layer], live.above[layer] = rows, places
     return live
-
-
-def _size_column(layer: str) -> str:
-    return "document.title_entity" if layer == "document" else parent_column(layer)
 
 
 _DENSE = 8  # times as many numbers as rows: above that they are sorted
@@ -129,29 +125,19 @@ def find_newest(chunks: Rows, kinds: NDArray[Any]) -> Rows:
 
 def first_occurrences(keys: NDArray[Any]) -> tuple[Rows, Rows]:
     """Return where each distinct key first stands, in that order, and each row's group."""
-    if (
-        keys.dtype.kind == "i"
-        and len(keys)
-        and keys.min() >= 0
-        and keys.max() <= _DENSE * len(keys)
-    ):
-        return _first_occurrences_of_small(keys)
+    n, is_whole = len(keys), keys.dtype.kind == "i" and len(keys) > 0
+    if is_whole and keys.min() >= 0 and keys.max() <= _DENSE * n:  # without sorting them
+        places = first_places(keys, int(keys.max()) + 1)
+        is_first = np.zeros(n, dtype=bool)
+        is_first[places[places < n]] = True
+        first = np.flatnonzero(is_first)
+        places[keys[first]] = np.arange(len(first))
+        return first, take(places, keys)
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
     return first[order].astype(np.int64), rank[inverse]
-
-
-def _first_occurrences_of_small(rows: Rows) -> tuple[Rows, Rows]:
-    """Do so for numbers that are not much above how many there are, without sorting them."""
-    n = len(rows)
-    places = first_places(rows, int(rows.max()) + 1)
-    is_first = np.zeros(n, dtype=bool)
-    is_first[places[places < n]] = True
-    first = np.flatnonzero(is_first)
-    places[rows[first]] = np.arange(len(first))
-    return first, take(places, rows)
 
 
 def first_places(rows: NDArray[Any], size: int) -> Rows:

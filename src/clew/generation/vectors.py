@@ -87,7 +87,7 @@ class StoredVectors:
     ) -> list[NDArray[Any]]:
         bits = coding.infer_bits(self._width, self._dimension, self._bits)
         room = coding.decoding_buffer(min(len(blocks[0]), _BLOCK), self._dimension, bits)
-        return [coding.multiply_codes(self._codes(each), other, bits, room) for each in blocks]
+        return [coding.multiply_codes(self._gather(each), other, bits, room) for each in blocks]
 
     def __array__(  # as NumPy calls it
         self,
@@ -101,28 +101,25 @@ class StoredVectors:
 
     def _read(self, stored: Rows) -> NDArray[np.float32]:
         """Return the vectors in stored rows, zero for -1."""
-        if self._width:
-            return self._decode(self._codes(stored))
-        return self._gather(stored, self._dimension, np.dtype(np.float32))
+        gathered = self._gather(stored)
+        return self._decode(gathered) if self._width else gathered
 
-    def _codes(self, stored: Rows) -> NDArray[np.uint8]:
-        return self._gather(stored, self._width, np.dtype("u1"))
-
-    def _gather(self, stored: Rows, width: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Return the rows of the arrays, coded or not as `dtype` has them; zero for -1."""
-        if len(stored) and _are_neighbours(stored):
+    def _gather(self, stored: Rows) -> NDArray[Any]:
+        """Return the rows of the arrays, coded where all of these are alike; zero for -1."""
+        keep = self._decode if not self._width else np.asarray
+        if len(stored) and stored[0] >= 0 and np.all(np.diff(stored) == 1):  # neighbours
             i = int(np.searchsorted(self._ends, stored[0], side="right"))
             if stored[-1] < self._ends[i]:  # nothing need be copied
                 begin = int(self._ends[i]) - len(self._parts[i])
                 gathered = self._parts[i].part(int(stored[0]) - begin, int(stored[-1]) + 1 - begin)
-                return gathered if dtype == np.uint8 else self._decode(gathered)
-        out = np.zeros((len(stored), width), dtype=dtype)
+                return keep(gathered)
+        width, dtype = (self._width, np.uint8) if self._width else (self._dimension, np.float32)
+        out = np.zeros((len(stored), width), dtype)
         owner = np.where(stored < 0, -1, np.searchsorted(self._ends, stored, side="right"))
         for i, part in enumerate(self._parts):
             mine = np.flatnonzero(owner == i)
             if len(mine):
-                rows = part.take(stored[mine] - (self._ends[i] - len(part)))
-                out[mine] = rows if dtype == np.uint8 else self._decode(rows)
+                out[mine] = keep(part.take(stored[mine] - (self._ends[i] - len(part))))
         return out
 
     def _decode(self, rows: NDArray[Any]) -> NDArray[np.float32]:
@@ -130,7 +127,3 @@ class StoredVectors:
             return rows
         bits = coding.infer_bits(rows.shape[1], self._dimension, self._bits)
         return coding.decode(rows, self._dimension, bits)
-
-
-def _are_neighbours(rows: Rows) -> bool:
-    return bool(rows[0] >= 0 and np.all(np.diff(rows) == 1))

@@ -8,14 +8,15 @@ leaves the same bytes as one that was not.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import logging
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from clew import generation
 from clew.algo.coding import BITS
@@ -35,7 +36,7 @@ from clew.text.chunking import Chunking
 from clew.types import Document, Scalar, Skipped, Value
 
 if TYPE_CHECKING:
-    from clew.index.building import Hashed, Workers
+    from clew.index.building import Workers
 
 _FEW = 64  # documents that are looked up one by one
 _log = logging.getLogger(__name__)
@@ -46,8 +47,9 @@ CORE_SHARE = 0.8  # β in KET-RAG's paper
 BATCH_CHARACTERS = 100_000  # about 25,000 tokens: some seconds of model time lost by a kill
 AHEAD = 3  # batches for each worker: rows are made while names wait for the batches before
 
+T = TypeVar("T")
+Hashed = list[tuple[Document, str]]  # documents with their content hashes
 OnProgress = Callable[[int], None]  # told how many more documents are done with
-Tell = Callable[[Collection[str]], None]  # the same, of their ids
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +75,6 @@ class Settings:
             )
 
     def build_recipe(self, models: Models) -> dict[str, Scalar]:
-        """Return the recipe of an index that `models` make."""
         late = self.vectors == LATE and gives_tokens(models.embedder)
         return {
             **build_model_recipe(models),
@@ -153,30 +154,13 @@ def add_documents(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
     """
     meter = meter or Meter()
     check_recipe(store.recipe, build_model_recipe(add_meter(models, meter)))
-    report = AddReport()
-    progress, told = progress or Progress(), on_progress or (lambda _: None)
-
-    def tell(document_ids: Collection[str]) -> None:
-        progress.settle(document_ids)
-        told(len(document_ids))
-
-    known = _KnownHashes(store)
+    progress, stop = progress or Progress(), stop or Stop()
     read = set() if read is None else read
-    stop = stop or Stop()
-    restated: dict[str, tuple[Document, str]] = {}
-    wordless: list[str] = []
-    changed = _find_changed(
-        _take_until_stopped(items, stop),
-        store,
-        known,
-        report,
-        tell,
-        read,
-        restated=restated,
-        wordless=wordless,
-    )
-    new = _apply_renames(changed, store, gone, report, tell)
-    groups = group_batches(_restore_removed(new, store, report, tell))
+    addition = _Addition(store, progress, on_progress or (lambda _: None), read)
+    report = addition.report
+    changed = addition.find_changed(itertools.takewhile(lambda _: not stop.is_asked, items))
+    new = addition.apply_renames(changed, sorted(gone))
+    groups = group_batches(addition.restore_removed(new))
     with stop.heeded():
         if workers is None:
             made = _build_batches(groups, store, models, meter, progress, stop)
@@ -188,16 +172,17 @@ def add_documents(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
         for batch, rows in made:
             with meter.stage("store"):
                 store.commit(rows, [content for _, content in batch])
-            for document, _ in batch:
-                (report.changed if document.id in known else report.added).append(document.id)
-            _log.info("%d documents committed, the last of them %s", len(batch), batch[-1][0].id)
-            tell([document.id for document, _ in batch])
-    if wordless:
-        store.remove(wordless)  # their old texts must not answer for them
-    if restated:
+            ids = [document.id for document, _ in batch]
+            for each in ids:
+                (report.changed if each in addition.known else report.added).append(each)
+            _log.info("%d documents committed, the last of them %s", len(batch), ids[-1])
+            addition.tell(ids)
+    if addition.wordless:
+        store.remove(addition.wordless)  # their old texts must not answer for them
+    if addition.restated:
         store.lock()
-        store.restate(*zip(*restated.values(), strict=True))
-        report.restated = list(restated)
+        store.restate(*zip(*addition.restated.values(), strict=True))
+        report.restated = list(addition.restated)
     report.stopped = stop.is_asked
     return report
 
@@ -217,7 +202,9 @@ def _build_batches(
         if stop.is_asked:  # while it was read: nothing of it is paid for yet
             return
         store.lock()  # what is built refers to what the store has now
-        progress.expect(_count_embedded(batch, store.recipe))
+        # About how many characters are embedded: of chunks, sentences and names.
+        n_read = sum(len(document.text) for document, _ in batch)
+        progress.expect(n_read * (1.25 if store.recipe["vectors"] == LATE else 2.25))
         yield batch, build_batch([document for document, _ in batch], store, models, meter)
 
 
@@ -230,12 +217,11 @@ class _KnownHashes:
 
     def get(self, document_id: str) -> str | None:
         """Return the hash of a document that is there, None for another one."""
-        if document_id in self._few:
-            return self._few[document_id]
-        if len(self._few) < _FEW:
+        if document_id not in self._few:
+            if len(self._few) >= _FEW:
+                return self._all.get(document_id)
             self._few[document_id] = self._store.hashes([document_id]).get(document_id)
-            return self._few[document_id]
-        return self._all.get(document_id)
+        return self._few[document_id]
 
     def __contains__(self, document_id: str) -> bool:
         return self.get(document_id) is not None
@@ -243,21 +229,6 @@ class _KnownHashes:
     @cached_property
     def _all(self) -> Mapping[str, str]:
         return self._store.hashes()
-
-
-def _count_embedded(batch: Iterable[tuple[Document, str]], recipe: Mapping[str, Scalar]) -> float:
-    """Return about how many characters are embedded for a batch: chunks, sentences and names."""
-    texts = sum(len(document.text) for document, _ in batch)
-    return texts * (1.25 if recipe["vectors"] == LATE else 2.25)
-
-
-def _take_until_stopped(
-    items: Iterable[Document | Skipped], stop: Stop
-) -> Iterator[Document | Skipped]:
-    for item in items:
-        if stop.is_asked:
-            return
-        yield item
 
 
 def finish_index(
@@ -293,105 +264,102 @@ def finish_index(
     store.sweep()
 
 
-def _find_changed(
-    items: Iterable[Document | Skipped],
-    store: Store,
-    known: _KnownHashes,
-    report: AddReport,
-    tell: Tell,
-    seen: set[str],
-    *,
-    restated: dict[str, tuple[Document, str]],
-    wordless: list[str],
-) -> Iterator[tuple[Document, str]]:
-    """Yield new and changed documents with their content hashes; report the rest.
-
-    Documents whose rows are there and whose metadata changed go into `restated`, and those that
-    have no words any more into `wordless`.
-    """
-    owners = DocumentOwners(store)
-    for item in items:
-        if isinstance(item, Skipped):
-            _log.debug("skipped %s", item)
-            report.skipped.append(item)
-            continue
-        document = _replace_surrogates(item)
-        if document.id in seen:
-            raise InputError(f"two documents have the id {document.id!r}: ids must differ")
-        seen.add(document.id)
-        content = hash_content(document)
-        if known.get(document.id) == content:
-            report.n_unchanged += 1
-            tell([document.id])
-        elif document.id in known and (refused := owners.refuse(document)):
-            report.skipped.append(refused)
-            tell([document.id])
-        elif get_rows_hash(known.get(document.id) or "") == get_rows_hash(content):
-            restated[document.id] = replace(document, text=""), content
-            tell([document.id])
-        elif _has_words(document):
-            yield document, content
-        else:
-            if document.id in known:
-                wordless.append(document.id)
-            source = document.source or document.id
-            report.skipped.append(Skipped(source=source, reason="has no words to index"))
-            tell([document.id])
-
-
 def _has_words(document: Document) -> bool:
     return any(c.isalnum() for c in document.text[document.body_start :])
 
 
-def _apply_renames(
-    documents: Iterable[tuple[Document, str]],
-    store: Store,
-    gone: Iterable[str],
-    report: AddReport,
-    tell: Tell,
-) -> Iterator[tuple[Document, str]]:
-    """Give new documents the rows of those that are gone and had the same content; yield the rest.
+class _Addition:
+    """Documents on their way into an index, and what was done with those that need no new rows."""
 
-    Of several that are gone the first by its id is taken, and each once.
-    """
-    gone = sorted(gone)
-    if not gone:
-        yield from documents
-        return
-    for group in group_batches(documents):
-        store.lock()  # what is read of the store now stays so
-        known = store.hashes([*gone, *(document.id for document, _ in group)])
-        old = dict[str, list[str]]()
-        for each in gone:
-            if each in known:
-                old.setdefault(get_rows_hash(known[each]), []).append(each)
-        moved = {
-            old[get_rows_hash(content)].pop(0): document
-            for document, content in group
-            if document.id not in known and old.get(get_rows_hash(content))
-        }
-        renamed = {each: moved[each].id for each in store.rename(moved)}
-        report.renamed |= renamed
-        done = set(renamed.values())
-        tell(done)
-        yield from (pair for pair in group if pair[0].id not in done)
+    def __init__(
+        self, store: Store, progress: Progress, on_progress: OnProgress, read: set[str]
+    ) -> None:
+        self._store = store
+        self._progress = progress
+        self._on_progress = on_progress
+        self._read = read  # ids
+        self.known = _KnownHashes(store)
+        self.report = AddReport()
+        self.restated: dict[str, tuple[Document, str]] = {}  # whose metadata changed
+        self.wordless: list[str] = []  # those that have no words any more
 
+    def tell(self, document_ids: Collection[str]) -> None:
+        """Say that documents are done with."""
+        self._progress.settle(document_ids)
+        self._on_progress(len(document_ids))
 
-def _restore_removed(
-    documents: Iterable[tuple[Document, str]], store: Store, report: AddReport, tell: Tell
-) -> Iterator[tuple[Document, str]]:
-    """Bring back what the store still holds as removed; yield the rest.
-
-    This comes before batches are cut, so that a resumed run cuts them at the same places.
-    """
-    for group in group_batches(documents):
-        back = set(store.revive({document.id: content for document, content in group}))
-        for document, content in group:
-            if document.id in back:
-                report.restored.append(document.id)
-                tell([document.id])
-            else:
+    def find_changed(self, items: Iterable[Document | Skipped]) -> Iterator[tuple[Document, str]]:
+        """Yield new and changed documents with their content hashes; report the rest."""
+        owners, known, skipped = DocumentOwners(self._store), self.known, self.report.skipped
+        for item in items:
+            if isinstance(item, Skipped):
+                _log.debug("skipped %s", item)
+                skipped.append(item)
+                continue
+            document = _replace_surrogates(item)
+            if document.id in self._read:
+                raise InputError(f"two documents have the id {document.id!r}: ids must differ")
+            self._read.add(document.id)
+            content = hash_content(document)
+            if known.get(document.id) == content:
+                self.report.n_unchanged += 1
+            elif document.id in known and (refused := owners.refuse(document)):
+                skipped.append(refused)
+            elif get_rows_hash(known.get(document.id) or "") == get_rows_hash(content):
+                self.restated[document.id] = replace(document, text=""), content
+            elif _has_words(document):
                 yield document, content
+                continue
+            else:
+                if document.id in known:
+                    self.wordless.append(document.id)
+                source = document.source or document.id
+                skipped.append(Skipped(source=source, reason="has no words to index"))
+            self.tell([document.id])
+
+    def apply_renames(
+        self, documents: Iterable[tuple[Document, str]], gone: Sequence[str]
+    ) -> Iterator[tuple[Document, str]]:
+        """Give new documents the rows of those `gone` that had the same content; yield the rest.
+
+        Of several that are gone the first is taken, and each once.
+        """
+        if not gone:
+            yield from documents
+            return
+        for group in group_batches(documents):
+            self._store.lock()  # what is read of the store now stays so
+            known = self._store.hashes([*gone, *(document.id for document, _ in group)])
+            old = dict[str, list[str]]()
+            for each in gone:
+                if each in known:
+                    old.setdefault(get_rows_hash(known[each]), []).append(each)
+            moved = {
+                old[get_rows_hash(content)].pop(0): document
+                for document, content in group
+                if document.id not in known and old.get(get_rows_hash(content))
+            }
+            renamed = {each: moved[each].id for each in self._store.rename(moved)}
+            self.report.renamed |= renamed
+            done = set(renamed.values())
+            self.tell(done)
+            yield from (pair for pair in group if pair[0].id not in done)
+
+    def restore_removed(
+        self, documents: Iterable[tuple[Document, str]]
+    ) -> Iterator[tuple[Document, str]]:
+        """Bring back what the store still holds as removed; yield the rest.
+
+        This comes before batches are cut, so that a resumed run cuts them at the same places.
+        """
+        for group in group_batches(documents):
+            back = set(self._store.revive({each.id: content for each, content in group}))
+            for document, content in group:
+                if document.id in back:
+                    self.report.restored.append(document.id)
+                    self.tell([document.id])
+                else:
+                    yield document, content
 
 
 def hash_content(document: Document) -> str:
@@ -441,12 +409,13 @@ def _replace_surrogates(document: Document) -> Document:
     def shift_place(place: int) -> int:
         return len(_repair_text(document.text[:place]))
 
+    document_id, text, title, source = map(_repair_text, fields)
     return replace(
         document,
-        id=_repair_text(document.id),
-        text=_repair_text(document.text),
-        title=_repair_text(document.title),
-        source=_repair_text(document.source),
+        id=document_id,
+        text=text,
+        title=title,
+        source=source,
         body_start=shift_place(document.body_start),
         metadata=metadata,
         headings=tuple(replace(h, start=shift_place(h.start)) for h in headings),
@@ -474,17 +443,21 @@ def _repair_text(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def group_batches(
-    documents: Iterable[tuple[Document, str]],
-) -> Iterator[list[tuple[Document, str]]]:
+def group_batches(documents: Iterable[tuple[Document, str]]) -> Iterator[Hashed]:
     """Yield documents with their hashes, as many together as one commit adds."""
-    batch: list[tuple[Document, str]] = []
-    size = 0
-    for document, content in documents:
-        batch.append((document, content))
-        size += len(document.text)
-        if size >= BATCH_CHARACTERS:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
+    return group_by_size(documents, lambda pair: len(pair[0].text), BATCH_CHARACTERS)
+
+
+def group_by_size(
+    items: Iterable[T], size_of: Callable[[T], int], enough: int
+) -> Iterator[list[T]]:
+    """Yield items in groups, each ended by the item with which it has a size of `enough`."""
+    group, size = list[T](), 0
+    for item in items:
+        group.append(item)
+        size += size_of(item)
+        if size >= enough:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group

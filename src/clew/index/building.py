@@ -5,29 +5,23 @@ is embedded where the index lacks its vector, so that depends on the batches bef
 the rows in any order; which names each batch is to embed is settled here, in the batches' order.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from clew.errors import ClewError, RecipeMismatch
-from clew.index import LATE
+from clew.index import LATE, Hashed
 from clew.layers import chunks, entities, terms, vectors
+from clew.layers.chunks import Columns
 from clew.models import Models, gives_tokens
 from clew.models.metered import Meter, add_meter
 from clew.snapshot.batch import Batch
+from clew.stopping import Stop
 from clew.store import Store, schema
 from clew.text.chunking import Chunking
 from clew.types import Document, Scalar
-
-if TYPE_CHECKING:
-    from clew.layers.chunks import Columns
-    from clew.stopping import Stop
-
-Hashed = list[tuple[Document, str]]  # documents with their content hashes
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +127,6 @@ class _PendingBatch:
 
     @property
     def claimed(self) -> list[str]:
-        """The keys whose vectors it brings."""
         return [self.rows.entities[i] for i in self.unnamed] if self.rows else []
 
 
@@ -154,17 +147,23 @@ def build_by_workers(
     """
     at_hand: deque[_PendingBatch] = deque()
     claimed: set[str] = set()  # keys whose vectors batches at hand will bring
-    batches = _TakenBatches(batches)
+    error: ClewError | None = None  # that batches end with
     while not stop.is_asked:
-        while sum(each.size for each in at_hand) < most and not stop.is_asked:
-            if (batch := next(batches, None)) is None:
+        while error is None and sum(each.size for each in at_hand) < most and not stop.is_asked:
+            try:
+                batch = next(batches, None)
+            except ClewError as raised:
+                error = raised
+                break
+            if batch is None:
                 break
             store.lock()  # which names are embedded depends on what the store has now
             documents = [document for document, _ in batch]
             rows = workers.submit("rows", documents, dict(store.recipe))
             at_hand.append(_PendingBatch(batch, documents, rows))
         if not at_hand:
-            batches.close()
+            if error is not None:
+                raise error
             return
         _embed_names(at_hand, claimed, workers, store, meter)
         first = at_hand.popleft()
@@ -174,27 +173,6 @@ def build_by_workers(
             found = first.names.result()
         yield first.batch, _build_batch(first.documents, first.rows, first.unnamed, found)
         claimed.difference_update(first.claimed)
-
-
-class _TakenBatches(Iterator[Hashed]):
-    """Batches until one cannot be read; why not is raised at the close."""
-
-    def __init__(self, batches: Iterator[Hashed]) -> None:
-        self._batches = batches
-        self._error: ClewError | None = None
-
-    def __next__(self) -> Hashed:
-        if self._error is not None:
-            raise StopIteration
-        try:
-            return next(self._batches)
-        except ClewError as error:
-            self._error = error
-            raise StopIteration from error
-
-    def close(self) -> None:
-        if self._error is not None:
-            raise self._error
 
 
 def _embed_names(
@@ -212,11 +190,8 @@ def _embed_names(
             return
         with meter.stage("workers"):
             rows = each.rows = each.pending.result()
-        each.unnamed = [
-            i
-            for i in store.unnamed(rows.entities)
-            if i in rows.nameable and rows.entities[i] not in claimed
-        ]
+        new = (i for i in store.unnamed(rows.entities) if i in rows.nameable)
+        each.unnamed = [i for i in new if rows.entities[i] not in claimed]
         claimed.update(each.claimed)
         each.names = workers.submit("names", each.claimed)
 

@@ -11,7 +11,7 @@ graph are no texts, and are never considered.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypedDict, get_args, overload
 
@@ -131,17 +131,12 @@ class Wanted:
         return any(self.llm_share(kind) not in ((), before.llm_share(kind)) for kind in KINDS)
 
     def list_kinds(self) -> list[str]:
-        """Return the kinds of extraction that an LLM is to do."""
         return [kind for kind in KINDS if self.llm_share(kind)]
 
-    def to_plain(self) -> dict[str, Scalar]:
-        """Return the wish as the index keeps it."""
-        return asdict(self)
 
-    @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> Wanted:
-        """Return what `plain` gave; nothing is wanted of an index that keeps no wish."""
-        return cls(**plain)
+def read_wanted(store: Store) -> Wanted:
+    """Return what was wanted last; nothing is of an index that keeps no wish."""
+    return Wanted(**store.note(NOTE))
 
 
 def merge_wanted(kept: Mapping[str, Scalar], given: EntityOptions) -> Wanted:
@@ -149,9 +144,9 @@ def merge_wanted(kept: Mapping[str, Scalar], given: EntityOptions) -> Wanted:
 
     Raises InputError for what cannot be wanted together.
     """
-    named = {name: each for name, each in given.items() if each is not None}
+    named: dict[str, Any] = {name: each for name, each in given.items() if each is not None}
     arguments.check_arguments(named, _EXTRACTION)
-    wanted = Wanted.from_plain({**kept, **named})
+    wanted = Wanted(**{**kept, **named})
     if wanted.triples != "llm" and not named.keys().isdisjoint({"core", "core_by"}):
         raise InputError(
             f"a core limits what an LLM reads, but triples are wanted by {wanted.triples!r}: ask "
@@ -183,7 +178,7 @@ def choose_chunks(
     `known(kind, texts)` says of which texts the ledger has what an LLM made of them: these need
     no prompt, and share none with others. Without an LLM what waits for one goes on waiting.
     """
-    before = Wanted.from_plain(store.note(NOTE))
+    before = read_wanted(store)
     for kind in KINDS:
         anew = wanted.llm_share(kind) != before.llm_share(kind)
         if wanted.llm_share(kind) and with_llm:
@@ -194,7 +189,7 @@ def choose_chunks(
 
 def count_waiting(store: Store, snapshot: Snapshot) -> dict[str, int]:
     """Return how many chunks wait for an LLM, by kind: chosen ones, and new ones to choose from."""
-    kinds = Wanted.from_plain(store.note(NOTE)).list_kinds()
+    kinds = read_wanted(store).list_kinds()
     stored = stored_chunk_numbers(snapshot)
     counts = {}
     for kind in KINDS:
@@ -234,9 +229,7 @@ def _choose_kind(
     layer, stored, work = snapshot.layer("chunk"), stored_chunk_numbers(snapshot), store.work(kind)
     texts_only = snapshot.are_texts()
     undone = texts_only & ~np.isin(layer.columns[kind], _PAID)
-    among = np.flatnonzero(undone & ~np.isin(stored, list(work)))
-    if anew:
-        among = np.flatnonzero(texts_only)
+    among = np.flatnonzero(texts_only if anew else undone & ~np.isin(stored, list(work)))
     if not len(among):
         return
     texts = read_titled_texts(snapshot)
@@ -260,9 +253,8 @@ def _choose_worthy(snapshot: Snapshot, wanted: Wanted, among: NDArray[np.intp]) 
     layer, texts = snapshot.layer("chunk"), read_titled_texts(snapshot)
     rows, values = np.flatnonzero(snapshot.are_texts()), None
     if wanted.units < 1:  # with a share of 1 it does not matter what a chunk is worth
-        values = chunk_values(
-            [texts[row] for row in rows.tolist()], layer.vectors[rows], wanted.value
-        )
+        own = [texts[row] for row in rows.tolist()]
+        values = chunk_values(own, layer.vectors[rows], wanted.value)
     n_tokens, places = layer.columns["n_tokens"][rows], np.searchsorted(rows, among)
     return rows[select_chunks(n_tokens, places, wanted.units, values, wanted.seed)]
 
@@ -369,11 +361,9 @@ class ReplyMemory:
     terms: TermSettings | None = None  # what these are
 
     def mark_known(self, kind: str, texts: Sequence[str]) -> NDArray[np.bool_]:
-        """Return which texts have a kept reply."""
         return np.asarray([part is not None for part in self.get_parts(kind, texts)], dtype=bool)
 
     def get_parts(self, kind: str, texts: Sequence[str]) -> list[Any]:
-        """Return the kept part for each text, or None."""
         unrelated = [self._find_unrelated(kind, text) for text in texts]
         if self.ledger is None or not texts:
             return unrelated
@@ -402,7 +392,6 @@ class ReplyMemory:
         return [replace(self, model=each) for each in models if each != self.model]
 
     def prompt_version(self, kind: str) -> str:
-        """Return the version of the prompt for a kind of extraction."""
         return get_prompt_version(kind, statistical=self.listed is not None)
 
     def _stored_version(self, kind: str) -> str:
@@ -429,10 +418,8 @@ class ReplyMemory:
             listed = list(self.listed[text])
             [related] = read_relations({"1": part}, [listed])
             return NOTHING if related is None else {**part, "listed": listed}
-        found: Sequence[object] = read_units({"1": part}, [text])
-        if kind == GRAPH:
-            found = read_graph({"1": part}, [text])
-        return part if found[0] else NOTHING
+        read = read_graph if kind == GRAPH else read_units
+        return part if read({"1": part}, [text])[0] else NOTHING
 
 
 @cache

@@ -10,17 +10,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from clew.display.shown import Shown
 from clew.errors import BudgetSpent, ClewError, InputError, ModelError, RecipeMismatch
 from clew.generation import open_snapshot
-from clew.index import finish_index
+from clew.index import LATE, finish_index, group_by_size
 from clew.index.choose import (
     NOTE,
     NOTHING,
@@ -29,6 +29,7 @@ from clew.index.choose import (
     choose_chunks,
     count_waiting,
     read_titled_texts,
+    read_wanted,
     requeue_failed,
     requeue_graph,
     stored_chunk_numbers,
@@ -70,10 +71,6 @@ _CHUNKS_AT_ONCE = 256  # the same, where no prompt is needed
 _WEAKER = {"parse": ("none", "cooccurrence"), "cooccurrence": ("none",)}  # what rules replace
 
 
-def _ignore_progress(_done: int, _total: int) -> None:
-    """Do nothing."""
-
-
 @dataclass(slots=True, repr=False)
 class ExtractionReport(Shown):
     """What a run extracted, in chunks, by kind."""
@@ -111,60 +108,48 @@ def extract_wanted(
     InputError where something new needs an LLM and there is none, RecipeMismatch where an LLM
     related other entities in this index, EndpointError after what came before it is committed.
     """
-    before, with_llm = Wanted.from_plain(store.note(NOTE)), models.llm is not None
+    before, with_llm = read_wanted(store), models.llm is not None
     if not with_llm and wanted.needs_llm(before):
         raise InputError("this extraction needs an LLM: name one, as in --llm openai:MODEL@URL")
-    done, tell = ExtractionReport(), on_progress or _ignore_progress
     if wanted == before == Wanted():
-        return done
+        return ExtractionReport()
     rules = rules if wanted.triples in _WEAKER else None
     _check_models(models, rules)
     memory = ReplyMemory(ledger, models.llm.name if models.llm else "", again=again)
     if with_llm and "pagerank" in wanted.llm_share(GRAPH):
-        finish_index(
-            store
-        )  # compacted now, it stays so, and so does the graph that the choice computes
-    with closing(ExtractionCorpus(store)) as corpus:
+        # Compacted now, it stays so, and so does the graph that the choice computes.
+        finish_index(store)
+    with closing(ExtractionCorpus(store, models, on_progress)) as corpus:
         _store_terms(corpus, wanted)
         memory = corpus.remember(memory)
-        done.bare = memory.terms is not None
         choose_chunks(store, corpus.snapshot, wanted, memory.mark_known, with_llm=with_llm)
         if again and with_llm:
             if ledger is not None:
                 ledger.forget_failed()
             requeue_failed(store, corpus.snapshot, wanted, memory.mark_known)
-        with _undo_wanted(corpus, wanted, before, memory, done, with_llm=with_llm):
+        with _undo_wanted(corpus, wanted, before, memory, with_llm=with_llm):
             if wanted != before:
-                store.set_note(NOTE, wanted.to_plain())
+                store.set_note(NOTE, asdict(wanted))
             if rules is not None:
-                extract_by_rules(corpus, models, rules, wanted.triples, done, tell=tell)
+                extract_by_rules(corpus, rules, wanted.triples)
             for kind in wanted.list_kinds() if with_llm else ():
-                if not done.stopped:
-                    task = get_task(corpus, models, kind)
-                    extract_by_llm(corpus, models, task, memory, done, tell=tell)
-    _count_waiting(store, done)
-    return done
+                if not corpus.done.stopped:
+                    extract_by_llm(corpus, models.llm, get_task(corpus, kind), memory)
+    return _count_waiting(corpus)
 
 
 @contextmanager
 def _undo_wanted(
-    corpus: ExtractionCorpus,
-    wanted: Wanted,
-    before: Wanted,
-    memory: ReplyMemory,
-    done: ExtractionReport,
-    *,
-    with_llm: bool,
+    corpus: ExtractionCorpus, wanted: Wanted, before: Wanted, memory: ReplyMemory, *, with_llm: bool
 ) -> Iterator[None]:
     """Want what was wanted `before` where a block fails that extracted nothing of what is new."""
     try:
         yield
     except ClewError:
-        if wanted != before and not done.n_chunks:
-            choose_chunks(
-                corpus.store, corpus.snapshot, before, memory.mark_known, with_llm=with_llm
-            )
-            corpus.store.set_note(NOTE, before.to_plain())
+        if wanted != before and not corpus.done.n_chunks:
+            store, known = corpus.store, memory.mark_known
+            choose_chunks(store, corpus.snapshot, before, known, with_llm=with_llm)
+            store.set_note(NOTE, asdict(before))
         raise
 
 
@@ -182,6 +167,7 @@ def _store_terms(corpus: ExtractionCorpus, wanted: Wanted) -> None:
         )
     none = dict.fromkeys(TermSettings().to_recipe())
     corpus.store.settle(none if wanted.terms is None else wanted.terms.to_recipe())
+    corpus.terms = wanted.terms
 
 
 def _describe_terms(terms: TermSettings | None) -> str:
@@ -199,9 +185,11 @@ def _check_models(models: Models, rules: Extractor | None) -> None:
         _ = rules.name  # a package may be missing
 
 
-def _count_waiting(store: Store, done: ExtractionReport) -> None:
-    with closing(open_snapshot(store)) as snapshot:
-        done.waiting.update(count_waiting(store, snapshot))
+def _count_waiting(corpus: ExtractionCorpus) -> ExtractionReport:
+    """Return the report of a run that has ended, with what waits now."""
+    with closing(open_snapshot(corpus.store)) as snapshot:
+        corpus.done.waiting.update(count_waiting(corpus.store, snapshot))
+    return corpus.done
 
 
 def extract_triples(
@@ -214,58 +202,62 @@ def extract_triples(
     """
     if models.llm is None:
         raise InputError("this extraction needs an LLM: name one, as in --llm openai:MODEL@URL")
-    done, memory = ExtractionReport(), ReplyMemory(ledger, models.llm.name)
-    with closing(ExtractionCorpus(store)) as corpus:
+    with closing(ExtractionCorpus(store, models)) as corpus:
         rows = np.asarray(corpus.snapshot.layer("chunk").rows(chunk_ids), dtype=np.intp)
         if (rows < 0).any():
             unknown = chunk_ids[int(np.flatnonzero(rows < 0)[0])]
             raise InputError(f"the index has no chunk {unknown!r}: see 'clew show DOCUMENT'")
-        memory = corpus.remember(memory)
-        done.bare = memory.terms is not None
+        memory = corpus.remember(ReplyMemory(ledger, models.llm.name))
         requeue_graph(store, corpus.snapshot, rows, memory.mark_known)
-        extract_by_llm(corpus, models, get_task(corpus, models, GRAPH), memory, done)
-    _count_waiting(store, done)
-    return done
+        extract_by_llm(corpus, models.llm, get_task(corpus, GRAPH), memory)
+    return _count_waiting(corpus)
 
 
-class ExtractionCorpus:
-    """The chunks of one generation; extractions that are added meanwhile do not change them."""
+class ReadChunks:
+    """Chunks as models read them."""
 
-    def __init__(self, store: Store) -> None:
-        store.lock()  # before rows are numbered: another process might compact
-        self.store = store
-        self.snapshot = open_snapshot(store)
-        self.stored = stored_chunk_numbers(self.snapshot)
-
-    @property
-    def texts(self) -> Sequence[str]:
-        return read_titled_texts(self.snapshot)
+    texts: Sequence[str]
+    terms: TermSettings | None  # of the entities that an LLM relates; None where it names its own
 
     @cached_property
     def hints(self) -> list[list[str]]:
-        """The salient terms of each chunk, as it spells them."""
         return find_hints(self.texts)
-
-    @property
-    def terms(self) -> TermSettings | None:
-        """What the entities are that an LLM relates; None where it names its own."""
-        return TermSettings.from_recipe(self.store.recipe)
 
     @cached_property
     def listed(self) -> dict[str, list[str]]:
         """The statistical entities of each text, by the text; texts of graphs have none."""
-        texts = [self.texts[row] for row in np.flatnonzero(self.snapshot.are_texts()).tolist()]
+        texts = [self.texts[row] for row in self.rows_of_texts().tolist()]
         return dict(zip(texts, statistical_terms(texts, self.terms or TermSettings()), strict=True))
 
+    def rows_of_texts(self) -> NDArray[np.intp]:
+        """Return the chunks that are no imported graph's."""
+        return np.arange(len(self.texts))
+
     def remember(self, memory: ReplyMemory) -> ReplyMemory:
-        """Return a memory of what is asked about this corpus."""
         if self.terms is None:
             return memory
         return replace(memory, listed=self.listed, terms=self.terms)
 
-    @property
-    def late(self) -> bool:
-        return self.store.recipe["vectors"] == "late"
+
+class ExtractionCorpus(ReadChunks):
+    """The chunks of one generation, and what a run extracts from them, which does not change them.
+
+    `on_progress` is told how many are done with, of how many.
+    """
+
+    def __init__(self, store: Store, models: Models, on_progress: OnChunks | None = None) -> None:
+        store.lock()  # before rows are numbered: another process might compact
+        self.store = store
+        self.models = models
+        self.done = ExtractionReport()
+        self.tell: OnChunks = on_progress or (lambda _done, _total: None)
+        self.terms = TermSettings.from_recipe(store.recipe)
+        self.snapshot = open_snapshot(store)
+        self.stored = stored_chunk_numbers(self.snapshot)
+        self.texts = read_titled_texts(self.snapshot)
+
+    def rows_of_texts(self) -> NDArray[np.intp]:
+        return np.flatnonzero(self.snapshot.are_texts())
 
     def read_packs(self, kind: str) -> list[list[int]]:
         """Return the rows of each pack that waits, in the order of the packs' numbers."""
@@ -287,30 +279,12 @@ class ExtractionCorpus:
 # -- by an LLM ------------------------------------------------------------------------------------
 
 
-class Task(Protocol):
-    """One kind of extraction by an LLM."""
-
-    @property
-    def kind(self) -> str: ...
-
-    def prompt(self, rows: Sequence[int]) -> Prompt:
-        """Return the prompt for some chunks."""
-
-    def read(self, part: object, row: int) -> Any:  # noqa: ANN401 -- units or an extraction
-        """Return what a reply's part gives for a chunk, nothing where it is of no use."""
-
-    def fallback(self, row: int) -> Any:  # noqa: ANN401 -- the same
-        """Return what a chunk has without the LLM."""
-
-    def batch(self, extracted: Sequence[ChunkExtraction[Any]], models: Models) -> Batch: ...
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class UnitsTask:
     """Knowledge units; a chunk without any keeps its sentences."""
 
-    corpus: ExtractionCorpus
-    kind: str = UNITS
+    corpus: ReadChunks
+    kind: ClassVar[str] = UNITS
 
     def prompt(self, rows: Sequence[int]) -> Prompt:
         return units_prompt([self.corpus.texts[row] for row in rows])
@@ -318,43 +292,42 @@ class UnitsTask:
     def read(self, part: object, row: int) -> tuple[str, ...]:
         return read_units({"1": part}, [self.corpus.texts[row]])[0]
 
-    def fallback(self, row: int) -> tuple[str, ...]:  # noqa: ARG002 -- its sentences are there
-        return ()
+    def fallback(self, row: int, models: Models) -> tuple[str, ...]:  # noqa: ARG002
+        return ()  # its sentences are there
 
-    def batch(self, extracted: Sequence[ChunkExtraction[tuple[str, ...]]], models: Models) -> Batch:
-        unnamed = self.corpus.store.unnamed
-        return build_statement_batch(extracted, models, unnamed, late=self.corpus.late)
+    def batch(
+        self, extracted: Sequence[ChunkExtraction[Any]], models: Models, store: Store
+    ) -> Batch:
+        late = store.recipe["vectors"] == LATE
+        return build_statement_batch(extracted, models, store.unnamed, late=late)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GraphTask:
     """Entities and triples; a chunk without any has those that stand in one sentence."""
 
-    corpus: ExtractionCorpus
-    models: Models
-    kind: str = GRAPH
+    corpus: ReadChunks
+    kind: ClassVar[str] = GRAPH
 
     def prompt(self, rows: Sequence[int]) -> Prompt:
         corpus = self.corpus
         return graph_prompt([corpus.texts[r] for r in rows], [corpus.hints[r] for r in rows])
 
-    def read(self, part: object, row: int) -> Extraction | None:
+    def read(self, part: Any, row: int) -> Extraction | None:  # noqa: ANN401 -- parsed JSON
         texts, hints = [self.corpus.texts[row]], [self.corpus.hints[row]]
         return read_graph({"1": part}, texts, hints)[0]
 
-    def fallback(self, row: int) -> Extraction:
-        return Cooccurrence(self.models.tagger).extract([self.corpus.texts[row]])[0]
+    def fallback(self, row: int, models: Models) -> Extraction:
+        return Cooccurrence(models.tagger).extract([self.corpus.texts[row]])[0]
 
-    def batch(self, extracted: Sequence[ChunkExtraction[Extraction]], models: Models) -> Batch:
-        return build_graph_batch(extracted, models, self.corpus.store.unnamed)
+    def batch(
+        self, extracted: Sequence[ChunkExtraction[Any]], models: Models, store: Store
+    ) -> Batch:
+        return build_graph_batch(extracted, models, store.unnamed)
 
 
-@dataclass(frozen=True, slots=True)
-class RelationsTask:
+class RelationsTask(GraphTask):
     """Triples among a chunk's statistical entities; one without any has these alone."""
-
-    corpus: ExtractionCorpus
-    kind: str = GRAPH
 
     def prompt(self, rows: Sequence[int]) -> Prompt:
         texts = [self.corpus.texts[row] for row in rows]
@@ -363,48 +336,49 @@ class RelationsTask:
     def read(self, part: Any, row: int) -> Extraction | None:  # noqa: ANN401, ARG002
         return read_relations({"1": part}, [part["listed"]])[0]
 
-    def fallback(self, row: int) -> Extraction:
+    def fallback(self, row: int, models: Models) -> Extraction:  # noqa: ARG002
         terms = self.corpus.listed[self.corpus.texts[row]]
         return Extraction(entities=tuple(Described(name=term) for term in terms), triples=())
 
-    def batch(self, extracted: Sequence[ChunkExtraction[Extraction]], models: Models) -> Batch:
-        return build_graph_batch(extracted, models, self.corpus.store.unnamed)
+
+Task = UnitsTask | GraphTask  # one kind of extraction by an LLM
 
 
-def get_task(corpus: ExtractionCorpus, models: Models, kind: str) -> Task:
+def get_task(corpus: ReadChunks, kind: str) -> Task:
     """Return how a kind is extracted by an LLM in this index."""
     if kind == UNITS:
         return UnitsTask(corpus)
-    return GraphTask(corpus, models) if corpus.terms is None else RelationsTask(corpus)
+    return GraphTask(corpus) if corpus.terms is None else RelationsTask(corpus)
 
 
 def extract_by_llm(
     corpus: ExtractionCorpus,
-    models: Models,
+    llm: LLM | None,
     task: Task,
     memory: ReplyMemory,
-    done: ExtractionReport,
-    *,
-    tell: OnChunks = _ignore_progress,
     among: frozenset[int] | None = None,
 ) -> None:
-    """Extract from every pack that waits, until all are done or the budget is spent.
-
-    Where some rows are given, it is from the packs of these only.
-    """
-    packs = [
-        each for each in corpus.read_packs(task.kind) if among is None or among.issuperset(each)
-    ]
-    total, ready = sum(map(len, packs)), 0
+    """Extract from every pack that waits, of the rows `among` if given, as the budget lasts."""
+    packs = corpus.read_packs(task.kind)
+    if among is not None:
+        packs = [pack for pack in packs if among.issuperset(pack)]
+    done, total, ready = corpus.done, sum(map(len, packs)), 0
+    done.bare = corpus.terms is not None
     for begin in range(0, len(packs), _PROMPTS_AT_ONCE):
         group = packs[begin : begin + _PROMPTS_AT_ONCE]
-        made, stop = _get_parts(corpus, models.llm, task, memory, group)
-        extracted = [_extract_chunk(corpus, task, row, part, done) for row, part in made.items()]
+        made, stop = _get_parts(llm, task, memory, group)
+        extracted = []
+        for row, part in made.items():
+            gave: Any = None if part is NOTHING else task.read(part, row)
+            (done.llm if gave else done.fallback)[task.kind] += 1
+            content = gave or task.fallback(row, corpus.models)
+            source = "llm" if gave else "fallback"
+            extracted.append(ChunkExtraction(int(corpus.stored[row]), source, content))
         if extracted:
-            corpus.store.commit(task.batch(extracted, models), ())
+            corpus.store.commit(task.batch(extracted, corpus.models, corpus.store), ())
         ready += len(extracted)
         _log.info("%s of %d of %d chunks committed", task.kind, ready, total)
-        tell(ready, total)
+        corpus.tell(ready, total)
         if isinstance(stop, BudgetSpent):
             done.stopped = str(stop)
             return
@@ -413,31 +387,27 @@ def extract_by_llm(
 
 
 def _get_parts(
-    corpus: ExtractionCorpus,
-    llm: LLM | None,
-    task: Task,
-    memory: ReplyMemory,
-    group: Sequence[Sequence[int]],
+    llm: LLM | None, task: Task, memory: ReplyMemory, group: Sequence[Sequence[int]]
 ) -> tuple[dict[int, Any], BudgetSpent | ModelError | None]:
     """Return what the ledger or the LLM has for each row, and what stopped the LLM, if anything.
 
     A row that got no reply is left out; one whose reply is of no use has NOTHING. What a reply
     gives is kept by the thread that received it, so that a text is known whatever comes next.
     """
-    rows = [row for pack in group for row in pack]
-    texts = [corpus.texts[row] for row in rows]
+    rows, read_texts = [row for pack in group for row in pack], task.corpus.texts
+    texts = [read_texts[row] for row in rows]
     known = dict(zip(texts, memory.get_parts(task.kind, texts), strict=True))
     asked: list[Sequence[int]] = []
     coming: set[str] = set()
     for pack in group:
-        missing = {text for row in pack if known[text := corpus.texts[row]] is None}
+        missing = {text for row in pack if known[text := read_texts[row]] is None}
         if missing - coming:
             asked.append(pack)
             coming |= missing
     prompts = [task.prompt(pack) for pack in asked]
 
     def keep(i: int, reply: Reply) -> None:
-        read = [corpus.texts[row] for row in asked[i]]
+        read = [read_texts[row] for row in asked[i]]
         for text, part in zip(read, memory.keep(task.kind, prompts[i], reply, read), strict=True):
             if known[text] is None or known[text] is NOTHING:
                 known[text] = part
@@ -464,45 +434,25 @@ def complete_prompts(
     return None
 
 
-def _extract_chunk(
-    corpus: ExtractionCorpus, task: Task, row: int, part: object, done: ExtractionReport
-) -> ChunkExtraction[Any]:
-    made = None if part is NOTHING else task.read(part, row)
-    source = "llm" if made else "fallback"
-    (done.llm if made else done.fallback)[task.kind] += 1
-    return ChunkExtraction(int(corpus.stored[row]), source, made or task.fallback(row))
-
-
 # -- without one ----------------------------------------------------------------------------------
 
 
-def extract_by_rules(
-    corpus: ExtractionCorpus,
-    models: Models,
-    rules: Extractor,
-    source: str,
-    done: ExtractionReport,
-    *,
-    tell: OnChunks = _ignore_progress,
-) -> None:
+def extract_by_rules(corpus: ExtractionCorpus, rules: Extractor, source: str) -> None:
     """Extract triples from the chunks that have none, or those of weaker rules."""
     weaker = [SOURCES.index(each) for each in _WEAKER[source]]
     rows = np.flatnonzero(np.isin(corpus.read_sources(GRAPH), weaker)).tolist()
     for begin in range(0, len(rows), _CHUNKS_AT_ONCE):
         block = rows[begin : begin + _CHUNKS_AT_ONCE]
         found = rules.extract([corpus.texts[row] for row in block])
-        _commit_graph(corpus, models, source, dict(zip(block, found, strict=True)))
-        done.rules += len(block)
-        tell(done.rules, len(rows))
+        _commit_graph(corpus, source, dict(zip(block, found, strict=True)))
+        corpus.done.rules += len(block)
+        corpus.tell(corpus.done.rules, len(rows))
 
 
-def _commit_graph(
-    corpus: ExtractionCorpus, models: Models, source: str, found: Mapping[int, Extraction]
-) -> None:
-    extracted = [
-        ChunkExtraction(int(corpus.stored[row]), source, each) for row, each in found.items()
-    ]
-    corpus.store.commit(build_graph_batch(extracted, models, corpus.store.unnamed), ())
+def _commit_graph(corpus: ExtractionCorpus, source: str, found: Mapping[int, Extraction]) -> None:
+    stored = corpus.stored
+    extracted = [ChunkExtraction(int(stored[row]), source, each) for row, each in found.items()]
+    corpus.store.commit(build_graph_batch(extracted, corpus.models, corpus.store.unnamed), ())
 
 
 def import_triples(
@@ -513,36 +463,33 @@ def import_triples(
     They replace what was extracted from those documents' chunks. Lines about other documents are
     in `skipped`, with what cannot be read.
     """
-    done, tell = ExtractionReport(), on_progress or _ignore_progress
-    with closing(ExtractionCorpus(store)) as corpus:
-        by_document = _read_recorded(corpus, path, done)
+    with closing(ExtractionCorpus(store, models, on_progress)) as corpus:
+        by_document = _read_recorded(corpus, path)
         total = sum(len(rows) for rows, _ in by_document)
-        for block in _group_documents(by_document):
+        for block in group_by_size(by_document, lambda each: len(each[0]), _CHUNKS_AT_ONCE):
             found: dict[int, Extraction] = {}
             for rows, extraction in block:
                 pieces = split_extraction(extraction, [corpus.texts[row] for row in rows])
                 found |= dict(zip(rows, pieces, strict=True))
-            _commit_graph(corpus, models, "recorded", found)
-            done.recorded += len(found)
-            tell(done.recorded, total)
-    return done
+            _commit_graph(corpus, "recorded", found)
+            corpus.done.recorded += len(found)
+            corpus.tell(corpus.done.recorded, total)
+    return corpus.done
 
 
-def _read_recorded(
-    corpus: ExtractionCorpus, path: Path, done: ExtractionReport
-) -> list[tuple[list[int], Extraction]]:
+def _read_recorded(corpus: ExtractionCorpus, path: Path) -> list[tuple[list[int], Extraction]]:
     """Return the chunk rows of each document that lines are about, and all that they say of it."""
     owners = corpus.snapshot.layer("chunk").columns["document"]
     begins = np.searchsorted(owners, np.arange(len(corpus.snapshot.layer("document")) + 1))
     found: dict[int, list[Extraction]] = {}
     for line in read_triples(path):
         if isinstance(line, Skipped):
-            done.skipped.append(line)
+            corpus.done.skipped.append(line)
             continue
         [row] = corpus.snapshot.layer("document").rows([line.document_id])
         if row < 0:
             reason = f"the index has no document {line.document_id!r}"
-            done.skipped.append(Skipped(source=str(path), reason=reason, line=line.line))
+            corpus.done.skipped.append(Skipped(source=str(path), reason=reason, line=line.line))
         else:
             found.setdefault(row, []).append(line.extraction)
     return [
@@ -557,17 +504,3 @@ def _merge_extractions(extractions: Sequence[Extraction]) -> Extraction:
         entities=tuple(entity for each in extractions for entity in each.entities),
         triples=tuple(triple for each in extractions for triple in each.triples),
     )
-
-
-def _group_documents(
-    items: Sequence[tuple[list[int], Extraction]],
-) -> Iterator[list[tuple[list[int], Extraction]]]:
-    """Yield documents in groups of some chunks."""
-    block: list[tuple[list[int], Extraction]] = []
-    for item in items:
-        block.append(item)
-        if sum(len(rows) for rows, _ in block) >= _CHUNKS_AT_ONCE:
-            yield block
-            block = []
-    if block:
-        yield block

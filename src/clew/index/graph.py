@@ -5,38 +5,33 @@ are gone from it go from the index. A commit adds some subjects with all their r
 stopped at any instant goes on where its last commit ended.
 """
 
-from __future__ import annotations
-
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.display.shown import Shown
 from clew.errors import InputError, UnreadableSource
-from clew.index import LATE, build_model_recipe, check_recipe
+from clew.index import LATE, OnProgress, build_model_recipe, check_recipe, group_by_size
 from clew.index.building import read_chunking
 from clew.index.extract import ExtractionCorpus
 from clew.layers.document_extractions import split_extraction
 from clew.layers.extractions import ChunkExtraction, build_graph_batch
 from clew.layers.imported import Statements, build_imported_batch
+from clew.layers.subjects import Subject, SubjectGraph
 from clew.limits import LIMITS, ReadingLimits
 from clew.models import Models, gives_tokens
 from clew.models.metered import Meter, add_meter
 from clew.readers.graph_files import graph_file, read_graph
+from clew.readers.triples import Stated
+from clew.readers.walk import File
+from clew.store import Store
 from clew.text.normalize import entity_key
 from clew.types import IMPORTED_MARK, Extraction, Skipped, Usage
-
-if TYPE_CHECKING:
-    from clew.index import OnProgress
-    from clew.layers.subjects import Subject, SubjectGraph
-    from clew.readers.triples import Stated
-    from clew.readers.walk import File
-    from clew.store import Store
 
 BATCH_TRIPLES = 4_000
 _CHUNKS_AT_ONCE = 256
@@ -125,7 +120,8 @@ def import_graph(
     _place_extractions(store, read.stated, texts, models)
     done: Counter[str] = Counter()
     changed = _find_changed(graph, read.file, known, done, tell)
-    for batch in _group_subjects(_restore_removed(changed, store, tell)):
+    new = _restore_removed(changed, store, tell)
+    for batch in group_by_size(new, _count_rows, BATCH_TRIPLES):
         _commit_subjects(store, graph, batch, models)
         tell(len(batch))
     gone = sorted(_find_subjects(read.file, known).difference(ids))
@@ -178,19 +174,6 @@ def _find_changed(
             yield subject
 
 
-def _group_subjects(subjects: Iterable[Subject]) -> Iterator[list[Subject]]:
-    batch: list[Subject] = []
-    size = 0
-    for subject in subjects:
-        batch.append(subject)
-        size += max(len(subject.rows), 1)
-        if size >= BATCH_TRIPLES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
-
-
 def _restore_removed(
     subjects: Iterable[Subject], store: Store, tell: OnProgress
 ) -> Iterator[Subject]:
@@ -198,10 +181,14 @@ def _restore_removed(
 
     This comes before batches are cut, so that a resumed run cuts them at the same places.
     """
-    for group in _group_subjects(subjects):
+    for group in group_by_size(subjects, _count_rows, BATCH_TRIPLES):
         back = set(store.revive({subject.document.id: _hash_subject(subject) for subject in group}))
         tell(len(back))
         yield from (subject for subject in group if subject.document.id not in back)
+
+
+def _count_rows(subject: Subject) -> int:
+    return max(len(subject.rows), 1)
 
 
 def _hash_subject(subject: Subject) -> str:
@@ -232,24 +219,22 @@ def _place_extractions(
     """Give what names a text to the chunks of that text, a commit for some chunks at a time."""
     if not ids:
         return
-    with closing(ExtractionCorpus(store)) as corpus:
-        waiting: list[ChunkExtraction[Extraction]] = []
-        for document_id, extraction in stated.iterate_documents(ids):
-            waiting += _split_extraction(corpus, document_id, extraction)
-            if len(waiting) >= _CHUNKS_AT_ONCE:
-                store.commit(build_graph_batch(waiting, models, store.unnamed), ())
-                waiting = []
-        if waiting:
-            store.commit(build_graph_batch(waiting, models, store.unnamed), ())
+    with closing(ExtractionCorpus(store, models)) as corpus:
+        parts = (_split_extraction(corpus, *each) for each in stated.iterate_documents(ids))
+        for group in group_by_size(filter(None, parts), len, _CHUNKS_AT_ONCE):
+            extracted = list(itertools.chain.from_iterable(group))
+            store.commit(build_graph_batch(extracted, models, store.unnamed), ())
 
 
 def _split_extraction(
     corpus: ExtractionCorpus, document_id: str, extraction: Extraction
-) -> Iterator[ChunkExtraction[Extraction]]:
-    """Yield the part of a document's extraction that belongs to each of its chunks."""
+) -> list[ChunkExtraction[Extraction]]:
+    """Return the part of a document's extraction that belongs to each of its chunks."""
     owners = corpus.snapshot.layer("chunk").columns["document"]
     [row] = corpus.snapshot.layer("document").rows([document_id])
     chunks = range(*np.searchsorted(owners, [row, row + 1]).tolist())
     parts = split_extraction(extraction, corpus.snapshot.titled_texts(chunks))
-    for chunk, part in zip(chunks, parts, strict=True):
-        yield ChunkExtraction(int(corpus.stored[chunk]), "recorded", part)
+    return [
+        ChunkExtraction(int(corpus.stored[chunk]), "recorded", part)
+        for chunk, part in zip(chunks, parts, strict=True)
+    ]

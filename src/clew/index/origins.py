@@ -81,11 +81,8 @@ def find_gone(
     """
     folders = {roots.id_of(path): path.resolve() for path in paths}
     above = tuple(folders.values())
-    folders |= {
-        name: place
-        for name, place in roots.places.items()
-        if any(place.is_relative_to(path) for path in above)
-    }
+    places = roots.places.items()
+    folders |= {name: at for name, at in places if any(map(at.is_relative_to, above))}
     files_read = {_LINE.sub("", each) for each in read if _LINE.search(each)}
     lines = [(each.source, each.line) for each in skipped if each.line is not None]
     skipped_files = {source: roots.id_of(Path(source)) for source in {each for each, _ in lines}}
@@ -145,11 +142,10 @@ class DocumentOwners:
         return Skipped(source=document.source, reason=f"{reason}: give one of them another id")
 
     def _find_file(self, document_id: str) -> Path | None:
-        row = self._rows.get(document_id)
-        if row is None:
+        if document_id not in self._rows:
             return None
         with closing(self._store.view()) as view:
-            return _source_file(view.documents([row])[0].source)
+            return _source_file(view.documents([self._rows[document_id]])[0].source)
 
     @cached_property
     def _rows(self) -> dict[str, int]:

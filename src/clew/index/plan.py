@@ -8,9 +8,8 @@ plan says from what.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,10 +19,9 @@ from clew.algo.knn import choose_core, core_size
 from clew.errors import InputError
 from clew.index import CORE_SHARE
 from clew.index.choose import NOTHING, check_share, read_titled_texts, select_unread
-from clew.index.extract import complete_prompts
+from clew.index.extract import ReadChunks, complete_prompts, get_task
 from clew.layers import chunks, entities, graph_extraction, relations, terms, units, vectors
 from clew.layers.packing import pack_texts
-from clew.layers.salient import find_hints
 from clew.layers.selection import chunk_values, select_chunks
 from clew.models import is_priced
 from clew.models.conversation import Conversation
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.index.choose import ReplyMemory
-    from clew.models import Models, Prompt, Reply
+    from clew.models import Models, Reply
     from clew.snapshot import Snapshot
     from clew.store import Store
     from clew.text.chunking import Chunking
@@ -49,27 +47,14 @@ _AROUND = 4  # tokens that a chat format puts around a message, where the model 
 
 
 @dataclass(frozen=True)
-class PlanCorpus:
+class PlanCorpus(ReadChunks):
     """Chunks as models read them, and their tokens."""
 
     n_documents: int
     texts: Sequence[str]
     n_tokens: NDArray[np.integer]  # (n,), without titles
     ranks: NDArray[np.float64] | None = None  # (n,) PageRank, 1 in the mean, where it is known
-    terms: relations.TermSettings | None = (
-        None  # whose relations are asked for; None: an LLM names them
-    )
-
-    @cached_property
-    def hints(self) -> list[list[str]]:
-        """The salient terms of each chunk, as it spells them."""
-        return find_hints(self.texts)
-
-    @cached_property
-    def listed(self) -> dict[str, list[str]]:
-        """The statistical entities of each text, by the text."""
-        terms = self.terms or relations.TermSettings()
-        return dict(zip(self.texts, relations.statistical_terms(self.texts, terms), strict=True))
+    terms: relations.TermSettings | None = None  # that are related; None: an LLM names them
 
 
 def build_corpus(
@@ -147,11 +132,11 @@ def plan_extraction(
     without an LLM, BudgetSpent, EndpointError.
     """
     check_share(core, "core chunks")
-    if corpus.terms is not None:
-        memory = replace(memory, listed=corpus.listed, terms=corpus.terms)
-    readers = ("ket",) if corpus.terms is None else ("agrag",)
+    readers: tuple[str, ...] = ("ket",)
     by_llm: dict[str, Scalar] = {"triples": "llm"}
     if corpus.terms is not None:
+        readers = ("agrag",)
+        memory = corpus.remember(memory)
         by_llm |= {
             "entities": "statistical",
             "entity_threshold": corpus.terms.threshold,
@@ -161,12 +146,15 @@ def plan_extraction(
     reckoner = _Estimator(corpus, llm, memory)
     everything = np.arange(len(corpus.texts))
     values = chunk_values(corpus.texts, np.zeros((0, 0), np.float32), "bleu")
-    settings = [
-        (share, select_chunks(corpus.n_tokens, everything, share, values)) for share in shares
-    ]
     of_units = [
-        reckoner.estimate(f"units, α = {share:g}", {"units": share}, ("clue",), UNITS, rows)
-        for share, rows in settings
+        reckoner.estimate(
+            f"units, α = {share:g}",
+            {"units": share},
+            ("clue",),
+            UNITS,
+            select_chunks(corpus.n_tokens, everything, share, values),
+        )
+        for share in shares
     ]
     of_core = reckoner.estimate(
         f"triples of a core of {100 * core:g} % of the chunks",
@@ -178,13 +166,16 @@ def plan_extraction(
     all_triples = reckoner.estimate(
         "triples of all chunks", {**by_llm, "core": 1.0}, readers, GRAPH, everything
     )
+    basis = f"{reckoner.basis[UNITS]} (units) and {reckoner.basis[GRAPH]} (triples)"
+    if {*reckoner.basis.values()} == {_GUESSED}:
+        basis = _GUESSED
     return Plan(
         model=llm.name if llm else "",
         n_documents=corpus.n_documents,
         n_chunks=len(corpus.texts),
         n_tokens=int(corpus.n_tokens.sum()),
         exact=reckoner.exact,
-        basis=_describe_basis(reckoner.basis),
+        basis=basis,
         core_is_known=corpus.ranks is not None,
         n_known=reckoner.n_known,
         n_probed=probed[0],
@@ -205,7 +196,7 @@ def _probe(
         groups = reckoner.group_rows(kind, np.arange(len(corpus.texts)))
         spread = np.unique(np.linspace(0, len(groups) - 1, num=min(n, len(groups))).astype(int))
         taken = [groups[i] for i in spread]
-        prompts = [reckoner.build_prompt(kind, group) for group in taken]
+        prompts = [reckoner.prompts[kind](group) for group in taken]
         made: list[Any] = []
 
         def keep(i: int, reply: Reply) -> None:
@@ -227,18 +218,15 @@ class _Estimator:
         self._corpus = corpus
         self._llm = llm
         self._memory = memory
-        self._prompts: dict[str, Callable[[Sequence[int]], Prompt]] = {
-            UNITS: lambda rows: units.units_prompt([corpus.texts[row] for row in rows]),
-            GRAPH: self._build_relations_prompt if corpus.terms else self._build_graph_prompt,
-        }
+        self.prompts = {kind: get_task(corpus, kind).prompt for kind in (UNITS, GRAPH)}
         of_graph = relations.expected_tokens if corpus.terms else graph_extraction.expected_tokens
         self._expected = {UNITS: units.expected_tokens, GRAPH: of_graph}
-        self._known = {kind: memory.mark_known(kind, corpus.texts) for kind in self._prompts}
+        self._known = {kind: memory.mark_known(kind, corpus.texts) for kind in self.prompts}
         self.n_known = {kind: int(known.sum()) for kind, known in self._known.items()}
         self._counted: dict[tuple[str, tuple[int, ...]], int] = {}
-        self.exact = llm is not None and llm.chat.count_tokens(self._prompts[UNITS]([])) is not None
+        self.exact = llm is not None and llm.chat.count_tokens(self.prompts[UNITS]([])) is not None
         self.basis: dict[str, str] = {}
-        self._rates = {kind: self._read_rate(kind) for kind in self._prompts}
+        self._rates = {kind: self._read_rate(kind) for kind in self.prompts}
 
     def estimate(
         self,
@@ -278,26 +266,14 @@ class _Estimator:
         sizes = self._corpus.n_tokens[new].tolist()
         return [tuple(new[pack].tolist()) for pack in pack_texts(texts, sizes)]
 
-    def build_prompt(self, kind: str, rows: Sequence[int]) -> Prompt:
-        """Return the prompt for some chunks."""
-        return self._prompts[kind](rows)
-
-    def _build_graph_prompt(self, rows: Sequence[int]) -> Prompt:
-        texts, hints = self._corpus.texts, self._corpus.hints if rows else []
-        return graph_extraction.graph_prompt(
-            [texts[row] for row in rows], [hints[row] for row in rows]
-        )
-
-    def _build_relations_prompt(self, rows: Sequence[int]) -> Prompt:
-        texts = [self._corpus.texts[row] for row in rows]
-        return relations.relations_prompt(texts, [self._corpus.listed[text] for text in texts])
-
     def _count_tokens(self, kind: str, rows: tuple[int, ...]) -> int:
-        """Return how many tokens the prompt for some chunks has."""
         if (kind, rows) not in self._counted:
-            prompt = self._prompts[kind](rows)
+            prompt = self.prompts[kind](rows)
             counted = self._llm.chat.count_tokens(prompt) if self._llm else None
-            self._counted[kind, rows] = _count_prompt(prompt) if counted is None else counted
+            if counted is None:
+                parts = filter(None, (prompt.system, prompt.user))
+                counted = sum(tokens.count(part) + _AROUND for part in parts)
+            self._counted[kind, rows] = counted
         return self._counted[kind, rows]
 
     def _count_completion(self, kind: str, rows: tuple[int, ...]) -> int:
@@ -308,12 +284,9 @@ class _Estimator:
 
     def _read_rate(self, kind: str) -> _Rate:
         """Return how a model's recorded calls went, and say so in `basis`."""
-        ledger = self._memory.ledger
-        calls = (
-            ledger.sizes(self._llm.name, self._memory.prompt_version(kind))
-            if ledger and self._llm
-            else []
-        )
+        ledger, calls = self._memory.ledger, []
+        if ledger and self._llm:
+            calls = ledger.sizes(self._llm.name, self._memory.prompt_version(kind))
         first = [call for call in calls if not call.repair]
         if len(first) < _ENOUGH_CALLS or self._llm is None:
             guessed = kind == GRAPH and self._corpus.terms is not None
@@ -339,17 +312,6 @@ class _Rate:
     completion: float | None = None  # tokens for a token of the chunks, as the prompt has them
     repairs: tuple[float, float] = (0.0, 0.0)  # tokens of prompts and of completions for a call
     seconds: float | None = None  # for a token of prompt or completion
-
-
-def _describe_basis(by_kind: Mapping[str, str]) -> str:
-    if set(by_kind.values()) == {_GUESSED}:
-        return _GUESSED
-    return f"{by_kind[UNITS]} (units) and {by_kind[GRAPH]} (triples)"
-
-
-def _count_prompt(prompt: Prompt) -> int:
-    parts = [part for part in (prompt.system, prompt.user) if part]
-    return sum(tokens.count(part) + _AROUND for part in parts)
 
 
 def _add_estimates(first: CostEstimate, second: CostEstimate) -> CostEstimate:

@@ -1,13 +1,13 @@
 """Make anew what is damaged in an index in a folder, from the texts that it holds.
 
 What an LLM made of chunks comes back for those that had it before: which these were is read from
-what is left of the index, and where it is lost, those are meant whose reply is recorded.
+what is left of the index and noted, and where it is lost, those are meant whose reply is recorded.
 """
 
 from __future__ import annotations
 
 import shutil
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,21 +17,40 @@ from clew import index
 from clew.errors import DamagedIndex
 from clew.generation import compaction
 from clew.index.building import build_batch
-from clew.index.recall import LEFT, NOTE, UNKNOWN, WAITS, Decided
+from clew.index.choose import LEFT as LEFT_PACK
+from clew.index.choose import ReplyMemory, assign_packs, read_wanted
+from clew.index.extract import (
+    ExtractionCorpus,
+    ExtractionReport,
+    extract_by_llm,
+    extract_by_rules,
+    get_task,
+)
 from clew.runtime.private import make_inner_folder
 from clew.store.embedded import EmbeddedStore, replace_files
-from clew.types import GRAPH, IMPORTED_MARK, KINDS, SOURCES
+from clew.types import FALLBACK, GRAPH, IMPORTED_MARK, KINDS, LLM_MADE, SOURCES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from clew.models import Models
+    from numpy.typing import NDArray
+
+    from clew.models import Extractor, Models
+    from clew.models.ledger import Ledger
     from clew.models.metered import Meter
+    from clew.store import Store
     from clew.store.repair import StandIns
     from clew.store.schema import Segment
 
+NOTE = "repair"  # what a store keeps under it: what was decided, until it is done again
+LEFT, WAITS, UNKNOWN = -1, -2, -3  # of a chunk that has no extraction
+
+# By kind and document: of each chunk what made its extraction, a place in SOURCES, or one of these.
+Decided = dict[str, dict[str, list[int]]]
+
 _RECORDED = SOURCES.index("recorded")
+_PAID = [LLM_MADE, FALLBACK, _RECORDED]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +68,8 @@ def repair_index(store: EmbeddedStore, models: Models, meter: Meter) -> Repaired
     """Index the documents again whose rows are damaged, and write all that is sound anew.
 
     Subjects of an imported graph have no text to be indexed again: damaged ones are removed. What
-    was extracted is left to `recall`, for which it is noted what was decided. A process that is
-    killed loses nothing, and the next one goes on.
+    was extracted is left to `recall_extractions`, for which it is noted what was decided. A process
+    that is killed loses nothing, and the next one goes on.
     """
     index.check_recipe(store.recipe, index.build_model_recipe(models))
     store.lock()
@@ -62,7 +81,8 @@ def repair_index(store: EmbeddedStore, models: Models, meter: Meter) -> Repaired
     with closing(store.open_view(found.segments)) as view:
         ids = {row: name for name, row in view.live_documents()}
         imported = {row for row in ids if hashes[ids[row]].startswith(IMPORTED_MARK)}
-        gone = imported & {*found.documents.tolist(), *_find_unextracted(found)}
+        is_bare = (found.sources[GRAPH] == 0) | found.lost[GRAPH]  # chunks without sound triples
+        gone = imported & {*found.documents.tolist(), *found.owners[is_bare].tolist()}
         rows = [row for row in found.documents.tolist() if row in ids and row not in imported]
         documents = view.documents(rows)
     texts = [(each, hashes[each.id]) for each in documents]
@@ -71,9 +91,7 @@ def repair_index(store: EmbeddedStore, models: Models, meter: Meter) -> Repaired
     decided, before = _read_decisions(found, concerned, work), store.note(NOTE)
     # What was noted by a repair that was killed stays.
     store.set_note(NOTE, {kind: {**decided[kind], **before.get(kind, {})} for kind in KINDS})
-    for batch in index.group_batches(texts):
-        built = build_batch([document for document, _ in batch], store, models, meter)
-        store.commit(built, [content for _, content in batch])
+    _commit_texts(texts, store, models, meter)
     lost = [ids[row] for row in sorted(gone)]
     store.remove(lost)
     _rewrite_store(store, models)
@@ -84,10 +102,10 @@ def repair_index(store: EmbeddedStore, models: Models, meter: Meter) -> Repaired
     )
 
 
-def _find_unextracted(found: StandIns) -> set[int]:
-    """Return the stored documents with a chunk whose triples are damaged, or there are none."""
-    none = (found.sources[GRAPH] == 0) | found.lost[GRAPH]
-    return {*found.owners[none].tolist()}
+def _commit_texts(texts: index.Hashed, store: EmbeddedStore, models: Models, meter: Meter) -> None:
+    for batch in index.group_batches(texts):
+        built = build_batch([document for document, _ in batch], store, models, meter)
+        store.commit(built, [content for _, content in batch])
 
 
 def _find_without_triples(
@@ -156,13 +174,13 @@ def rebuild_index(folder: Path, store: EmbeddedStore, models: Models, meter: Met
     with EmbeddedStore.create(place, store.recipe) as new:
         for name, values in salvaged.notes.items():
             new.set_note(name, values)
-        found = _find_stand_ins(store)
+        found = None
+        with suppress(DamagedIndex):  # where the database does not say which segments there are
+            found = store.stand_ins()
         new.set_note(NOTE, _read_decisions(found, ids, salvaged.work))
         if found is not None:
             without_triples = _find_without_triples(found, ids, ids)
-        for batch in index.group_batches(texts):
-            built = build_batch([document for document, _ in batch], new, models, meter)
-            new.commit(built, [content for _, content in batch])
+        _commit_texts(texts, new, models, meter)
         if salvaged.aliases:
             new.set_aliases(salvaged.aliases)
     store.close()
@@ -174,9 +192,86 @@ def rebuild_index(folder: Path, store: EmbeddedStore, models: Models, meter: Met
     )
 
 
-def _find_stand_ins(store: EmbeddedStore) -> StandIns | None:
-    """Return what is left of the segments, None where the database does not say which they are."""
-    try:
-        return store.stand_ins()
-    except DamagedIndex:
-        return None
+# -- and what was extracted -----------------------------------------------------------------------
+
+
+def recall_extractions(
+    store: Store, models: Models, *, ledger: Ledger, rules: Extractor | None = None
+) -> ExtractionReport:
+    """Extract from the chunks that were chosen before a repair, and from no other ones.
+
+    Recorded replies are taken of any model. What is not recorded is asked of the LLM, if there is
+    one; it waits where there is none, or the budget is spent. `rules` extract triples where these
+    are not wanted of an LLM.
+    """
+    wanted, decided = read_wanted(store), store.note(NOTE)
+    with closing(ExtractionCorpus(store, models)) as corpus:
+        if rules is not None:
+            extract_by_rules(corpus, rules, wanted.triples)
+        for kind in wanted.list_kinds():
+            name = models.llm.name if models.llm is not None else ""
+            memory = corpus.remember(ReplyMemory(ledger, name))
+            memories = [memory, *memory.list_others(kind)]
+            rows = _requeue_decided(corpus, kind, decided.get(kind, {}), memories)
+            task = get_task(corpus, kind)
+            for each in memories:
+                extract_by_llm(corpus, None, task, each, rows)
+            if models.llm is not None:
+                extract_by_llm(corpus, models.llm, task, memory, rows)
+    if decided:
+        store.set_note(NOTE, {})
+    return corpus.done
+
+
+def _requeue_decided(
+    corpus: ExtractionCorpus,
+    kind: str,
+    decided: Mapping[str, Sequence[int]],
+    memories: Sequence[ReplyMemory],
+) -> frozenset[int]:
+    """Let chunks wait that were chosen, leave those that were left, and return the former's rows.
+
+    Those that waited before wait again, and are not among them.
+    """
+    store, snapshot, work = corpus.store, corpus.snapshot, corpus.store.work(kind)
+    undone = snapshot.are_texts() & ~np.isin(corpus.read_sources(kind), _PAID)
+    undone &= ~np.isin(corpus.stored, list(work))
+    rows = np.flatnonzero(undone)
+    if not len(rows):
+        return frozenset()
+
+    def mark_known(kind: str, texts: Sequence[str]) -> NDArray[np.bool_]:
+        have = np.zeros(len(texts), dtype=np.bool_)
+        for memory in memories:
+            have |= memory.mark_known(kind, texts)
+        return have
+
+    have = mark_known(kind, [corpus.texts[row] for row in rows.tolist()])
+    codes = _decided_codes(corpus, rows, decided)
+    is_recorded = bool(memories[0].list_others(kind)) or bool(have.any())
+    chosen = np.isin(codes, (LLM_MADE, FALLBACK)) | (have & np.isin(codes, (0, UNKNOWN)))
+    left = (codes == LEFT) | ((codes == UNKNOWN) & ~have & is_recorded)
+    store.set_work(kind, {int(corpus.stored[row]): LEFT_PACK for row in rows[left]})
+    for some in (rows[chosen], rows[codes == WAITS]):
+        packs = assign_packs(store, snapshot, some, corpus.texts, mark_known, kind)
+        store.set_work(kind, packs)
+    return frozenset(rows[chosen].tolist())
+
+
+def _decided_codes(
+    corpus: ExtractionCorpus, rows: NDArray[np.intp], decided: Mapping[str, Sequence[int]]
+) -> NDArray[np.int64]:
+    """Return the decisions on some chunks, 0 where none is recorded.
+
+    Of a document that had another number of chunks, as far as could be read, nothing is known.
+    """
+    owners = corpus.snapshot.layer("chunk").columns["document"]
+    firsts = np.searchsorted(owners, np.arange(int(owners[-1]) + 2))
+    ids = corpus.snapshot.layer("document").ids(owners[rows].tolist())
+    codes = np.zeros(len(rows), dtype=np.int64)
+    for i, (row, name) in enumerate(zip(rows.tolist(), ids, strict=True)):
+        if name in decided:
+            first, behind = firsts[owners[row]], firsts[owners[row] + 1]
+            is_known = len(decided[name]) == behind - first
+            codes[i] = decided[name][row - first] if is_known else UNKNOWN
+    return codes

@@ -9,8 +9,6 @@ numerals, months, points of the compass, "first" and "second", "jr" and "senior"
 no such words, so only numbers speak against them.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections import Counter, defaultdict
@@ -19,17 +17,14 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.cluster.hierarchy import DisjointSet
 from scipy.sparse import csr_array
 
 from clew.algo.topk import DECIMALS
 from clew.text.analyze import STOP_WORDS
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _LEGAL_FORMS = ("ltd", "inc", "llc", "plc", "gmbh")
 _ROMAN = {

@@ -52,17 +52,10 @@ def _occurrences(keys: Iterable[str], texts: Sequence[str]) -> dict[str, set[int
     for chunk, text in enumerate(texts):
         words = entity_key(text).split()
         for start in range(len(words)):
-            for key in _match_keys(words, start, root):
-                chunks_by_key[key].add(chunk)
+            node, place = root, start
+            while place < len(words) and words[place] in node:
+                node = node[words[place]]
+                place += 1
+                if _END in node:
+                    chunks_by_key[node[_END]].add(chunk)
     return chunks_by_key
-
-
-def _match_keys(words: list[str], start: int, root: dict[str, Any]) -> Iterable[str]:
-    """Yield the keys that begin at a word."""
-    node = root
-    for place in range(start, len(words)):
-        if words[place] not in node:
-            return
-        node = node[words[place]]
-        if _END in node:
-            yield node[_END]

@@ -11,7 +11,7 @@ from clew.layers.chunks import Chunks, Columns
 from clew.models import Tagger
 from clew.text.analyze import count_terms
 from clew.text.keys import MAX_KEY
-from clew.text.names import title_span
+from clew.text.names import strip_title
 from clew.text.normalize import entity_key
 from clew.types import DATE, LABELS, Mention
 
@@ -76,8 +76,7 @@ def is_doubtful(mention: Mention, sentence: str) -> bool:
 
 
 def _title_row(title: str, rows: dict[str, int]) -> int:
-    start, end = title_span(title)
-    key = entity_key(title[start:end])
+    key = entity_key(strip_title(title))
     return rows.setdefault(key, len(rows)) if is_key(key) else -1
 
 

@@ -3,15 +3,14 @@
 Both builders give a batch without documents: its rows belong to chunks that the index has.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from clew.layers.chunks import text_key
+from clew.layers.chunks import Columns, text_key
 from clew.layers.entities import is_doubtful, is_key, table_columns
 from clew.layers.numbers import Numbers
 from clew.layers.vectors import embed_names, name_columns, ragged_tokens
@@ -31,11 +30,6 @@ from clew.types import (
     Extraction,
     Triple,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.layers.chunks import Columns
 
 Made_co = TypeVar("Made_co", covariant=True)
 Unnamed = Callable[[Sequence[str]], list[int]]  # which of these entity keys need a name vector

@@ -6,8 +6,9 @@ terms, as AGRAG (Wang et al. 2025, arXiv:2511.05549) and BubbleRAG (arXiv:2603.2
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from clew.layers.packing import closed_schema, number_texts, reply_schema, split_reply, to_line
@@ -20,16 +21,10 @@ from clew.text.normalize import collapse, entity_key
 from clew.types import ENTITY_TYPES, Described, Extraction, Triple
 
 _STRING = {"type": "string"}
-_ENTITY = {
-    "name": _STRING,
-    "type": {"type": "string", "enum": list(ENTITY_TYPES)},
-    "description": _STRING,
-}
+_TYPE = {"type": "string", "enum": list(ENTITY_TYPES)}
+_ENTITY = {"name": _STRING, "type": _TYPE, "description": _STRING}
 _RELATION = {
-    "subject": _STRING,
-    "predicate": _STRING,
-    "object": _STRING,
-    "description": _STRING,
+    **dict.fromkeys(("subject", "predicate", "object", "description"), _STRING),
     "strength": {"type": "integer"},
 }
 _GRAPH = closed_schema(
@@ -90,9 +85,10 @@ def read_graph(
     extractions = []
     spellings = hints or [()] * len(texts)
     for part, text, preferred in zip(split_reply(data, len(texts)), texts, spellings, strict=True):
-        known = _KnownNames(f" {entity_key(text)} ", frozenset(map(entity_key, preferred)))
-        entities = _entities(read_rows(part, "entities", _ENTITY), known)
-        triples = _triples(read_rows(part, "relations", _RELATION), known)
+        words, keys = f" {entity_key(text)} ", frozenset(map(entity_key, preferred))
+        resolve = partial(_resolve_name, words=words, hints=keys)
+        entities = _entities(read_rows(part, "entities", _ENTITY), resolve)
+        triples = collect_triples(read_rows(part, "relations", _RELATION), resolve)
         some = entities or triples
         extractions.append(Extraction(entities=entities, triples=triples) if some else None)
     return extractions
@@ -103,27 +99,18 @@ def strip_article(name: str) -> str:
     return _ARTICLE.sub("", name)
 
 
-def shorten_predicate(predicate: str) -> str:
-    """Return a predicate's first words."""
-    return " ".join(predicate.split()[:_MAX_PREDICATE_WORDS])
+def _resolve_name(text: str, words: str, hints: Container[str]) -> str:
+    """Return a name without its article, empty where it is none, or neither the text's nor a hint.
 
-
-@dataclass(frozen=True, slots=True)
-class _KnownNames:
-    """The names that an extraction of one text may use."""
-
-    words: str  # the text's, as in keys, with a space before each and behind the last
-    hints: frozenset[str]  # keys
-
-    def resolve(self, text: str) -> str:
-        """Return a name without its article, empty where it is none or not the text's."""
-        if text.casefold() in _NO_NAMES and not text.isupper():  # "WHO" and "US" are names
-            return ""
-        name = strip_article(text)
-        key = entity_key(name)
-        if not 0 < len(key.split()) <= _MAX_NAME_WORDS:
-            return ""
-        return name if has_key(self.words, key) or key in self.hints else ""
+    `words` are the text's, as in keys, with a space before each and behind the last; `hints` keys.
+    """
+    if text.casefold() in _NO_NAMES and not text.isupper():  # "WHO" and "US" are names
+        return ""
+    name = strip_article(text)
+    key = entity_key(name)
+    if not 0 < len(key.split()) <= _MAX_NAME_WORDS:
+        return ""
+    return name if has_key(words, key) or key in hints else ""
 
 
 def read_rows(part: Any, list_name: str, names: Iterable[str]) -> Iterator[list[str]]:  # noqa: ANN401
@@ -135,35 +122,39 @@ def read_rows(part: Any, list_name: str, names: Iterable[str]) -> Iterator[list[
             yield [collapse(str(v)) if isinstance(v, str | int | float) else "" for v in values]
 
 
-def _entities(rows: Iterable[list[str]], known: _KnownNames) -> tuple[Described, ...]:
+def _entities(rows: Iterable[list[str]], resolve: Callable[[str], str]) -> tuple[Described, ...]:
     by_key: dict[str, Described] = {}
-    for said, type_, description in rows:
-        name = known.resolve(said)
-        if not name:
-            continue
-        kind = type_.casefold() if type_.casefold() in ENTITY_TYPES else "other"
-        first = by_key.setdefault(entity_key(name), Described(name=name))
-        by_key[entity_key(name)] = replace(
-            first,
-            type=kind if first.type == "other" else first.type,
-            description=first.description or description,
-        )
+    for said, type_, about in rows:
+        if name := resolve(said):
+            first = by_key.setdefault(entity_key(name), Described(name=name))
+            kind = type_.casefold() if type_.casefold() in ENTITY_TYPES else "other"
+            kind = kind if first.type == "other" else first.type
+            by_key[entity_key(name)] = replace(
+                first, type=kind, description=first.description or about
+            )
     return tuple(by_key.values())
 
 
-def _triples(rows: Iterable[list[str]], known: _KnownNames) -> tuple[Triple, ...]:
-    by_keys: dict[tuple[str, str, str], Triple] = {}
-    for subject, predicate, object_, description, strength in rows:
-        said = known.resolve(subject), shorten_predicate(predicate), known.resolve(object_)
-        keys = entity_key(said[0]), entity_key(said[1]), entity_key(said[2])
-        if not all(keys) or keys[0] == keys[2]:
-            continue
-        first = by_keys.setdefault(keys, Triple(subject=said[0], relation=said[1], object=said[2]))
-        by_keys[keys] = replace(
-            first,
-            description=first.description or description,
-            strength=max(first.strength, _strength(strength)),
-        )
+def collect_triples(
+    rows: Iterable[Sequence[str]], resolve: Callable[[str], str]
+) -> tuple[Triple, ...]:
+    """Return the distinct triples of rows whose ends resolve to two names, by key.
+
+    A row has a subject, predicate and object, and perhaps a description and strength.
+    """
+    by_keys: dict[tuple[str, ...], Triple] = {}
+    for subject, predicate, object_, *more in rows:
+        first_words = " ".join(predicate.split()[:_MAX_PREDICATE_WORDS])
+        said = resolve(subject), first_words, resolve(object_)
+        keys = tuple(map(entity_key, said))
+        if all(keys) and keys[0] != keys[2]:
+            new = Triple(subject=said[0], relation=said[1], object=said[2])
+            first = by_keys.setdefault(keys, new)
+            about, strength = more or ("", "")
+            strongest = max(first.strength, _strength(strength))
+            by_keys[keys] = replace(
+                first, description=first.description or about, strength=strongest
+            )
     return tuple(by_keys.values())
 
 

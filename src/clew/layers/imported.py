@@ -4,35 +4,34 @@ Triples are columns of numbers from the moment they are read, so that a million 
 room. No model reads the chunks: a chunk's vector is the mean of its triples'.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from clew.layers.chunks import Chunks, chunk_columns, sentence_columns, subchunk_columns, text_key
-from clew.layers.extractions import text_columns
+from clew.layers.chunks import (
+    Chunks,
+    Columns,
+    chunk_columns,
+    sentence_columns,
+    subchunk_columns,
+    text_key,
+)
+from clew.layers.extractions import Unnamed, text_columns
 from clew.layers.numbers import Numbers
 from clew.layers.subjects import COLUMNS, OTHER, Subject, SubjectGraph, line_windows
 from clew.layers.terms import count_columns
 from clew.layers.vectors import embed_names, name_columns
+from clew.models import Embedder
 from clew.snapshot.batch import Batch
+from clew.text.chunking import Chunking, Window
 from clew.text.keys import name_key
 from clew.text.normalize import collapse
 from clew.types import ENTITY_TYPES, GRAPH, IMPORTED, KINDS, Described, Extraction, Triple
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from clew.layers.chunks import Columns
-    from clew.layers.extractions import Unnamed
-    from clew.models import Embedder
-    from clew.text.chunking import Chunking, Window
-
-    Ints = NDArray[np.int32]
+Ints = NDArray[np.int32]
 
 _TINY = 1e-6  # the length of a sum of vectors that has no direction
 
@@ -195,7 +194,9 @@ def build_imported_batch(
         **sentence_columns(cut),
         "sentence.vectors": np.zeros((0, embedder.dimension), dtype=np.float32),
         **counted,
-        **_extraction_columns(len(cut.windows)),
+        "extraction.chunk": np.arange(len(cut.windows), dtype=np.int32),
+        "extraction.kind": np.full(len(cut.windows), KINDS.index(GRAPH), dtype=np.uint8),
+        "extraction.source": np.full(len(cut.windows), IMPORTED, dtype=np.uint8),
         **_triple_columns(graph, triples),
         "triple.extraction": chunk,
         "triple.subject": numbers(ends[0]),
@@ -213,8 +214,7 @@ def build_imported_batch(
     entities = [graph.keys[key] for key in keys.tolist()]
     new = unnamed(entities)
     columns |= name_columns(new, embed_names([entities[i] for i in new], embedder))
-    documents = [subject.document for subject in subjects]
-    return Batch(documents=documents, entities=entities, terms=terms, columns=columns)
+    return Batch(documents=cut.documents, entities=entities, terms=terms, columns=columns)
 
 
 def _cut_subjects(subjects: Sequence[Subject], chunking: Chunking) -> tuple[Chunks, Ints]:
@@ -317,14 +317,6 @@ def _number_values(
     place = np.empty(len(order), dtype=np.int32)
     place[order] = np.arange(len(order))
     return ascending[order], lambda some: place[np.searchsorted(ascending, some)]
-
-
-def _extraction_columns(n_chunks: int) -> Columns:
-    return {
-        "extraction.chunk": np.arange(n_chunks, dtype=np.int32),
-        "extraction.kind": np.full(n_chunks, KINDS.index(GRAPH), dtype=np.uint8),
-        "extraction.source": np.full(n_chunks, IMPORTED, dtype=np.uint8),
-    }
 
 
 def _triple_columns(graph: SubjectGraph, triples: Mapping[str, Ints]) -> Columns:

@@ -1,6 +1,7 @@
-"""Numbers for values, by first occurrence."""
+"""Numbers for values, by first occurrence, and hashes of texts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,3 +28,10 @@ def number_values(values: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArra
     numbers = np.empty(len(order), dtype=np.int32)
     numbers[order] = np.arange(len(order))
     return first[order], numbers[place]
+
+
+def hash_texts(texts: Iterable[str]) -> NDArray[np.uint64]:
+    """Return 64 bits of a hash for each text, the same in every process."""
+    encoded = (text.encode("utf-8", "surrogatepass") for text in texts)
+    digests = b"".join(blake2b(each, digest_size=8).digest() for each in encoded)
+    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)

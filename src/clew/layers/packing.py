@@ -14,8 +14,6 @@ from clew.text import tokens
 from clew.text.imitations import imitates
 from clew.text.normalize import collapse
 
-_BAR = " | "
-_SHORT_TOKENS = 40
 _MOST, _LIMIT = 8, 256  # texts that share a prompt, and their tokens
 
 
@@ -40,7 +38,7 @@ def pack_texts(texts: Sequence[str], sizes: Sequence[int]) -> list[list[int]]:
 
 def to_line(text: str) -> str:
     """Return `text` on one line, with a bar in place of each line break."""
-    return _BAR.join(filter(None, map(collapse, text.splitlines())))
+    return " | ".join(filter(None, map(collapse, text.splitlines())))
 
 
 def number_texts(texts: Sequence[str]) -> list[Excerpt]:
@@ -50,7 +48,7 @@ def number_texts(texts: Sequence[str]) -> list[Excerpt]:
 
 def shorten(text: str) -> str:
     """Return the beginning of a text as one line of at most 40 tokens."""
-    return tokens.truncate(collapse(text), _SHORT_TOKENS)
+    return tokens.truncate(collapse(text), 40)
 
 
 def valid_places(numbers: Iterable[float], n: int) -> list[int]:

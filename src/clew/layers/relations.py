@@ -4,27 +4,22 @@ Wang et al. (2025), "AGRAG", arXiv:2511.05549, Eq. 4: entities are counted (Eqs.
 LLM is asked for nothing but the relations between those of one text. So it can invent no entity.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any, Self
 
 from clew.errors import InputError
 from clew.layers.entities import is_key
-from clew.layers.graph_extraction import read_rows, shorten_predicate, strip_article
+from clew.layers.graph_extraction import collect_triples, read_rows, strip_article
 from clew.layers.packing import closed_schema, number_texts, reply_schema, split_reply, to_line
-from clew.layers.salient import LONGEST, THRESHOLD, salient_rates, spell_terms
+from clew.layers.salient import LONGEST, THRESHOLD, salient_rates, spell_rates
+from clew.models import Prompt
 from clew.prompts import fill_prompt
 from clew.prompts.quoted import Excerpt, quote_lines
 from clew.text import tokens
 from clew.text.normalize import entity_key
-from clew.types import Described, Extraction, Triple
-
-if TYPE_CHECKING:
-    from clew.models import Prompt
-    from clew.types import Scalar
+from clew.types import Described, Extraction, Scalar
 
 LEAST = 2  # terms of a text that an LLM is asked about
 _NAMES = ("subject", "predicate", "object")
@@ -55,7 +50,7 @@ class TermSettings:
         return {"entity_threshold": float(self.threshold), "entity_words": self.longest}
 
     @classmethod
-    def from_recipe(cls, recipe: Mapping[str, Any]) -> TermSettings | None:
+    def from_recipe(cls, recipe: Mapping[str, Any]) -> Self | None:
         """Return the settings in a recipe, or None if no terms were given to an LLM."""
         if "entity_threshold" not in recipe:
             return None
@@ -69,9 +64,9 @@ def statistical_terms(texts: Sequence[str], terms: TermSettings) -> list[list[st
     """
     rates, ngrams = salient_rates(texts, longest=terms.longest, threshold=terms.threshold)
     spellings = []
-    for text, (start, end) in zip(texts, pairwise(rates.indptr.tolist()), strict=True):
+    for spelled in spell_rates(rates, ngrams, texts):
         names: dict[str, str] = {}
-        for name in spell_terms([ngrams[i] for i in rates.indices[start:end].tolist()], text):
+        for name in spelled:
             if is_key(entity_key(name)):
                 names.setdefault(entity_key(name), name)
         spellings.append(list(names.values()))
@@ -112,23 +107,13 @@ def read_relations(
         if not isinstance(listed_relations, list):
             extractions.append(None)
             continue
-        triples = _triples(part, {entity_key(term): term for term in terms})
+        names = {entity_key(term): term for term in terms}
+        resolve = partial(_resolve_name, names=names)
+        triples = collect_triples(read_rows(part, "relations", _NAMES), resolve)
         entities = tuple(Described(name=term) for term in terms)
         some = triples or not listed_relations
         extractions.append(Extraction(entities=entities, triples=triples) if some else None)
     return extractions
-
-
-def _triples(part: Mapping[str, Any], names: Mapping[str, str]) -> tuple[Triple, ...]:
-    """Return the distinct triples of a reply's part whose ends are two of the names, by key."""
-    triples: dict[tuple[str, str, str], Triple] = {}
-    for subject, predicate, object_ in read_rows(part, "relations", _NAMES):
-        start, end = _resolve_name(subject, names), _resolve_name(object_, names)
-        relation = shorten_predicate(predicate)
-        keys = entity_key(start), entity_key(relation), entity_key(end)
-        if all(keys) and keys[0] != keys[2]:
-            triples.setdefault(keys, Triple(subject=start, relation=relation, object=end))
-    return tuple(triples.values())
 
 
 def _resolve_name(name: str, names: Mapping[str, str]) -> str:

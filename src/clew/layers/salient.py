@@ -1,33 +1,27 @@
 """Chunks to their salient terms, for instance as hints in a prompt."""
 
-from __future__ import annotations
-
-import hashlib
+import re
 from array import array
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from clew.algo.salience import count_ngrams, entity_rates, keep_entries, mark_salient
+from clew.algo.salience import Ngrams, Score, count_ngrams, entity_rates, keep_entries, mark_salient
 from clew.algo.topk import top_k
-from clew.layers.numbers import Numbers, number_values
-from clew.text.ngrams import bleu_tokens, content_words, split_pieces
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.algo.salience import Ngrams, Score
+from clew.layers.numbers import Numbers, hash_texts, number_values
+from clew.text.ngrams import bleu_tokens, content_words, number_parts, split_pieces
 
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd, of the hash of what an n-gram goes on from
 
 THRESHOLD = 0.5  # of a salient term's rate
 LONGEST = 3  # words of a salient term
 _HINTS = 12  # terms of a text at most
+_EDGE = re.compile(r"\b")
 
 
 def salient_rates(
@@ -60,46 +54,8 @@ def salient_rates(
 
 
 @dataclass(frozen=True, slots=True)
-class TextNgrams:
-    """The n-grams of texts, in the order in which they stand there first."""
-
-    ngrams: Ngrams
-    _words: _ContentWords
-
-    @classmethod
-    def from_texts(cls, texts: Sequence[str], longest: int) -> TextNgrams:
-        words = _read_words(texts)
-        ngrams = count_ngrams(words.numbers, words.added, words.joins, words.begins, longest)
-        return cls(ngrams, words)
-
-    def spell(self, chosen: NDArray[np.integer]) -> list[str]:
-        """Return some n-grams, by their places among the entries of all texts."""
-        places, sizes = self.ngrams.places[chosen].tolist(), self.ngrams.sizes[chosen].tolist()
-        return list(map(self._words.text, places, sizes))
-
-    def hashes(self) -> NDArray[np.uint64]:
-        """Return 64 bits for each entry, the same wherever an n-gram stands."""
-        first, more = (
-            np.array([_hash(word) for word in words], dtype=np.uint64)
-            for words in self._words.spellings
-        )
-        places, sizes = self.ngrams.places, self.ngrams.sizes
-        hashes = first[self._words.numbers[places]]
-        for i in range(1, int(sizes.max(initial=1))):
-            longer = sizes > i
-            hashes[longer] *= _FACTOR
-            hashes[longer] += more[self._words.added[places[longer] + i]]
-        return np.asarray(hashes)
-
-
-def _hash(word: str) -> int:
-    digest = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8)
-    return int.from_bytes(digest.digest(), "little")
-
-
-@dataclass(frozen=True, slots=True)
 class _ContentWords:
-    """The content words of texts, one after the other, and how they go on; see `Piece`."""
+    """The content words of texts, one after the other, and how they go on; see `TextPiece`."""
 
     numbers: NDArray[np.int32]  # (n,)
     added: NDArray[np.int32]  # (n,)
@@ -114,20 +70,42 @@ class _ContentWords:
         return "".join([words[self.numbers[place]], *(added[number] for number in rest)])
 
 
+@dataclass(frozen=True, slots=True)
+class TextNgrams:
+    """The n-grams of texts, in the order in which they stand there first."""
+
+    ngrams: Ngrams
+    _words: _ContentWords
+
+    @classmethod
+    def from_texts(cls, texts: Sequence[str], longest: int) -> Self:
+        words = _read_words(texts)
+        ngrams = count_ngrams(words.numbers, words.added, words.joins, words.begins, longest)
+        return cls(ngrams, words)
+
+    def spell(self, chosen: NDArray[np.integer]) -> list[str]:
+        """Return some n-grams, by their places among the entries of all texts."""
+        places, sizes = self.ngrams.places[chosen].tolist(), self.ngrams.sizes[chosen].tolist()
+        return list(map(self._words.text, places, sizes))
+
+    def hashes(self) -> NDArray[np.uint64]:
+        """Return 64 bits for each entry, the same wherever an n-gram stands."""
+        first, more = map(hash_texts, self._words.spellings)
+        places, sizes = self.ngrams.places, self.ngrams.sizes
+        hashes = first[self._words.numbers[places]]
+        for i in range(1, int(sizes.max(initial=1))):
+            longer = sizes > i
+            hashes[longer] *= _FACTOR
+            hashes[longer] += more[self._words.added[places[longer] + i]]
+        return np.asarray(hashes)
+
+
 def _read_words(texts: Sequence[str]) -> _ContentWords:
     """Return the content words of texts; equal pieces of them are read once."""
-    rows: dict[str, int] = {}
-    pieces = [
-        np.array(
-            [rows.setdefault(piece, len(rows)) for piece in split_pieces(text)], dtype=np.int32
-        )
-        for text in texts
-    ]
-    stream = np.concatenate([np.empty(0, dtype=np.int32), *pieces])
-    ends = np.cumsum([0, *map(len, pieces)])
+    stream, ends, pieces = number_parts(map(split_pieces, texts))
     words, added = Numbers(), Numbers()
     numbers, more, joins, closes, sizes = (array(kind) for kind in "iibbi")
-    for piece in map(content_words, rows):
+    for piece in map(content_words, pieces):
         numbers.extend(words[word] for word in piece.words)
         more.extend(added[each] for each in piece.added)
         joins.extend(piece.joins)
@@ -154,13 +132,21 @@ def find_hints(texts: Sequence[str]) -> list[list[str]]:
 
     Those of the highest rate stand first; equal rates keep the order of the text.
     """
-    rates, ngrams = salient_rates(texts)
+    rates, terms = salient_rates(texts)
     hints = []
-    for text, (start, end) in zip(texts, pairwise(rates.indptr), strict=True):
+    for text, (start, end) in zip(texts, pairwise(rates.indptr.tolist()), strict=True):
         best = rates.indices[start:end][top_k(rates.data[start:end], _HINTS)]
-        terms = [ngrams[number] for number in best.tolist()]
-        hints.append(list(dict.fromkeys(spell_terms(terms, text))))
+        spelled = spell_terms([terms[term] for term in best.tolist()], text)
+        hints.append(list(dict.fromkeys(spelled)))
     return hints
+
+
+def spell_rates(rates: csr_array, terms: Sequence[str], texts: Sequence[str]) -> list[list[str]]:
+    """Return the terms that have a rate in each text, in order, as the text spells them."""
+    return [
+        spell_terms([terms[term] for term in rates.indices[start:end].tolist()], text)
+        for text, (start, end) in zip(texts, pairwise(rates.indptr.tolist()), strict=True)
+    ]
 
 
 def spell_terms(terms: Iterable[str], text: str) -> list[str]:
@@ -175,9 +161,8 @@ def spell_terms(terms: Iterable[str], text: str) -> list[str]:
     for term in terms:
         start = _find(term, folded)
         words = (term if start < 0 else plain[start : start + len(term)]).split()
-        runs = groupby(words, lambda word: word[0].isupper())
-        pieces = [(named, " ".join(run)) for named, run in runs]
-        kept = [piece for named, piece in pieces if named or len(pieces) == 1]
+        runs = [(named, " ".join(run)) for named, run in groupby(words, lambda w: w[0].isupper())]
+        kept = [run for named, run in runs if named or len(runs) == 1]
         spelled.append(max(kept, key=len))
     return spelled
 
@@ -193,16 +178,6 @@ def _fold(text: str) -> str:
 def _find(term: str, text: str) -> int:
     """Return where `term` stands first in `text` as words of its own, -1 where it does not."""
     start = text.find(term)
-    while start >= 0 and not (_is_edge(text, start) and _is_edge(text, start + len(term))):
+    while start >= 0 and not (_EDGE.match(text, start) and _EDGE.match(text, start + len(term))):
         start = text.find(term, start + 1)
     return start
-
-
-def _is_edge(text: str, place: int) -> bool:
-    """Say whether a word begins or ends at a place."""
-    before, behind = text[place - 1 : place], text[place : place + 1]
-    return _is_word_character(before) != _is_word_character(behind)
-
-
-def _is_word_character(character: str) -> bool:
-    return character.isalnum() or character == "_"

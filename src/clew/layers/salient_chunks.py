@@ -6,13 +6,13 @@ computed again whenever one came or went, and no text is read but those of chunk
 whose salient terms are others now.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew.algo.links import expand_ranges
@@ -20,22 +20,17 @@ from clew.algo.salience import entity_rates, mark_salient
 from clew.layers.entities import is_key
 from clew.layers.extractions import encode_texts
 from clew.layers.numbers import Numbers, number_values
-from clew.layers.salient import TextNgrams, spell_terms
+from clew.layers.relations import TermSettings
+from clew.layers.salient import TextNgrams, spell_rates, spell_terms
+from clew.snapshot import Snapshot
 from clew.text.keys import name_key
+from clew.text.ngrams import number_parts
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+Arrays = Mapping[str, NDArray[Any]]
+Rows = NDArray[np.integer]
 
-    from numpy.typing import NDArray
-
-    from clew.layers.relations import TermSettings
-    from clew.snapshot import Snapshot
-
-    Arrays = Mapping[str, NDArray[Any]]
-    Rows = NDArray[np.integer]
-
-_GRAM_COLUMNS = "begins", "hashes", "counts", "inside"
 _TOO_LONG = -1  # in place of the number of a key
+_GRAMS = ("gram.begins", "gram.hashes", "gram.counts", "gram.inside", "gram.salient")
 
 
 def salient_arrays(
@@ -53,42 +48,39 @@ def salient_arrays(
     known = _Grams.empty() if last is None else _Grams.from_arrays(last)
     grams = known.merge(_Grams.from_texts(new.counted), then, new.rows)
     rates, salient = _rate_ngrams(grams, chunks, terms)
-    is_changed = grams.differ(salient) & (then >= 0)
+    sizes = np.diff(grams.begins)
+    is_changed = (_sums(salient != grams.was_salient, sizes) > 0) & (then >= 0)
     changed = _ReadChunks.from_snapshot(snapshot, np.flatnonzero(is_changed), terms.longest)
     spellings, keys = ([], {}) if last is None else _known_names(last)
     numbers = {spelling: number for number, spelling in enumerate(spellings)}
-    n_said = _sums(salient, np.diff(grams.begins))
+    n_said = _sums(salient, sizes)
     begins = np.append(0, np.cumsum(n_said))
     said = np.empty(begins[-1], dtype=np.int64)
     if last is not None:
         kept = np.flatnonzero((then >= 0) & ~is_changed)
-        began = np.append(0, np.cumsum(known.n_salient()))
+        n_before = _sums(known.was_salient, np.diff(known.begins))
+        began = np.append(0, np.cumsum(n_before))
         said[_places(begins, kept)] = last["said"][_places(began, then[kept])]
     for read in (new, changed):
         names = read.names(salient[_places(grams.begins, read.rows)], n_said[read.rows])
-        said[_places(begins, read.rows)] = [numbers.setdefault(n, len(numbers)) for n in names]
+        places = _places(begins, read.rows)
+        said[places] = [numbers.setdefault(name, len(numbers)) for name in names]
     owners = np.repeat(np.arange(len(then)), n_said)
-    named = arrays_from_spellings(list(numbers), keys, said, owners, rates[salient], len(then))
-    return {**named, **grams.arrays(salient)}
+    named = _arrays_from_spellings(list(numbers), keys, said, owners, rates[salient], len(then))
+    counted = grams.begins, grams.hashes, grams.counts, grams.inside, salient
+    return {**named, **dict(zip(_GRAMS, counted, strict=True))}
 
 
 def arrays_from_rates(
     rates: csr_array, terms: Sequence[str], texts: Sequence[str], chunks: Rows, n_chunks: int
 ) -> dict[str, NDArray[Any]]:
     """Return the names and rates of other salient terms, as `salient_rates` gives them."""
-    ends = pairwise(rates.indptr.tolist())
-    numbers = Numbers()
-    spelling_rows = [
-        numbers[name]
-        for text, (a, b) in zip(texts, ends, strict=True)
-        for name in spell_terms([terms[term] for term in rates.indices[a:b].tolist()], text)
-    ]
+    places, _, names = number_parts(spell_rates(rates, terms, texts))
     owners = np.repeat(chunks, np.diff(rates.indptr))
-    places = np.array(spelling_rows, dtype=np.int64)
-    return arrays_from_spellings(list(numbers), {}, places, owners, rates.data, n_chunks)
+    return _arrays_from_spellings(names, {}, places, owners, rates.data, n_chunks)
 
 
-def arrays_from_spellings(
+def _arrays_from_spellings(
     spellings: Sequence[str],
     keys: Mapping[str, str],
     spelling_rows: Rows,
@@ -101,14 +93,14 @@ def arrays_from_spellings(
     (m,) `spelling_rows` are the numbers of the spellings, `owners` the chunks, ascending, and
     `rates` what they have there. `keys` are those of spellings that are known.
     """
-    first, places = number_values(spelling_rows)
+    first, said = number_values(spelling_rows)
     own = [spellings[number] for number in spelling_rows[first].tolist()]
     numbers = Numbers()
     of_key = np.empty(len(own), dtype=np.int32)
     for i, spelling in enumerate(own):
         key = keys.get(spelling) or name_key(spelling)
         of_key[i] = numbers[key] if is_key(key) else _TOO_LONG
-    names = of_key[places]
+    names = of_key[said]
     named = names >= 0
     by_chunk = max_matrix(owners[named], names[named], rates[named], (n_chunks, len(numbers)))
     letters, n_bytes = encode_texts(own)
@@ -119,7 +111,7 @@ def arrays_from_spellings(
         "spelling.key": of_key,
         "keys": key_letters,
         "key.bytes": key_bytes,
-        "said": places,
+        "said": said,
         "indptr": by_chunk.indptr,
         "indices": by_chunk.indices,
         "rates": by_chunk.data,
@@ -183,7 +175,7 @@ class _ReadChunks:
     counted: TextNgrams
 
     @classmethod
-    def from_snapshot(cls, snapshot: Snapshot, rows: Rows, longest: int) -> _ReadChunks:
+    def from_snapshot(cls, snapshot: Snapshot, rows: Rows, longest: int) -> Self:
         texts = snapshot.titled_texts(rows.tolist())
         return cls(rows, texts, TextNgrams.from_texts(texts, longest))
 
@@ -206,44 +198,31 @@ class _Grams:
     was_salient: NDArray[np.bool_]  # (m,), when these were cached
 
     @classmethod
-    def empty(cls) -> _Grams:
+    def empty(cls) -> Self:
         hashes, counts, truths = (np.zeros(0, dtype=kind) for kind in ("u8", "i4", "?"))
         return cls(np.zeros(1, dtype=np.int64), hashes, counts, truths, truths)
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays) -> _Grams:
-        return cls(*(arrays[f"gram.{name}"] for name in (*_GRAM_COLUMNS, "salient")))
+    def from_arrays(cls, arrays: Arrays) -> Self:
+        return cls(*(arrays[name] for name in _GRAMS))
 
     @classmethod
-    def from_texts(cls, counted: TextNgrams) -> _Grams:
+    def from_texts(cls, counted: TextNgrams) -> Self:
         ngrams = counted.ngrams
         begins, counts = ngrams.counts.indptr.astype(np.int64), ngrams.counts.data.astype(np.int32)
         return cls(begins, counted.hashes(), counts, ngrams.inside, np.zeros(len(counts), bool))
 
-    def arrays(self, salient: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
-        own = {f"gram.{name}": getattr(self, name) for name in _GRAM_COLUMNS}
-        return {**own, "gram.salient": salient}
-
-    def merge(self, more: _Grams, then: Rows, new: Rows) -> _Grams:
+    def merge(self, more: Self, then: Rows, new: Rows) -> Self:
         """Return those of all chunks: row `then` of these, -1 for none, and the `new` ones' own."""
         starts, stops = np.zeros((2, len(then)), dtype=np.int64)
-        kept = np.flatnonzero(then >= 0)
+        kept, n_own = np.flatnonzero(then >= 0), len(self.hashes)
         starts[kept], stops[kept] = self.begins[then[kept]], self.begins[then[kept] + 1]
-        starts[new], stops[new] = more.begins[:-1] + len(self.hashes), more.begins[1:]
-        stops[new] += len(self.hashes)
+        starts[new], stops[new] = more.begins[:-1] + n_own, more.begins[1:] + n_own
         _, places = expand_ranges(starts, stops)
         begins = np.append(0, np.cumsum(stops - starts))
         names = "hashes", "counts", "inside", "was_salient"
         both = ((getattr(self, name), getattr(more, name)) for name in names)
-        return _Grams(begins, *(np.concatenate(each)[places] for each in both))
-
-    def differ(self, salient: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Say which chunks have other salient n-grams than before."""
-        return _sums(salient != self.was_salient, np.diff(self.begins)) > 0
-
-    def n_salient(self) -> NDArray[np.int64]:
-        """Return how many n-grams of each chunk were salient."""
-        return _sums(self.was_salient, np.diff(self.begins))
+        return type(self)(begins, *(np.concatenate(each)[places] for each in both))
 
 
 def _rate_ngrams(

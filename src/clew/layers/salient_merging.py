@@ -4,29 +4,22 @@ Which terms of a chunk are salient depends on all chunks of its index. So they a
 again from what was put together, but are those of the indexes that the chunks come from.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.links import expand_ranges
 from clew.layers.extractions import encode_texts
 from clew.layers.numbers import Numbers
 from clew.layers.salient_chunks import keys_of, names_of
 from clew.layers.statistical import STATISTICAL, arrays_of_terms
+from clew.models import Embedder
+from clew.snapshot import Snapshot
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
-
-    from numpy.typing import NDArray
-
-    from clew.models import Embedder
-    from clew.snapshot import Snapshot
-
-    Rows = NDArray[np.integer]
+Rows = NDArray[np.integer]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,20 +4,16 @@ Clue-RAG (Su et al. 2025, arXiv:2507.08445), Algorithm 2: the chunks of the most
 fit into that share. A chunk's value is how much it has in common with the rest of the corpus.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.bleu import leave_one_out_bleu
 from clew.algo.knapsack import knapsack
 from clew.text.ngrams import token_ids
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 Value = Literal["bleu", "cos", "random"]
 
@@ -57,11 +53,11 @@ def select_chunks(
     capacity = math.ceil(share * int(weights.sum()))
     if values is not None:
         return among[knapsack(values[among], weights, capacity).rows]
-    taken, left = [], capacity
+    taken = []
     for row in np.random.default_rng(seed).permutation(len(among)).tolist():
-        if weights[row] <= left:
+        if weights[row] <= capacity:
             taken.append(row)
-            left -= int(weights[row])
+            capacity -= int(weights[row])
     return np.sort(among[taken])
 
 

@@ -4,20 +4,20 @@ Wang et al. (2025), "AGRAG", arXiv:2511.05549, Eqs. 2 to 6. A term is named as i
 and one of the index's entities where the keys of both are one.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice, pairwise
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew.algo.coding import digest
-from clew.algo.salience import keep_entries
+from clew.algo.salience import Score, keep_entries
 from clew.algo.synonyms import find_near_pairs, update_pairs
-from clew.derived import CachedArrays, Derived
+from clew.derived import CachedArrays, Derived, EarlierArrays
 from clew.layers.relations import TermSettings
 from clew.layers.salient import salient_rates
 from clew.layers.salient_chunks import (
@@ -27,24 +27,16 @@ from clew.layers.salient_chunks import (
     names_of,
     salient_arrays,
 )
+from clew.models import Embedder
+from clew.snapshot import Snapshot
 from clew.text.keys import has_key
 from clew.text.normalize import entity_key
 from clew.types import LLM_MADE
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.algo.salience import Score
-    from clew.derived import EarlierArrays
-    from clew.models import Embedder
-    from clew.snapshot import Snapshot
-
-    Arrays = Mapping[str, NDArray[Any]]
-    Rows = NDArray[np.integer]
-    Then = tuple[Arrays, Rows]  # what was cached, and the place that each member had among its own
-    Embed = Callable[[list[str]], NDArray[np.float32]]
+Arrays = Mapping[str, NDArray[Any]]
+Rows = NDArray[np.integer]
+Then = tuple[Arrays, Rows]  # what was cached, and the place that each member had among its own
+Embed = Callable[[list[str]], NDArray[np.float32]]
 
 SYNONYM = 0.8  # cosine of two names above which they are joined [φ]
 _SHORTEST = 3  # letters and digits of a name that may have synonyms
@@ -239,14 +231,9 @@ def _members(
     nodes = np.concatenate([rows, len(layer) + np.arange(len(terms))])
     of_nodes = np.concatenate([layer.vectors[rows], vectors])
     keys = (*layer.ids(rows.tolist()), *terms)
-    named = np.fromiter(map(_is_long, keys), np.bool_, len(nodes))
+    named = np.array([sum(map(str.isalnum, key)) >= _SHORTEST for key in keys], dtype=bool)
     named &= of_nodes.any(axis=1)  # a date that no extraction has is zero
     return nodes[named], of_nodes[named]
-
-
-def _is_long(key: str) -> bool:
-    """Say whether a name may have synonyms."""
-    return len(list(islice(filter(str.isalnum, key), _SHORTEST))) == _SHORTEST
 
 
 def _synonym_arrays(
@@ -297,8 +284,7 @@ def _mark_written(snapshot: Snapshot, chunks: Rows, entities: Rows) -> NDArray[n
     bounds = pairwise([*begins.tolist(), len(chunks)])
     for text, (start, end) in zip(snapshot.titled_texts(distinct.tolist()), bounds, strict=True):
         words = f" {entity_key(text)} "
-        for i in range(start, end):
-            stands[i] = has_key(words, keys[place[i]])
+        stands[start:end] = [has_key(words, keys[i]) for i in place[start:end].tolist()]
     return stands
 
 

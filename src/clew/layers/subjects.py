@@ -1,21 +1,17 @@
 """The subjects of a graph as documents, with a line for each triple, and these lines in windows."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from clew.text import tokens
 from clew.text.chunking import Window
 from clew.types import ENTITY_TYPES, Described, Document
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 COLUMNS = ("subject", "relation", "object", "description", "strength")
 OTHER = ENTITY_TYPES[0]  # the type of an entity of which none is known

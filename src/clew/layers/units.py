@@ -45,17 +45,13 @@ def read_units(data: Any, texts: Sequence[str]) -> list[tuple[str, ...]]:  # noq
     White space is collapsed. Units that are empty, repeated, or have less than half of their terms
     from their text are left out.
     """
-    return [
-        _clean(part, text) for part, text in zip(split_reply(data, len(texts)), texts, strict=True)
-    ]
-
-
-def _clean(part: Any, text: str) -> tuple[str, ...]:  # noqa: ANN401 -- parsed JSON
-    if not isinstance(part, list):
-        return ()
-    known = set(terms(text))
-    units = dict.fromkeys(collapse(unit) for unit in part if isinstance(unit, str))
-    return tuple(unit for unit in units if _is_from_text(unit, known))
+    units = []
+    for part, text in zip(split_reply(data, len(texts)), texts, strict=True):
+        stated = part if isinstance(part, list) else ()
+        known = set(terms(text))
+        distinct = dict.fromkeys(collapse(unit) for unit in stated if isinstance(unit, str))
+        units.append(tuple(unit for unit in distinct if _is_from_text(unit, known)))
+    return units
 
 
 def _is_from_text(unit: str, known: set[str]) -> bool:

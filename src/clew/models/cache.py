@@ -1,12 +1,11 @@
 """Keep the vectors of an embedder in one SQLite file, so that no text is paid for twice."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo import coding
 from clew.errors import StoreError
@@ -22,11 +21,6 @@ from clew.models.sqlite import (
     paid_file,
     rows_of_keys,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
 
 _KIND = "vector cache"
 APPLICATION_ID = 0x436C6577  # "Clew" in the header of the file

@@ -4,19 +4,15 @@ Query tokens weigh by how rare their word is in the index; half the cosine of th
 added. An index that stores token vectors is scored without running the model again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.maxsim import best_matches, weighted_mean
 from clew.models import Embedder, TokenEmbedder, TokenVectors
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 COSINE_WEIGHT = 0.5
 

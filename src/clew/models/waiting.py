@@ -6,18 +6,14 @@ again, since a server may come back. So do runs that measure, and where an LLM g
 is nothing to measure.
 """
 
-from __future__ import annotations
-
 import logging
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import Literal, TypeVar
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from clew.errors import EndpointError, ModelError
+from clew.errors import EndpointError, ModelError
 
 Part = Literal["step", "answer"]
 T = TypeVar("T")

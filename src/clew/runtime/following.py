@@ -1,16 +1,12 @@
 """Look for something again and again beside everything else, in a thread."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import weakref
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
 from clew.errors import ClewError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 T = TypeVar("T")
 

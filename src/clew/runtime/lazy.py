@@ -1,18 +1,12 @@
 """Names and packages that are imported when they are asked for, and names of before."""
 
-from __future__ import annotations
-
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from clew.errors import MissingExtra
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 
 def lazy(

@@ -4,14 +4,10 @@ An index holds the texts of its documents and what an LLM was asked. A new folde
 owner only, and what is made in it has its permissions: `chmod g+rx my.clew` shares what comes.
 """
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, BinaryIO
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
+from typing import BinaryIO
 
 
 def make_folder(folder: Path) -> None:

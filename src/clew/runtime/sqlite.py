@@ -10,24 +10,20 @@ file drops every lock that it holds on that file, those of its other connections
 such files are read by SQLite's own file system, `own_file`.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 import time
 from collections import deque
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import apsw
 
 from clew.errors import StoreError
 from clew.runtime.private import make_file, open_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 Connection = apsw.Connection
 Error = apsw.Error

@@ -1,34 +1,27 @@
 """The ASGI application: routes, middleware and error handlers."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp
 
 from clew.errors import ClewError
 from clew.server import dify, health, mcp, open_webui, openai, page, state
 from clew.server.endpoints import RestEndpoint, begin_call, make_reply, respond_to_refusal
 from clew.server.guard import Guard, get_path, protect
+from clew.server.indexes import Opener
 from clew.server.recording import Recorder
 from clew.server.rest import ENDPOINTS
+from clew.server.settings import ServerSettings
 from clew.shards import open_any
 from clew.wire.names import ID_HEADER, PREFIX
 from clew.wire.refusals import Refusal, make_refusal
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.types import ASGIApp
-
-    from clew.server.indexes import Opener
-    from clew.server.settings import ServerSettings
-
 
 _ROUTING = {
     404: ("not_found", f"there is no such route: see {PREFIX}/openapi.json"),

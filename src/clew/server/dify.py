@@ -4,15 +4,15 @@ A record's score is the relevance of its hit, which is a probability, so a thres
 for all methods and indexes. The passages stand in the order in which they were found.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from operator import and_, or_
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
 from clew.asking.question import Question
@@ -23,14 +23,9 @@ from clew.server.across import build_parameters, compute_relevances, split_metho
 from clew.server.addresses import build_document_address, find_base
 from clew.server.bodies import Asking, Loose
 from clew.server.endpoints import Call, make_handler, respond
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-    from clew.server.scoped_questions import Scoped
-    from clew.types import Hit
-    from clew.wire.refusals import Refusal
+from clew.server.scoped_questions import Scoped
+from clew.types import Hit
+from clew.wire.refusals import Refusal
 
 # What Dify's documentation calls the errors that it knows; others have their HTTP status.
 _NO_FORM, _NO_KEY, _NO_KNOWLEDGE = 1001, 1002, 2001

@@ -1,21 +1,15 @@
 """Middleware that checks hosts and origins, sets security headers, and limits connections."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import anyio
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from clew.server.endpoints import respond_to_refusal
 from clew.server.health import OPEN_PATHS
+from clew.server.settings import ServerSettings
 from clew.wire.refusals import Refusal, forbidden
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from clew.server.settings import ServerSettings
 
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",

@@ -1,20 +1,15 @@
 """`/openwebui/search`: indexes as what Open WebUI calls web search."""
 
-from __future__ import annotations
-
 from functools import partial
-from typing import TYPE_CHECKING
 
 from pydantic import Field
+from starlette.responses import Response
 from starlette.routing import Route
 
 from clew.server import across
 from clew.server.addresses import build_document_address, find_base
 from clew.server.bodies import Asking, Loose
 from clew.server.endpoints import Call, make_handler, respond, respond_to_refusal
-
-if TYPE_CHECKING:
-    from starlette.responses import Response
 
 _MOST = 100
 

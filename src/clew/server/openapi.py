@@ -1,22 +1,17 @@
 """The OpenAPI 3.1 description of routes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 from pydantic import TypeAdapter
 
 from clew import __version__
-from clew.server.endpoints import FORM, JSON
+from clew.server.endpoints import FORM, JSON, RestEndpoint
 from clew.wire.names import COOKIE, GENERATION_HEADER, MOST_NUMBER, PREFIX
 
-if TYPE_CHECKING:
-    from clew.server.endpoints import RestEndpoint
-
-    Schema = dict[str, Any]
+Schema = dict[str, Any]
 
 _REF = "#/components/schemas/{model}"
 _PART = re.compile(r"{(\w+)(:path)?}")

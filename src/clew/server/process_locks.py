@@ -3,20 +3,16 @@
 The system frees what a process holds when it dies, however it dies.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clew.runtime import sqlite
 from clew.runtime.private import make_folder
 from clew.store import opening
-
-if TYPE_CHECKING:
-    from clew.store.postgres.address import IndexAddress
+from clew.store.postgres.address import IndexAddress
 
 _FOLDER = "alive"
 _HELD = "clew alive "  # begins what a lock of the database is for

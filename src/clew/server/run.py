@@ -1,16 +1,14 @@
 """Run the server: listen, serve within limits on connections, and stop gracefully."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import uvicorn
+from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from clew.errors import InputError
@@ -20,12 +18,8 @@ from clew.server.indexes import Indexes
 from clew.server.keys import Keys
 from clew.server.logs import RUN
 from clew.server.logs import configure as log_to_stderr
-
-if TYPE_CHECKING:
-    from starlette.applications import Starlette
-
-    from clew.server.settings import ServerSettings
-    from clew.server.state import ServerState
+from clew.server.settings import ServerSettings
+from clew.server.state import ServerState
 
 __all__ = ["RUN", "check_open", "log_to_stderr", "make_config", "serve"]
 

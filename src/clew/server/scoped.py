@@ -1,22 +1,26 @@
 """An index as one caller sees it; every route goes through this class."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from clew.api import Index
+from clew.asking.question import Question
 from clew.errors import InputError
 from clew.filters import Filter, match, to_filter
+from clew.models.ledger import Cost
 from clew.server import drawing, files, request_records, snapshot_views
 from clew.server.scoped_questions import Scoped
 from clew.shards import wire
 from clew.shards.exchange import Request
 from clew.shards.shard import GenerationChanged, reply_to_request
+from clew.snapshot import Snapshot
 from clew.text.keys import name_key
+from clew.types import Classified, Document, Plan
 from clew.views.describe import (
     describe_aliases,
     describe_layers,
@@ -28,15 +32,6 @@ from clew.wire.graphs import DrawnIndex
 from clew.wire.indexes import DocumentLine, EntityLine, EntityView, IndexView, Listed
 from clew.wire.names import GENERATION_HEADER
 from clew.wire.refusals import Refusal, no_such_resource
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from clew.api import Index
-    from clew.asking.question import Question
-    from clew.models.ledger import Cost
-    from clew.snapshot import Snapshot
-    from clew.types import Classified, Document, Plan
 
 
 @dataclass(frozen=True, slots=True)

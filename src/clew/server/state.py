@@ -1,16 +1,14 @@
 """The state that all routes of one server share, with what is counted and whether it is ready."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
+from anyio.abc import TaskGroup
 from anyio.to_thread import run_sync
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
@@ -18,19 +16,14 @@ from clew.errors import ClewError
 from clew.runtime.private import open_file
 from clew.server.callers import Authenticator
 from clew.server.database import ServerDatabase
-from clew.server.indexes import Indexes
+from clew.server.indexes import Indexes, Opener
 from clew.server.jobs.driver import Jobs
 from clew.server.keys import Keys
 from clew.server.logs import Audit
 from clew.server.process_locks import ProcessLock
+from clew.server.settings import ServerSettings
 from clew.server.spending import KeySpending
 from clew.shards import open_any
-
-if TYPE_CHECKING:
-    from anyio.abc import TaskGroup
-
-    from clew.server.indexes import Opener
-    from clew.server.settings import ServerSettings
 
 _BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)  # seconds
 

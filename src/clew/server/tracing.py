@@ -1,19 +1,13 @@
 """Spans of OpenTelemetry, by its interface alone: they cost nothing where no SDK is set up."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from opentelemetry import propagate, trace
+from opentelemetry.context import Context
+from opentelemetry.trace import Span
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from opentelemetry.context import Context
-    from opentelemetry.trace import Span
-
-    Attributes = Mapping[str, str | int | float | bool]
+Attributes = Mapping[str, str | int | float | bool]
 
 _NAME = "clew"
 

@@ -4,34 +4,21 @@ A row is one of the shard's own, of the generation that both name. An entity or 
 shards may have is named by 64 bits of a hash of its key.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew import steps
+from clew.layers.salient_merging import SalientTerms
+from clew.snapshot import Snapshot
+from clew.snapshot.batch import Batch
+from clew.types import Scalar
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.layers.salient_merging import SalientTerms
-    from clew.snapshot import Snapshot
-    from clew.snapshot.batch import Batch
-    from clew.types import Scalar
-
-    Rows = NDArray[np.int64]
-    Hashes = NDArray[np.uint64]
-    Scores = NDArray[np.float64]
-
-
-def hash_keys(keys: Sequence[str]) -> Hashes:
-    """Return 64 bits for each key, the same in every process."""
-    found = b"".join(blake2b(k.encode("utf-8", "replace"), digest_size=8).digest() for k in keys)
-    return np.frombuffer(found, dtype="<u8").astype(np.uint64)
+Rows = NDArray[np.int64]
+Hashes = NDArray[np.uint64]
+Scores = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,6 +209,7 @@ class Taken:
 
 Request = Describe | Count | Near | Alike | Around | Towards | Tell | Take
 Reply = ShardDescription | Counts | Nearest | Seeds | FoundAround | ToldChunks | Taken
+Receive = Callable[[], Reply]  # waits for a reply; raises ClewError, as `shard.reply_to_request`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,55 +1,36 @@
 """From a question to the snapshot of what all shards have about it."""
 
-from __future__ import annotations
-
-import itertools
 import time
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew import steps
 from clew.algo.topk import DECIMALS, positive_top_k, top_k
-from clew.shards.exchange import (
-    Alike,
-    Around,
-    FoundAround,
-    Near,
-    Nearest,
-    Neighbourhood,
-    Seeds,
-    SharedQuestion,
-    Take,
-    Taken,
-    Tell,
-    ToldChunks,
-    Towards,
-    hash_keys,
-)
+from clew.layers.numbers import hash_texts
+from clew.models import Models
+from clew.shards import exchange
+from clew.shards.exchange import Hashes, Reply, Request, Seeds
 from clew.shards.joined import join_shards
 from clew.shards.pool import FAR, ChunkPool
+from clew.shards.whole import CorpusTotals
+from clew.snapshot import Snapshot
+from clew.snapshot.layers import UnitsSought
 from clew.text.analyze import terms
 from clew.text.keys import name_key
+from clew.types import Scalar
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.models import Models
-    from clew.shards.exchange import Hashes, Reply, Request
-    from clew.shards.whole import CorpusTotals
-    from clew.snapshot import Snapshot
-    from clew.snapshot.layers import UnitsSought
-    from clew.types import Scalar
-
-    Seeker = Callable[[str, Snapshot, Models], UnitsSought]
-    # Asks shards, by their numbers, all at once; the replies come in the order of the requests.
-    AskShards = Callable[[Sequence[tuple[int, Request]]], list[Reply]]
-    Places = NDArray[np.int64]  # of chunks: the place of their shard and their row in one number
+Seeker = Callable[[str, Snapshot, Models], UnitsSought]
+# Asks shards, by their numbers, all at once; the replies come in the order of the requests.
+AskShards = Callable[[Sequence[tuple[int, Request]]], list[Reply]]
+R = TypeVar("R")
+Places = NDArray[np.int64]  # of chunks: the place of their shard and their row in one number
 
 _ALIKE, _FACT = 0.3, 0.3  # weight of an entity like a name, and of an end of a near fact
 
@@ -81,7 +62,7 @@ def gather_snapshot(
     models: Models,
     together: CombinedShards,
     ask: AskShards,
-    size: Neighbourhood,
+    size: exchange.Neighbourhood,
     *,
     salient: bool = False,
     seekers: Sequence[Seeker] = (),
@@ -93,24 +74,24 @@ def gather_snapshot(
     Raises StoreError where a shard does not reply, and GenerationChanged where one was written to
     meanwhile.
     """
-    found = _Gathering(question, models, together, ask, size)
-    places, seeds = found.find_near()
-    pool = found.fetch_entities(places)
+    gathering = _Gathering(question, models, together, ask, size)
+    places, seeds = gathering.find_near()
+    chunks = gathering.fetch_entities(places)
     for n in range(size.rounds):
-        more = found.find_around(pool, seeds, places)
+        more = gathering.find_around(chunks, seeds, places)
         places = np.concatenate([places, more])
         if n + 1 < size.rounds and len(more):
-            pool = pool.join(found.fetch_entities(more))
-    snapshot = found.take_snapshot(places, salient=salient)
+            chunks += gathering.fetch_entities(more)
+    snapshot = gathering.take_snapshot(places, salient=salient)
     more = places[:0]
     for seeks in seekers:
-        with found.timing("seek"):
+        with gathering.measure("seek"):
             sought = seeks(question, snapshot, models)
-        more = np.union1d(more, found.find_towards(sought, snapshot, places))
+        more = np.union1d(more, gathering.find_towards(sought, snapshot, places))
     if len(more):
         places = np.concatenate([places, more])
-        snapshot = found.take_snapshot(places, salient=salient)
-    return Gathered(snapshot, dict(found.seconds), len(places))
+        snapshot = gathering.take_snapshot(places, salient=salient)
+    return Gathered(snapshot, dict(gathering.seconds), len(places))
 
 
 @dataclass
@@ -121,19 +102,19 @@ class _Gathering:
     models: Models
     together: CombinedShards
     ask: AskShards
-    size: Neighbourhood
+    size: exchange.Neighbourhood
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     def __post_init__(self) -> None:
         self._n = len(self.together.shards)
-        with self.timing("read"):
+        with self.measure("read"):
             self._vector = steps.read_query(self.models, self.question).vector
             self._words = list(dict.fromkeys(terms(self.question)))
             self._df = self.together.whole.term_chunks(self._words)
 
     @contextmanager
-    def timing(self, stage: str) -> Iterator[None]:
-        """Add how long a block takes to the seconds of a stage."""
+    def measure(self, stage: str) -> Iterator[None]:
+        """Add what a block takes to the seconds of a stage."""
         began = time.perf_counter()
         yield
         self.seconds[stage] += time.perf_counter() - began
@@ -143,7 +124,7 @@ class _Gathering:
         size, spans = self.size, steps.name_spans(self.question)
         keys = list(dict.fromkeys(spans.values()))
         requests = {
-            shard: Near(
+            shard: exchange.Near(
                 asked=self._shared_question(shard),
                 chunks=shard_share(size.chunks, self._n),
                 units=shard_share(size.units, self._n),
@@ -152,45 +133,43 @@ class _Gathering:
             )
             for shard in range(self._n)
         }
-        replies = self._ask_some("near", requests)
-        found = [each for _, each in replies if isinstance(each, Nearest)]
+        nearest = list(self._ask_some("near", requests, exchange.Nearest).values())
         named: dict[str, int] = {}
-        for each in found:
+        for each in nearest:
             for hash_, key in zip(each.named.tolist(), each.named_keys.tolist(), strict=True):
                 named[keys[key]] = hash_
         known = [span for span, key in spans.items() if key in named]
-        seeds = {named[spans[span]]: 1.0 for span in steps.longest(known)}
-        likely = list(seeds)
-        with self.timing("pool"):
-            places = self._choose_nearest(found, seeds)
+        likely = [named[spans[span]] for span in steps.longest(known)]
+        seeds = dict.fromkeys(likely, 1.0)
+        with self.measure("pool"):
+            places = self._choose_nearest(nearest, seeds)
         likely += self._find_alike(set(named), seeds)
-        if likely and self.size.named:
+        if likely and size.named:
             wanted = np.array(list(dict.fromkeys(likely)), dtype=np.uint64)
-            places = np.union1d(places, self._find_entity_chunks(wanted, self.size.named))
+            places = np.union1d(places, self._find_entity_chunks(wanted, size.named))
         return places, seeds
 
-    def _choose_nearest(self, found: Sequence[Nearest], seeds: dict[int, float]) -> Places:
+    def _choose_nearest(
+        self, nearest: Sequence[exchange.Nearest], seeds: dict[int, float]
+    ) -> Places:
         """Return the chunks that are nearest in all shards, and add what these lead to."""
         size = self.size
-        places = np.concatenate([i * FAR + each.rows for i, each in enumerate(found)])
-        dense, lexical = (
-            np.concatenate([getattr(each, name) for each in found]) for name in ("dense", "lexical")
-        )
+        places = _join_places(enumerate(each.rows for each in nearest))
+        dense = np.concatenate([each.dense for each in nearest])
+        lexical = np.concatenate([each.lexical for each in nearest])
         chosen = [
             places[top_k(dense, size.chunks)],
             places[positive_top_k(lexical, size.chunks)],
             places[top_k(-dense, 1)],
         ]
         kinds = (
-            ([e.units for e in found], [e.unit_chunks for e in found], size.units, 3, 1.0),
-            ([e.triples for e in found], [e.triple_chunks for e in found], size.triples, 5, _FACT),
+            ([(e.units, e.unit_chunks) for e in nearest], size.units, 3, 1.0),
+            ([(e.triples, e.triple_chunks) for e in nearest], size.triples, 5, _FACT),
         )
-        for parts, chunks, most, leading, weight in kinds:
-            scores = np.concatenate([each.scores for each in parts])
-            at = np.concatenate([i * FAR + rows for i, rows in enumerate(chunks)])
+        for parts, most, leading, weight in kinds:
+            scores, entities = _join_seeds([part for part, _ in parts])
             best = top_k(scores, most)
-            chosen.append(at[best])
-            entities = [e for part in parts for e in _split_seeds(part)]
+            chosen.append(_join_places(enumerate(chunks for _, chunks in parts))[best])
             for i in best[:leading].tolist():
                 for entity in entities[i] if scores[i] > 0 else ():
                     seeds[entity] = seeds.get(entity, 0.0) + weight * float(scores[i])
@@ -206,38 +185,35 @@ class _Gathering:
         vectors = self.models.embedder.embed(names, kind="document")
         most, together = shard_share(self.size.alike, self._n), self.together
         requests = {
-            shard: Alike(generation=generation, where=together.where, names=vectors, most=most)
-            for shard, generation in enumerate(together.generations)
+            i: exchange.Alike(generation=generation, where=together.where, names=vectors, most=most)
+            for i, generation in enumerate(together.generations)
         }
-        replies = self._ask_some("alike", requests)
-        parts = [each for _, each in replies if isinstance(each, Seeds)]
-        scores = np.concatenate([each.scores for each in parts])
-        entities = [e for part in parts for e in _split_seeds(part)]
+        scores, entities = _join_seeds(self._ask_some("alike", requests, Seeds).values())
         best = top_k(scores, self.size.alike * len(names)).tolist()
         for i in best:
             for entity in entities[i]:
                 seeds[entity] = max(seeds.get(entity, 0.0), _ALIKE * float(scores[i]))
         return [entity for i in best for entity in entities[i]]
 
-    def fetch_entities(self, places: Places) -> ChunkPool:
+    def fetch_entities(self, places: Places) -> list[exchange.ToldChunks]:
         """Return chunks with their entities, as their shards have them."""
         requests = {
-            i: Tell(asked=self._shared_question(i), chunks=rows)
-            for i, rows in self._group_by_shard(places)
+            i: exchange.Tell(asked=self._shared_question(i), chunks=rows)
+            for i, rows in _group_by_shard(places)
         }
-        found = self._ask_some("tell", requests)
-        with self.timing("pool"):
-            parts = [(i, each) for i, each in found if isinstance(each, ToldChunks)]
-            return ChunkPool.from_replies(parts, self.together.whole)
+        return list(self._ask_some("tell", requests, exchange.ToldChunks).values())
 
-    def find_around(self, pool: ChunkPool, seeds: Mapping[int, float], known: Places) -> Places:
+    def find_around(
+        self, chunks: Sequence[exchange.ToldChunks], seeds: Mapping[int, float], known: Places
+    ) -> Places:
         """Return chunks that are not known, of the entities that most weight comes to.
 
         Of each one those that are worth most, in all shards.
         """
-        size = self.size
-        with self.timing("pool"):
-            _, weights = pool.spread(seeds, self.together.whole.n_chunks)
+        with self.measure("pool"):
+            whole, size = self.together.whole, self.size
+            pool = ChunkPool.from_replies(chunks, whole)
+            _, weights = pool.spread(seeds, whole.n_chunks)
             missing = np.minimum(pool.count_missing(), size.most)
             gains = np.where(missing > 0, weights / np.maximum(pool.numbers[2], 1), 0.0)
             order = positive_top_k(gains, len(gains))
@@ -250,7 +226,7 @@ class _Gathering:
         """Return the `n` chunks of each of some entities that are worth most, of all shards."""
         most = shard_share(n, self._n)
         requests = {
-            i: Around(asked=self._shared_question(i), entities=wanted, most=most)
+            i: exchange.Around(asked=self._shared_question(i), entities=wanted, most=most)
             for i in range(self._n)
         }
         return self._find_best("around", requests, len(wanted), n)
@@ -260,10 +236,10 @@ class _Gathering:
         keys = snapshot.layer("entity").ids(sought.entities.tolist())
         if not keys:
             return known[:0]
-        hashes = hash_keys(keys)
+        hashes = hash_texts(keys)
         order = np.argsort(hashes, kind="stable")
         requests = {
-            i: Towards(
+            i: exchange.Towards(
                 asked=self._shared_question(i),
                 entities=hashes[order],
                 directions=sought.directions[order],
@@ -278,45 +254,32 @@ class _Gathering:
         self, stage: str, requests: Mapping[int, Request], n_owners: int, n: int
     ) -> Places:
         """Return the `n` chunks that are worth most for each owner, of all shards."""
-        found = [(i, e) for i, e in self._ask_some(stage, requests) if isinstance(e, FoundAround)]
-        began = time.perf_counter()
-        places = np.concatenate([i * FAR + each.rows for i, each in found])
-        owners, worth = (
-            np.concatenate([getattr(each, name) for _, each in found])
-            for name in ("owners", "worth")
-        )
-        best = np.lexsort((places, -np.round(worth, DECIMALS), owners))
-        first = np.searchsorted(owners[best], np.arange(n_owners))
-        best = best[np.arange(len(best)) - first[owners[best]] < n]
-        self.seconds["pool"] += time.perf_counter() - began
+        replies = self._ask_some(stage, requests, exchange.FoundAround)
+        with self.measure("pool"):
+            places = _join_places((i, each.rows) for i, each in replies.items())
+            owners = np.concatenate([each.owners for each in replies.values()])
+            worth = np.concatenate([each.worth for each in replies.values()])
+            best = np.lexsort((places, -np.round(worth, DECIMALS), owners))
+            first = np.searchsorted(owners[best], np.arange(n_owners))
+            best = best[np.arange(len(best)) - first[owners[best]] < n]
         return np.asarray(places[best])
 
     def take_snapshot(self, places: Places, *, salient: bool) -> Snapshot:
         """Return the snapshot of some chunks."""
-        together = self.together
+        one = self.together
         requests = {
-            i: Take(
-                generation=together.generations[i],
-                where=together.where,
-                chunks=rows,
-                salient=salient,
+            i: exchange.Take(
+                generation=one.generations[i], where=one.where, chunks=rows, salient=salient
             )
-            for i, rows in self._group_by_shard(places)
+            for i, rows in _group_by_shard(places)
         }
-        found = [each for _, each in self._ask_some("take", requests) if isinstance(each, Taken)]
-        with self.timing("join"):
-            return join_shards(found, together.whole, together.recipe, together.aliases)
+        taken = list(self._ask_some("take", requests, exchange.Taken).values())
+        with self.measure("join"):
+            return join_shards(taken, one.whole, one.recipe, one.aliases)
 
-    def _group_by_shard(self, places: Places) -> list[tuple[int, NDArray[np.int64]]]:
-        """Return the shards that have some chunks, and the rows of these, ascending."""
-        ordered = np.sort(places)
-        shards, firsts = np.unique(ordered // FAR, return_index=True)
-        parts = np.split(ordered % FAR, firsts[1:])
-        return list(zip(shards.tolist(), parts, strict=True))
-
-    def _shared_question(self, shard: int) -> SharedQuestion:
+    def _shared_question(self, shard: int) -> exchange.SharedQuestion:
         whole = self.together.whole
-        return SharedQuestion(
+        return exchange.SharedQuestion(
             generation=self.together.generations[shard],
             where=self.together.where,
             vector=self._vector,
@@ -327,11 +290,24 @@ class _Gathering:
             exact=self.together.exact,
         )
 
-    def _ask_some(self, stage: str, requests: Mapping[int, Request]) -> list[tuple[int, Reply]]:
+    def _ask_some(self, stage: str, requests: Mapping[int, Request], kind: type[R]) -> dict[int, R]:
         """Return what some shards reply, in the order of their numbers."""
-        with self.timing(stage):
-            found = self.ask([(self.together.shards[i], each) for i, each in requests.items()])
-        return list(zip(requests, found, strict=True))
+        with self.measure(stage):
+            asked = [(self.together.shards[i], each) for i, each in requests.items()]
+            replies = zip(requests, self.ask(asked), strict=True)
+        return {i: reply for i, reply in replies if isinstance(reply, kind)}
+
+
+def _join_places(rows: Iterable[tuple[int, NDArray[np.int64]]]) -> Places:
+    """Return the places of rows of shards, end to end."""
+    return np.concatenate([shard * FAR + each for shard, each in rows])
+
+
+def _group_by_shard(places: Places) -> list[tuple[int, NDArray[np.int64]]]:
+    """Return the shards that have some chunks, and the rows of these, ascending."""
+    ordered = np.sort(places)
+    shards, firsts = np.unique(ordered // FAR, return_index=True)
+    return list(zip(shards.tolist(), np.split(ordered % FAR, firsts[1:]), strict=True))
 
 
 def shard_share(n: int, n_shards: int) -> int:
@@ -344,6 +320,12 @@ def shard_share(n: int, n_shards: int) -> int:
     return min(n, int(np.ceil(mean + 3 * np.sqrt(mean))) + 1)
 
 
-def _split_seeds(seeds: Seeds) -> list[list[int]]:
-    bounds, flat = seeds.begins.tolist(), seeds.entities.tolist()
-    return [flat[a:b] for a, b in itertools.pairwise(bounds)]
+def _join_seeds(parts: Iterable[Seeds]) -> tuple[NDArray[np.float64], list[list[int]]]:
+    """Return the scores of all parts, and the entities of each."""
+    scores: list[NDArray[np.float64]] = []
+    entities: list[list[int]] = []
+    for part in parts:
+        scores.append(part.scores)
+        flat = part.entities.tolist()
+        entities += [flat[a:b] for a, b in pairwise(part.begins.tolist())]
+    return np.concatenate(scores), entities

@@ -1,55 +1,46 @@
 """Several indexes as one: every question gathers from them what any method runs in."""
 
-from __future__ import annotations
-
 import threading
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clew import loading
 from clew import methods as retrieval
-from clew.api import open_index
+from clew.api import Added, Index, open_index
 from clew.api.checks import checked
 from clew.api.opened import recorded_models
 from clew.asking.askable import Askable
+from clew.asking.question import Question
 from clew.errors import InputError, RecipeMismatch, StoreError
-from clew.filters import match, parse, to_filter
+from clew.filters import Filter, match, parse, to_filter
+from clew.index import Settings
 from clew.layers.statistical import STATISTICAL
+from clew.methods import Method
+from clew.models import Models
 from clew.models.around import add_memory
+from clew.models.prices import Price
+from clew.readers.sources import Source
 from clew.runtime.awaitable import awaitable
 from clew.runtime.closing import Closing
 from clew.runtime.once import Once
 from clew.shards import writing
 from clew.shards.exchange import Count, Counts, Describe, Neighbourhood, ShardDescription
-from clew.shards.gather import CombinedShards, gather_snapshot
-from clew.shards.links import LocalShard, ProcessShard, ask_all
+from clew.shards.gather import CombinedShards, Gathered, gather_snapshot
+from clew.shards.links import LocalShard, ProcessShard, Shard, ask_all
 from clew.shards.shard import GenerationChanged
 from clew.shards.whole import CorpusTotals
+from clew.shards.writing import Place
+from clew.snapshot import Snapshot
 from clew.store import opening, sharded
 from clew.store.postgres.address import cache_root
+from clew.types import Scalar
 from clew.workers import parse_workers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from clew.api import Added, Index
-    from clew.asking.question import Question
-    from clew.filters import Filter
-    from clew.index import Settings
-    from clew.methods import Method
-    from clew.models import Models
-    from clew.models.prices import Price
-    from clew.readers.sources import Source
-    from clew.shards.gather import Gathered
-    from clew.shards.links import Shard
-    from clew.shards.writing import Place
-    from clew.snapshot import Snapshot
-    from clew.types import Scalar
 
 _TRIES = 5  # of a question while shards are written to
 _TOO_FAST = "the shards are written to faster than they can be asked: ask again"
@@ -135,12 +126,9 @@ class Shards(Askable, Closing):
     def _count(self, where: str) -> CombinedShards:
         known = self._get_descriptions()
         aliases = {a: b for each in known for a, b in each.aliases.items()}
-        requests = [
-            (number, Count(generation=each.generation, where=where))
-            for number, each in enumerate(known)
-        ]
-        found = ask_all(self._shards, requests)
-        counts = [each for each in found if isinstance(each, Counts)]
+        requests = [Count(generation=each.generation, where=where) for each in known]
+        replies = ask_all(self._shards, list(enumerate(requests)))
+        counts = [each for each in replies if isinstance(each, Counts)]
         if where:
             names = dict.fromkeys(chain.from_iterable(each.fields for each in counts))
             match.check_fields(parse(where), list(names))
@@ -157,13 +145,6 @@ class Shards(Askable, Closing):
             aliases=aliases,
             where=where,
         )
-
-    def _check_others(self, one: CombinedShards) -> None:
-        """Raise GenerationChanged where a shard was written to that had nothing to be asked for."""
-        others = [n for n in range(len(self._shards)) if n not in one.shards]
-        found = ask_all(self._shards, [(number, Describe()) for number in others])
-        if any(each != self._described[n] for n, each in zip(others, found, strict=True)):
-            raise GenerationChanged("a shard was written to that was empty")
 
     @property
     def recipe(self) -> Mapping[str, Scalar]:
@@ -238,9 +219,13 @@ class Shards(Askable, Closing):
                 with suppress(GenerationChanged):
                     one = self._combine("" if chosen is None else str(chosen))
                     one = replace(one, exact=exact)
-                    self._check_others(one)
+                    others = [n for n in range(len(self._shards)) if n not in one.shards]
+                    now = ask_all(self._shards, [(number, Describe()) for number in others])
+                    if now != [self._described[number] for number in others]:
+                        raise GenerationChanged("a shard was written to that was empty")
                     ask = partial(ask_all, self._shards)
-                    size = self.size if _needs_facts(retrievers) else replace(self.size, triples=0)
+                    facts = not retrievers or any("triple" in each.layers for each in retrievers)
+                    size = self.size if facts else replace(self.size, triples=0)
                     salient = any(STATISTICAL in getattr(each, "needs", ()) for each in retrievers)
                     seekers = [each.seeks for each in retrievers if hasattr(each, "seeks")]
                     return gather_snapshot(
@@ -329,19 +314,15 @@ class Shards(Askable, Closing):
     aremove = awaitable(remove)
 
 
-def _needs_facts(methods: Sequence[retrieval.Method]) -> bool:
-    """Say whether some of the methods look for facts; of none, which is any, it is so."""
-    return not methods or any("triple" in each.layers for each in methods)
-
-
 def _check_alike(known: Sequence[ShardDescription], shards: Sequence[Shard]) -> None:
     """Raise RecipeMismatch for a shard that was built in another way than the first."""
     for shard, each in zip(shards, known, strict=True):
         for name in sorted({*each.recipe, *known[0].recipe}):
-            if each.recipe.get(name) != known[0].recipe.get(name):
+            own, first = each.recipe.get(name), known[0].recipe.get(name)
+            if own != first:
                 raise RecipeMismatch(
-                    f"the shard {shard.name} was built with {name} {each.recipe.get(name)!r}, and"
-                    f" {shards[0].name} with {known[0].recipe.get(name)!r}: index one of them anew"
+                    f"the shard {shard.name} was built with {name} {own!r}, and"
+                    f" {shards[0].name} with {first!r}: index one of them anew"
                 )
 
 
@@ -354,9 +335,8 @@ def open_any(
     prices: Mapping[str, Price] | None = None,
 ) -> Index | Shards:
     """Return the index in a folder, or all the shards that it names. Raises InputError."""
-    if not sharded.is_home(Path(folder)):
-        return open_index(folder, models=models, specs=specs, settings=settings, prices=prices)
-    return open_shards(folder, models=models, specs=specs, settings=settings, prices=prices)
+    opens = open_shards if sharded.is_home(Path(folder)) else open_index
+    return opens(folder, models=models, specs=specs, settings=settings, prices=prices)
 
 
 @checked

@@ -1,35 +1,27 @@
 """Cuts of several shards put together as a snapshot in which any method runs."""
 
-from __future__ import annotations
-
-import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from clew.derived import Arrays, CachedArrays
 from clew.errors import StoreError
 from clew.generation import assemble
+from clew.generation.assemble import Assembly
 from clew.generation.layers import Parts, build_snapshot, resolve_aliases
-from clew.layers.salient_merging import combine_salient_terms
+from clew.layers.salient_merging import SalientTerms, combine_salient_terms
 from clew.layers.statistical import STATISTICAL
-from clew.shards.exchange import count_entities
+from clew.shards.exchange import Taken, count_entities
+from clew.shards.whole import CorpusTotals
+from clew.snapshot import Snapshot
 from clew.snapshot.layers import Totals
 from clew.store import schema
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.derived import Arrays, CachedArrays
-    from clew.generation.assemble import Assembly
-    from clew.layers.salient_merging import SalientTerms
-    from clew.shards.exchange import Taken
-    from clew.shards.whole import CorpusTotals
-    from clew.snapshot import Snapshot
-    from clew.types import Document, Scalar
+from clew.types import Document, Scalar
 
 
 @dataclass
@@ -84,21 +76,19 @@ def join_shards(
     """
     view, numbers = _build_view(taken, whole, recipe, aliases)
     live = view.live_documents()
-    twice = next((a for (a, _), (b, _) in itertools.pairwise(live) if a == b), None)
+    twice = next((a for (a, _), (b, _) in pairwise(live) if a == b), None)
     if twice is not None:
         raise StoreError(f"two shards have the document {twice!r}: remove it from one of them")
     n_chunks = sum(len(each.batch.columns["chunk.document"]) for each in taken)
     has_all = n_chunks == whole.n_chunks
-    pairs = resolve_aliases(aliases)
-    rows = view.names["entity"]
+    pairs, rows = resolve_aliases(aliases), view.names["entity"]
+    counts = assemble.IndexCounts(whole.n_chunks, numbers["term"][1:], numbers["entity"][0])
     assembly = assemble.assemble(
         view.segments,
         np.array([row for _, row in live], dtype=np.int64),
         {rows[a]: rows[b] for a, b in pairs.items() if a in rows and b in rows},
         halved=recipe["subchunk_depth"] != 0,
-        whole=None
-        if has_all
-        else assemble.IndexCounts(whole.n_chunks, numbers["term"][1:], numbers["entity"][0]),
+        whole=None if has_all else counts,
     )
     snapshot = build_snapshot(Parts(assembly, view), recall=None)
     if has_all:
@@ -139,7 +129,7 @@ def _build_view(
         keys = {"entity": each.batch.entities, "term": each.batch.terms}
         for table, known in names.items():
             places[table].append([known.setdefault(key, len(known)) for key in keys[table]])
-        own = {table: found[-1] for table, found in places.items()}
+        own = {table: rows[-1] for table, rows in places.items()}
         arrays = schema.place_batch(each.batch, own, {"document": len(documents), **first}, recipe)
         for layer, n in schema.count_rows(arrays).items():
             first[layer] = first.get(layer, 0) + n
@@ -161,17 +151,15 @@ def _build_totals(
     numbers: Mapping[str, NDArray[np.int64]],
 ) -> Totals:
     """Return what all shards have, by the rows of a snapshot; no less than what that has."""
-    least = count_entities(snapshot)
-    entities = np.maximum(numbers["entity"][:, assembly.stored["entity"]], least)
-    terms = np.maximum(
-        numbers["term"][0][assembly.stored["term"]], snapshot.linked("term", "chunk").counts
-    )
+    of_entities = numbers["entity"][:, assembly.stored["entity"]]
+    mentioned, titled, either = np.maximum(of_entities, count_entities(snapshot))
+    n_here = snapshot.linked("term", "chunk").counts
     return Totals(
         n_chunks=whole.n_chunks,
         n_titles=whole.n_titles,
         mean_length=whole.mean_length,
-        term_chunks=terms,
-        mentioned=entities[0],
-        titled=entities[1],
-        either=entities[2],
+        term_chunks=np.maximum(numbers["term"][0][assembly.stored["term"]], n_here),
+        mentioned=mentioned,
+        titled=titled,
+        either=either,
     )

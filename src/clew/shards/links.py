@@ -1,47 +1,34 @@
 """Shards wherever they live: in this process, or each in a process of its own."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal
 import threading
 import time
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Sequence
+from functools import partial
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Protocol
 
-from clew.api import open_index
+from clew.api import Index, open_index
 from clew.errors import ClewError, NotAnIndex, StoreError
-from clew.shards.shard import GenerationChanged, reply_or_error, reply_to_request
+from clew.shards.exchange import Receive, Reply, Request
+from clew.shards.shard import GenerationChanged, reply_to_request
+from clew.snapshot import Snapshot
 from clew.store import opening
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from multiprocessing.connection import Connection
-    from pathlib import Path
-
-    from clew.api import Index
-    from clew.shards.exchange import Reply, Request
-    from clew.snapshot import Snapshot
 
 
 class Shard(Protocol):
-    """One shard, to be asked. What is sent is replied to in order."""
+    """One shard, to be asked."""
 
     @property
     def name(self) -> str:
         """What the shard is called in messages."""
         ...
 
-    def send(self, request: Request) -> None:
-        """Ask for something; `receive` waits for the reply."""
-        ...
-
-    def receive(self) -> Reply:
-        """Return the reply to what was sent first. Raises ClewError, as `reply_to_request`."""
-        ...
-
-    def forget(self) -> None:
-        """Let what was sent and has no reply yet have none."""
+    def send(self, request: Request) -> Receive:
+        """Ask for something; what is returned waits for the reply."""
         ...
 
     def close(self) -> None: ...
@@ -52,7 +39,6 @@ class LocalShard:
 
     def __init__(self, index: Index) -> None:
         self._index = index
-        self._waiting: list[Request] = []
 
     @property
     def name(self) -> str:
@@ -62,14 +48,8 @@ class LocalShard:
         """Return the newest generation of the shard."""
         return self._index.snapshot()
 
-    def send(self, request: Request) -> None:
-        self._waiting.append(request)
-
-    def receive(self) -> Reply:
-        return reply_to_request(self._index, self._waiting.pop(0))
-
-    def forget(self) -> None:
-        self._waiting.clear()
+    def send(self, request: Request) -> Receive:
+        return partial(reply_to_request, self._index, request)
 
     def close(self) -> None:
         self._index.close()
@@ -79,7 +59,7 @@ class ProcessShard:
     """A shard in a process of its own, which ends with this one."""
 
     def __init__(self, folder: Path, threads: int = 1) -> None:
-        self._folder = folder
+        self.name = opening.describe_place(folder)
         context = multiprocessing.get_context("spawn")
         self._link, other = context.Pipe()
         self._process = context.Process(
@@ -90,34 +70,28 @@ class ProcessShard:
         )
         self._process.start()
         other.close()
-        self._waiting = self._forgotten = 0  # replies that are to come, and those nobody waits for
+        self._n_sent = self._n_received = 0
 
-    @property
-    def name(self) -> str:
-        return opening.describe_place(self._folder)
-
-    def send(self, request: Request) -> None:
+    def send(self, request: Request) -> Receive:
         try:
             self._link.send(request)
         except OSError as error:
             raise self._ended_error() from error
-        self._waiting += 1
+        self._n_sent += 1
+        return partial(self._receive, self._n_sent)
 
-    def receive(self) -> Reply:
+    def _receive(self, number: int) -> Reply:
+        """Return the reply of a number; nobody waits for those before it any more."""
+        reply: Any = None  # a pipe has no types
         try:
-            while self._forgotten:
-                self._link.recv()
-                self._forgotten -= 1
-            reply = self._link.recv()
-            self._waiting -= 1
+            while self._n_received < number:
+                reply = self._link.recv()
+                self._n_received += 1
         except (EOFError, OSError) as error:
             raise self._ended_error() from error
         if isinstance(reply, ClewError):
             raise reply
-        return reply  # type: ignore[no-any-return]  # a pipe has no types
-
-    def forget(self) -> None:
-        self._forgotten, self._waiting = self._forgotten + self._waiting, 0
+        return reply  # type: ignore[no-any-return]
 
     def _ended_error(self) -> StoreError:
         return StoreError(f"the process of the shard {self.name} ended: open the shards again")
@@ -145,7 +119,11 @@ def _serve_shard(folder: str, link: Connection, threads: int) -> None:
                 request = link.recv()
             except (EOFError, OSError):
                 return
-            link.send(reply_or_error(index, request))
+            try:
+                reply: Reply | ClewError = reply_to_request(index, request)
+            except ClewError as error:
+                reply = error
+            link.send(reply)
 
 
 def _end_with(parent: int) -> None:
@@ -160,15 +138,22 @@ def ask_all(shards: Sequence[Shard], requests: Sequence[tuple[int, Request]]) ->
     Every reply is waited for, also where a shard fails. Raises GenerationChanged where one was
     written to, and else StoreError that names the first shard that failed.
     """
-    try:
-        found, failed = _send_all(shards, requests)
-    except BaseException:
-        for shard in shards:
-            shard.forget()
-        raise
-    moved = [why for _, why in failed if isinstance(why, GenerationChanged)]
-    if moved:
-        raise moved[0]
+    waiting: list[tuple[int, Receive]] = []
+    replies: list[Reply] = []
+    failed: list[tuple[int, ClewError]] = []
+    for number, request in requests:
+        try:
+            waiting.append((number, shards[number].send(request)))
+        except ClewError as error:
+            failed.append((number, error))
+    for number, receive in waiting:
+        try:
+            replies.append(receive())
+        except ClewError as error:
+            failed.append((number, error))
+    for _, why in failed:
+        if isinstance(why, GenerationChanged):
+            raise why
     for number, why in failed:
         if isinstance(why, NotAnIndex):
             raise StoreError(
@@ -176,25 +161,4 @@ def ask_all(shards: Sequence[Shard], requests: Sequence[tuple[int, Request]]) ->
                 f" new shards are filled by 'clew index PATH --into FOLDER' with the folder of all"
             ) from why
         raise StoreError(f"the shard {shards[number].name} failed: {why}") from why
-    return found
-
-
-def _send_all(
-    shards: Sequence[Shard], requests: Sequence[tuple[int, Request]]
-) -> tuple[list[Reply], list[tuple[int, ClewError]]]:
-    """Return the replies, and which shards failed, and why."""
-    found: list[Reply] = []
-    failed: list[tuple[int, ClewError]] = []
-    sent = []
-    for number, request in requests:
-        try:
-            shards[number].send(request)
-            sent.append(number)
-        except ClewError as error:
-            failed.append((number, error))
-    for number in sent:
-        try:
-            found.append(shards[number].receive())
-        except ClewError as error:
-            failed.append((number, error))
-    return found, failed
+    return replies

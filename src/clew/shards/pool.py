@@ -4,25 +4,19 @@ It says which entities lead to chunks that are worth to be fetched: forward push
 `clew.algo.pagerank`, from where `pagerank` and `walk` begin, over what shards told.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew import steps
 from clew.algo.fusion import mean_of_min_max
 from clew.algo.topk import top_k
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.shards.exchange import Hashes, Rows, ToldChunks
-    from clew.shards.whole import CorpusTotals
+from clew.shards.exchange import Hashes, ToldChunks
+from clew.shards.whole import CorpusTotals
 
 TITLE_WEIGHT, CHUNK_WEIGHT, SEED_CHUNKS, DAMPING = 5.0, 0.2, 30, 0.6  # as of `pagerank`
 FAR = 2**40  # beyond every row of a shard
@@ -33,91 +27,35 @@ _STEPS = 8  # after which a hundredth of the weight still moves
 class ChunkPool:
     """Distinct chunks of several shards, with their entities; see `ToldChunks`."""
 
-    shards: NDArray[np.int64]  # (m,)
-    rows: Rows  # (m,)
-    dense: NDArray[np.float64]
-    lexical: NDArray[np.float64]
+    dense: NDArray[np.float64]  # (m,)
+    lexical: NDArray[np.float64]  # (m,)
     entities: Hashes  # (n,) distinct, ascending
     numbers: NDArray[np.int64]  # (3, n), of all shards
     link: csr_array  # (m, n) ways
 
     @classmethod
-    def from_replies(
-        cls, found: Sequence[tuple[int, ToldChunks]], whole: CorpusTotals
-    ) -> ChunkPool:
-        """Return the chunks of the shards' replies, in the order of the shards."""
-        return cls._concatenate(
-            [
-                cls(
-                    np.full(len(each.rows), shard),
-                    each.rows,
-                    each.dense,
-                    each.lexical,
-                    each.counted.hashes,
-                    whole.entities.find(each.counted),
-                    csr_array(
-                        (each.ways, each.entities, each.begins),
-                        shape=(len(each.rows), len(each.counted.hashes)),
-                    ),
-                )
-                for shard, each in found
-            ]
-        )
-
-    @classmethod
-    def _concatenate(cls, pools: Sequence[ChunkPool]) -> ChunkPool:
-        """Return the chunks of several pools, with entities that are distinct and ascending."""
-        entities, first, place = np.unique(
-            np.concatenate([each.entities for each in pools]),
-            return_index=True,
-            return_inverse=True,
-        )
-        ends = np.cumsum([len(each.entities) for each in pools])
-        places = np.split(place, ends[:-1])
-        columns = [own[each.link.indices] for own, each in zip(places, pools, strict=True)]
-        lengths = np.concatenate([np.diff(each.link.indptr) for each in pools])
+    def from_replies(cls, replies: Sequence[ToldChunks], whole: CorpusTotals) -> Self:
+        """Return the chunks of shards' replies, in their order; none of them twice."""
+        hashes = np.concatenate([each.counted.hashes for each in replies])
+        numbers = np.concatenate([whole.entities.find(each.counted) for each in replies], axis=1)
+        entities, first, place = np.unique(hashes, return_index=True, return_inverse=True)
+        starts = np.cumsum([0, *(len(each.counted.hashes) for each in replies[:-1])])
+        columns = [
+            place[start + each.entities] for each, start in zip(replies, starts, strict=True)
+        ]
+        lengths = np.concatenate([np.diff(each.begins) for each in replies])
         entries = (
-            np.concatenate([each.link.data for each in pools]),
+            np.concatenate([each.ways for each in replies]),
             np.concatenate(columns),
             np.concatenate([[0], np.cumsum(lengths)]),
         )
-        names = "shards", "rows", "dense", "lexical"
-        shards, rows, dense, lexical = (
-            np.concatenate([getattr(each, name) for each in pools]) for name in names
-        )
         return cls(
-            shards,
-            rows,
-            dense,
-            lexical,
+            np.concatenate([each.dense for each in replies]),
+            np.concatenate([each.lexical for each in replies]),
             entities,
-            np.concatenate([each.numbers for each in pools], axis=1)[:, first],
+            numbers[:, first],
             csr_array(entries, shape=(len(lengths), len(entities))),
         )
-
-    def select(self, chunks: NDArray[np.integer]) -> ChunkPool:
-        """Return some of the chunks, with the entities of these alone."""
-        link = csr_array(self.link[chunks])
-        used, place = np.unique(link.indices, return_inverse=True)
-        return ChunkPool(
-            self.shards[chunks],
-            self.rows[chunks],
-            self.dense[chunks],
-            self.lexical[chunks],
-            self.entities[used],
-            self.numbers[:, used],
-            csr_array((link.data, place, link.indptr), shape=(link.shape[0], len(used))),
-        )
-
-    def join(self, other: ChunkPool) -> ChunkPool:
-        """Return these chunks and those of another pool that are not among them."""
-        own, others = (each.shards * FAR + each.rows for each in (self, other))
-        return self._concatenate([self, other.select(np.flatnonzero(~np.isin(others, own)))])
-
-    @property
-    def hybrid(self) -> NDArray[np.float64]:
-        """The (m,) fused dense and lexical scores."""
-        return mean_of_min_max(self.dense, self.lexical)
 
     def spread(
         self, seeds: Mapping[int, float], n_chunks: int
@@ -128,18 +66,15 @@ class ChunkPool:
         """
         mentioned, titled, either = self.numbers
         rarity = np.log1p(n_chunks / np.maximum(either, 1))
-        worth = (self.link.data & steps.MENTIONED > 0) + TITLE_WEIGHT * (
-            self.link.data & steps.TITLED > 0
-        )
-        link = csr_array(
-            (worth * rarity[self.link.indices], self.link.indices, self.link.indptr),
-            shape=self.link.shape,
-        )
+        ways, places = self.link.data, self.link.indices
+        worth = (ways & steps.MENTIONED > 0) + TITLE_WEIGHT * (ways & steps.TITLED > 0)
+        link = csr_array((worth * rarity[places], places, self.link.indptr), shape=self.link.shape)
         of_chunks = np.maximum(np.asarray(link.sum(axis=1)), 1e-12)
         of_entities = np.maximum((mentioned + TITLE_WEIGHT * titled) * rarity, 1e-12)
         chunks, entities = np.zeros(link.shape[0]), np.zeros(link.shape[1])
-        best = top_k(self.hybrid, SEED_CHUNKS)
-        chunks[best] = CHUNK_WEIGHT * self.hybrid[best]
+        hybrid = mean_of_min_max(self.dense, self.lexical)
+        best = top_k(hybrid, SEED_CHUNKS)
+        chunks[best] = CHUNK_WEIGHT * hybrid[best]
         known = {int(hash_): i for i, hash_ in enumerate(self.entities.tolist())}
         for hash_, weight in seeds.items():
             if hash_ in known:

@@ -3,22 +3,17 @@
 Folders of shards must be readable, by the same paths, on every node; addresses are as they are.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clew.api import open_index
 from clew.errors import ClewError, StoreError
-from clew.shards.shard import reply_or_error
+from clew.shards.exchange import Receive, Reply, Request
+from clew.shards.shard import reply_to_request
 from clew.store import opening
 from clew.workers.ray import connect, first_sentence
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from clew.shards.exchange import Reply, Request
-
 
 _TRIES = 5  # of a request at which an actor ended: none of them changes anything
 
@@ -27,22 +22,17 @@ class RayShard:
     """A shard that an actor opens. One that ends is started again for the next question."""
 
     def __init__(self, ray: Any, folder: Path) -> None:  # noqa: ANN401 -- a module
+        self.name = opening.describe_place(folder)
         self._ray = ray
-        self._folder = folder
-        self._waiting: list[Any] = []
         kind = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=_TRIES)(_ShardActor)
         self._actor = kind.remote(opening.place_of(folder))
 
-    @property
-    def name(self) -> str:
-        return opening.describe_place(self._folder)
+    def send(self, request: Request) -> Receive:
+        return partial(self._receive, self._actor.reply.remote(request))
 
-    def send(self, request: Request) -> None:
-        self._waiting.append(self._actor.reply.remote(request))
-
-    def receive(self) -> Reply:
+    def _receive(self, pending: object) -> Reply:
         try:
-            reply = self._ray.get(self._waiting.pop(0))
+            reply = self._ray.get(pending)
         except (self._ray.exceptions.RayError, ConnectionError) as error:
             raise StoreError(
                 f"its actor did not do its work ({first_sentence(error)}): see 'ray status'"
@@ -50,9 +40,6 @@ class RayShard:
         if isinstance(reply, ClewError):
             raise reply
         return reply  # type: ignore[no-any-return]  # Ray has no types
-
-    def forget(self) -> None:
-        self._waiting.clear()
 
     def close(self) -> None:
         self._ray.kill(self._actor)
@@ -65,7 +52,10 @@ class _ShardActor:
         self._index = open_index(folder)
 
     def reply(self, request: Request) -> Reply | ClewError:
-        return reply_or_error(self._index, request)
+        try:
+            return reply_to_request(self._index, request)
+        except ClewError as error:
+            return error
 
 
 def start_ray_shards(spec: str, folders: Sequence[Path]) -> list[RayShard]:

@@ -1,15 +1,13 @@
 """Shards behind servers: each is an index of a `clew serve`, on whatever machine that runs."""
 
-from __future__ import annotations
-
 import json
 import os
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
 from clew.errors import InputError, MissingExtra, StoreError
+from clew.shards.exchange import Receive, Reply, Request
 from clew.shards.shard import GenerationChanged
 from clew.shards.wire import MEDIA_TYPE, MOVED, pack, unpack
 
@@ -18,8 +16,6 @@ try:
 except ImportError as error:
     raise MissingExtra("httpx2", "client", "shards behind servers") from error
 
-if TYPE_CHECKING:
-    from clew.shards.exchange import Reply, Request
 
 KEY_VARIABLE = "CLEW_KEY"
 FORM = "https://HOST[:PORT]/api/v1/indexes/NAME"
@@ -49,13 +45,9 @@ class ServedShard:
             timeout=httpx2.Timeout(_TIMEOUT_S, connect=_CONNECT_S),
         )
         self._thread = ThreadPoolExecutor(1, "clew-shard")  # shards are asked at the same time
-        self._waiting: list[Future[Reply]] = []
 
-    def send(self, request: Request) -> None:
-        self._waiting.append(self._thread.submit(self._post, pack(request)))
-
-    def receive(self) -> Reply:
-        return self._waiting.pop(0).result()
+    def send(self, request: Request) -> Receive:
+        return self._thread.submit(self._post, pack(request)).result
 
     def _post(self, sent: bytes) -> Reply:
         for left in reversed(range(_TRIES)):
@@ -74,11 +66,6 @@ class ServedShard:
         if reply.status_code == httpx2.codes.OK:
             return unpack(reply.content)  # type: ignore[no-any-return]  # bytes have no types
         raise _build_error(reply.status_code, reply.content)
-
-    def forget(self) -> None:
-        for each in self._waiting:
-            each.cancel()
-        self._waiting.clear()
 
     def close(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)

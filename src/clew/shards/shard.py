@@ -1,55 +1,36 @@
 """The replies of one shard to the requests of a coordinator."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew import steps
 from clew.algo.bm25 import Lengths, bm25_candidates, bm25_chunk_scores
 from clew.algo.coding import multiply_rows
 from clew.algo.topk import DECIMALS, top_k
-from clew.derived import CachedArrays, Derived
-from clew.errors import ClewError, InputError, StoreError
+from clew.api import Index
+from clew.derived import Arrays, CachedArrays, Derived
+from clew.errors import InputError, StoreError
 from clew.filters import match, parse
+from clew.layers.numbers import hash_texts
 from clew.layers.salient_merging import collect_salient_terms
+from clew.models import Embedder
+from clew.shards import exchange
 from clew.shards.exchange import (
-    Alike,
-    Around,
-    Count,
     Counted,
     Counts,
-    Describe,
-    FoundAround,
-    Near,
-    Nearest,
+    Hashes,
     Reply,
     Request,
+    Rows,
     Seeds,
-    ShardDescription,
-    SharedQuestion,
-    Take,
-    Taken,
-    Tell,
-    ToldChunks,
-    Towards,
     count_entities,
-    hash_keys,
 )
 from clew.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.api import Index
-    from clew.derived import Arrays
-    from clew.models import Embedder
-    from clew.shards.exchange import Hashes, Rows
 
 
 class GenerationChanged(StoreError):
@@ -62,9 +43,13 @@ def reply_to_request(index: Index, request: Request) -> Reply:
     Raises GenerationChanged where it is in another generation than the request names, and
     StoreError, InputError, as `Index.snapshot`.
     """
-    if isinstance(request, Describe):
+    if isinstance(request, exchange.Describe):
         return _describe_shard(index)
-    named = request.asked if isinstance(request, Near | Around | Towards | Tell) else request
+    named = (
+        request.asked
+        if isinstance(request, exchange.Near | exchange.Around | exchange.Towards | exchange.Tell)
+        else request
+    )
     snapshot = index.snapshot()
     if snapshot.generation != named.generation:
         raise GenerationChanged(f"{index.shown} was written to while it was asked: ask again")
@@ -77,9 +62,9 @@ def reply_to_request(index: Index, request: Request) -> Reply:
             return _empty_reply(named.generation, fields)
     if not len(snapshot.layer("chunk")):
         return _empty_reply(named.generation, fields)
-    if isinstance(request, Near) and request.asked.exact:
+    if isinstance(request, exchange.Near) and request.asked.exact:
         snapshot = snapshot.exactly()
-    if isinstance(request, Take):
+    if isinstance(request, exchange.Take):
         return _take_chunks(request, snapshot, lambda: index.models.embedder)
     reply = _reply(request, snapshot)
     return replace(reply, fields=fields) if isinstance(reply, Counts) else reply
@@ -92,23 +77,15 @@ def _empty_reply(generation: int, fields: Sequence[str]) -> Counts:
     )
 
 
-def _describe_shard(index: Index) -> ShardDescription:
+def _describe_shard(index: Index) -> exchange.ShardDescription:
     snapshot = index.snapshot()
-    return ShardDescription(
+    return exchange.ShardDescription(
         generation=snapshot.generation,
         recipe=snapshot.recipe,
         aliases=index.alias_targets(),
         n_documents=len(snapshot.document_layer),
         of_graphs=not snapshot.are_texts().all(),
     )
-
-
-def reply_or_error(index: Index, request: Request) -> Reply | ClewError:
-    """Return what an index has for a request, or the error that this raises."""
-    try:
-        return reply_to_request(index, request)
-    except ClewError as error:
-        return error
 
 
 @singledispatch
@@ -120,7 +97,7 @@ def _reply(request: Any, snapshot: Snapshot) -> Reply:  # noqa: ANN401 -- dispat
 
 
 @_reply.register
-def _reply_count(request: Count, snapshot: Snapshot) -> Counts:  # noqa: ARG001 -- of its type
+def _reply_count(request: exchange.Count, snapshot: Snapshot) -> Counts:  # noqa: ARG001 -- of its type
     hashes, numbers = snapshot.get(_HASHES), snapshot.get(_NUMBERS)
     lengths = steps.chunk_lengths(snapshot)
     return Counts(
@@ -134,7 +111,7 @@ def _reply_count(request: Count, snapshot: Snapshot) -> Counts:  # noqa: ARG001 
 
 def _hash_layers(snapshot: Snapshot) -> Arrays:
     layers = {name: snapshot.layer(name) for name in ("entity", "term")}
-    return {name: hash_keys(each.ids(range(len(each)))) for name, each in layers.items()}
+    return {name: hash_texts(each.ids(range(len(each)))) for name, each in layers.items()}
 
 
 _HASHES = CachedArrays("key-hashes", _hash_layers, inputs=("entity", "term"))
@@ -171,28 +148,27 @@ def _build_counted(snapshot: Snapshot, layer: str, rows: Rows) -> Counted:
 
 
 @_reply.register
-def _reply_near(request: Near, snapshot: Snapshot) -> Nearest:
+def _reply_near(request: exchange.Near, snapshot: Snapshot) -> exchange.Nearest:
     asked = request.asked
     query = _build_query(asked)
     dense = steps.dense_ranking(snapshot, query)
-    words = _Words.from_question(snapshot, asked)
-    near = [dense.best(request.chunks), words.best(request.chunks), _find_farthest(dense)]
-    units, unit_scores = steps.nearest_units(
-        snapshot, query, request.units, steps.units_near(snapshot, query, dense)
-    )
+    words = _read_words(snapshot, asked)
+    lexical = steps.Ranking(*bm25_candidates(*words, request.chunks))
+    near = [dense.best(request.chunks), lexical.best(request.chunks), _find_farthest(dense)]
+    units_near = steps.units_near(snapshot, query, dense)
+    units, unit_scores = steps.nearest_units(snapshot, query, request.units, units_near)
+    link = snapshot.linked("unit", "entity")
     triples, triple_scores = _find_triples(snapshot, query, request.triples)
     unit_chunks = np.asarray(snapshot.layer("unit").columns["chunk"])[units]
     triple_chunks = np.asarray(snapshot.layer("triple").columns["chunk"])[triples]
     rows = np.array(list(dict.fromkeys(np.concatenate(near).tolist())), dtype=np.int64)
-    link = snapshot.linked("unit", "entity")
-    of_units = [link.row(row).tolist() for row in units.tolist()]
     ends = [snapshot.layer("triple").columns[end][triples] for end in ("subject", "object")]
     named, keys = _find_named(snapshot, request.keys)
-    return Nearest(
+    return exchange.Nearest(
         rows=rows,
         dense=steps.cosines_of(snapshot, "chunk", query, rows),
-        lexical=words.score_rows(rows),
-        units=_build_seeds(snapshot, unit_scores, of_units),
+        lexical=bm25_chunk_scores(*words, rows),
+        units=_build_seeds(snapshot, unit_scores, [link.row(u).tolist() for u in units.tolist()]),
         triples=_build_seeds(snapshot, triple_scores, np.stack(ends, axis=1).tolist()),
         unit_chunks=unit_chunks.astype(np.int64),
         triple_chunks=triple_chunks.astype(np.int64),
@@ -201,7 +177,7 @@ def _reply_near(request: Near, snapshot: Snapshot) -> Nearest:
     )
 
 
-def _build_query(asked: SharedQuestion) -> steps.Query:
+def _build_query(asked: exchange.SharedQuestion) -> steps.Query:
     return steps.Query(" ".join(asked.terms), asked.vector, None)
 
 
@@ -216,7 +192,7 @@ def _find_known(
 
 
 @_reply.register
-def _reply_around(request: Around, snapshot: Snapshot) -> FoundAround:
+def _reply_around(request: exchange.Around, snapshot: Snapshot) -> exchange.FoundAround:
     query = _build_query(request.asked)
     rows, known = _find_known(snapshot, request.entities)
     link = steps.entity_chunks(snapshot).rows(rows)
@@ -226,7 +202,7 @@ def _reply_around(request: Around, snapshot: Snapshot) -> FoundAround:
     owners = np.repeat(np.arange(link.shape[0]), np.diff(link.indptr))
     best = np.lexsort((link.indices, -np.round(worth, DECIMALS), owners))
     best = best[np.arange(len(best)) - link.indptr[owners[best]] < request.most]
-    return FoundAround(
+    return exchange.FoundAround(
         owners=known[owners[best]].astype(np.int32),
         rows=link.indices[best].astype(np.int64),
         worth=worth[best],
@@ -234,7 +210,7 @@ def _reply_around(request: Around, snapshot: Snapshot) -> FoundAround:
 
 
 @_reply.register
-def _reply_towards(request: Towards, snapshot: Snapshot) -> FoundAround:
+def _reply_towards(request: exchange.Towards, snapshot: Snapshot) -> exchange.FoundAround:
     layer = snapshot.layer("unit")
     near = steps.units_near(snapshot, _build_query(request.asked))
     hashes, firsts = np.unique(request.entities, return_index=True)
@@ -251,7 +227,7 @@ def _reply_towards(request: Towards, snapshot: Snapshot) -> FoundAround:
     found, units, worth = map(np.concatenate, zip(*parts, strict=True))
     chunks = np.asarray(layer.columns["chunk"])[units]
     order = np.argsort(found, kind="stable")
-    return FoundAround(
+    return exchange.FoundAround(
         owners=found[order].astype(np.int32),
         rows=chunks[order].astype(np.int64),
         worth=worth[order].astype(np.float64),
@@ -259,14 +235,14 @@ def _reply_towards(request: Towards, snapshot: Snapshot) -> FoundAround:
 
 
 @_reply.register
-def _reply_tell(request: Tell, snapshot: Snapshot) -> ToldChunks:
-    rows = request.chunks
+def _reply_tell(request: exchange.Tell, snapshot: Snapshot) -> exchange.ToldChunks:
+    asked, rows = request.asked, request.chunks
     link = steps.chunk_entities(snapshot).rows(rows)
     distinct, place = np.unique(link.indices, return_inverse=True)
-    return ToldChunks(
+    return exchange.ToldChunks(
         rows=rows,
-        dense=steps.cosines_of(snapshot, "chunk", _build_query(request.asked), rows),
-        lexical=_Words.from_question(snapshot, request.asked).score_rows(rows),
+        dense=steps.cosines_of(snapshot, "chunk", _build_query(asked), rows),
+        lexical=bm25_chunk_scores(*_read_words(snapshot, asked), rows),
         begins=link.indptr.astype(np.int64),
         entities=place.astype(np.int32),
         ways=link.data.astype(np.uint8),
@@ -277,12 +253,14 @@ def _reply_tell(request: Tell, snapshot: Snapshot) -> ToldChunks:
 _UNDER_TITLE = 0.5  # what a chunk is worth more, beside its cosine, under the title of an entity
 
 
-def _take_chunks(request: Take, snapshot: Snapshot, embedder: Callable[[], Embedder]) -> Taken:
+def _take_chunks(
+    request: exchange.Take, snapshot: Snapshot, embedder: Callable[[], Embedder]
+) -> exchange.Taken:
     """Return everything that a shard has of some chunks."""
     assert snapshot.cutter is not None  # noqa: S101 -- an index has one
     cut = snapshot.cutter.cut(request.chunks)
     salient = collect_salient_terms(snapshot, cut.chunks, embedder) if request.salient else None
-    return Taken(
+    return exchange.Taken(
         batch=cut.batch,
         entities=_build_counted(snapshot, "entity", cut.entities),
         terms=_build_counted(snapshot, "term", cut.terms),
@@ -290,29 +268,16 @@ def _take_chunks(request: Take, snapshot: Snapshot, embedder: Callable[[], Embed
     )
 
 
-class _Words:
-    """The chunks of a shard by the words of a question, as all shards weigh these."""
-
-    def __init__(self, link: Any, lengths: Lengths, rows: Rows, df: NDArray[np.int64]) -> None:  # noqa: ANN401
-        self._parts = link, lengths, rows.astype(np.intp), df
-
-    @classmethod
-    def from_question(cls, snapshot: Snapshot, asked: SharedQuestion) -> _Words:
-        rows = np.array(snapshot.layer("term").rows(list(asked.terms)), dtype=np.int64)
-        known = np.flatnonzero(rows >= 0)
-        link = snapshot.linked("term", "chunk")
-        own = link.counts_of(rows[known])
-        df = np.where(asked.df[known] >= 0, asked.df[known], own)
-        of_chunks = steps.chunk_lengths(snapshot).of_chunks
-        lengths = Lengths(of_chunks, asked.mean_length, asked.n_chunks)
-        return cls(link, lengths, rows[known], df)
-
-    def best(self, k: int) -> Rows:
-        rows, scores = bm25_candidates(*self._parts, k)
-        return np.asarray(steps.Ranking(rows, scores).best(k))
-
-    def score_rows(self, rows: Rows) -> NDArray[np.float64]:
-        return bm25_chunk_scores(*self._parts, rows)
+def _read_words(
+    snapshot: Snapshot, asked: exchange.SharedQuestion
+) -> tuple[Any, Lengths, NDArray[np.intp], NDArray[np.int64]]:
+    """Return what BM25 needs of a shard and the words of a question, as all shards weigh these."""
+    rows = np.array(snapshot.layer("term").rows(list(asked.terms)), dtype=np.intp)
+    known = np.flatnonzero(rows >= 0)
+    link = snapshot.linked("term", "chunk")
+    df = np.where(asked.df[known] >= 0, asked.df[known], link.counts_of(rows[known]))
+    of_chunks = steps.chunk_lengths(snapshot).of_chunks
+    return link, Lengths(of_chunks, asked.mean_length, asked.n_chunks), rows[known], df
 
 
 def _find_farthest(dense: steps.Ranking) -> Rows:
@@ -346,7 +311,7 @@ def _build_seeds(
 
 
 @_reply.register
-def _reply_alike(request: Alike, snapshot: Snapshot) -> Seeds:
+def _reply_alike(request: exchange.Alike, snapshot: Snapshot) -> Seeds:
     layer = snapshot.layer("entity")
     if not len(layer):
         return _build_seeds(snapshot, np.zeros(0), [])

@@ -1,19 +1,17 @@
 """New shards: empty ones, or of an index, whose rows are cut out and committed as they are."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from clew.api import open_index
+from clew.api import Index, open_index
 from clew.api.checks import checked
 from clew.errors import InputError, StoreError
 from clew.generation import open_snapshot
@@ -21,26 +19,16 @@ from clew.index.origins import set_part
 from clew.models import cache
 from clew.models.cache import vector_keys
 from clew.models.ledger import Ledger, piece_keys
+from clew.models.sqlite import Keep
 from clew.readers.part import ShardPart, shard_of
 from clew.runtime.private import make_folder, open_file
-from clew.store import opening, paid, sharded
+from clew.snapshot import Snapshot
+from clew.snapshot.batch import Batch
+from clew.store import Store, opening, paid, sharded
 from clew.store.database import LOCK, WriterLock
 from clew.store.embedded import has_foreign_files
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
-
-    from clew.api import Index
-    from clew.models.sqlite import Keep
-    from clew.snapshot import Snapshot
-    from clew.snapshot.batch import Batch
-    from clew.store import Store
-
-    Digests = NDArray[np.uint64]
-    # What a text is paid for: pieces by models and versions of prompts, and whether a vector.
-    Ways = tuple[Sequence[tuple[str, str]], bool]
+Digests = NDArray[np.uint64]
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+]+:/")  # which a path has made of an address
 _AT_ONCE = 500  # documents of a commit
@@ -77,29 +65,23 @@ def split(folder: str | Path, home: str | Path, n_shards: int) -> list[Path]:
     home = Path(home)
     places = _shard_folders(home, n_shards)
     with open_index(folder) as index:
-        parts = _assign_documents(index, n_shards)
+        parts: list[dict[str, str]] = [{} for _ in places]  # the documents, with their hashes
+        for name, content in sorted(index.hashes().items()):
+            parts[shard_of(name, n_shards)][name] = content
         if _is_done(home, places, parts):
             (home / _BEGUN).unlink(missing_ok=True)  # by a process that was killed behind the rest
             return places
         with _begin(home, opening.place_of(index.folder), dict(zip(places, parts, strict=True))):
-            ways, digests = _read_ways(index.folder), []
+            digests = []
             for number, (place, part) in enumerate(zip(places, parts, strict=True)):
                 with closing(opening.create(place, dict(index.snapshot().recipe))) as store:
                     _fill_shard(store, index, part)
                     set_part(store, ShardPart(number, n_shards))
-                    digests.append(_read_digests(store, ways))
+                    digests.append(_read_digests(store, index.folder))
             for place, own in zip(places, digests, strict=True):
                 _copy_paid(index.folder, place, _filter_keys(own, digests))
             sharded.write_places(home, [place.name for place in places])
     return places
-
-
-def _assign_documents(index: Index, n_shards: int) -> list[dict[str, str]]:
-    """Return the documents of each shard, with their hashes."""
-    parts: list[dict[str, str]] = [{} for _ in range(n_shards)]
-    for name, content in sorted(index.hashes().items()):
-        parts[shard_of(name, n_shards)][name] = content
-    return parts
 
 
 def _fill_shard(store: Store, index: Index, part: Mapping[str, str]) -> None:
@@ -198,8 +180,9 @@ def _is_begun(home: Path, begun: str, parts: Mapping[Path, Mapping[str, str]]) -
     """Say whether a folder has nothing but what the same split, as it is told, left unfinished."""
     names = {place.name for place in parts}
     try:
-        is_same = (home / _BEGUN).read_text(encoding="utf-8") == begun
-        if not is_same or not {path.name for path in home.iterdir()} <= names | _OURS | {_BEGUN}:
+        if (home / _BEGUN).read_text(encoding="utf-8") != begun:
+            return False
+        if not {path.name for path in home.iterdir()} <= names | _OURS | {_BEGUN}:
             return False
     except (OSError, ValueError):
         return False
@@ -213,16 +196,16 @@ def _is_begun(home: Path, begun: str, parts: Mapping[Path, Mapping[str, str]]) -
 # -- what was paid for -----------------------------------------------------------------------------
 
 
-def _read_ways(folder: Path) -> Ways:
+def _read_digests(store: Store, folder: Path) -> Digests:
+    """Return digests, ascending, of the keys under which the texts of a shard are paid for.
+
+    Those are of pieces, by models and versions of prompts, and of vectors, as the index in the
+    `folder` has them.
+    """
     ledger = Ledger(opening.paid_place(folder, paid.CALLS))
     pieces = ledger.pieces_of() if ledger.exists() else []
-    return pieces, cache.has_vectors(opening.paid_place(folder, paid.EMBEDDINGS))
-
-
-def _read_digests(store: Store, ways: Ways) -> Digests:
-    """Return digests, ascending, of the keys under which the texts of a shard are paid for."""
+    has_vectors = cache.has_vectors(opening.paid_place(folder, paid.EMBEDDINGS))
     found: list[Digests] = [np.zeros(0, dtype=np.uint64)]
-    pieces, has_vectors = ways
     if pieces or has_vectors:
         with closing(open_snapshot(store)) as snapshot:
             embedder = str(snapshot.recipe["embedder"])
@@ -235,7 +218,7 @@ def _read_digests(store: Store, ways: Ways) -> Digests:
 
 
 def _read_layer(snapshot: Snapshot, name: str) -> Iterator[Sequence[str]]:
-    """Yield the texts of a layer: of chunks with their titles, of entities their keys."""
+    """Yield the texts of a layer: of chunks behind their titles, of entities their keys."""
     layer = snapshot.layer(name)
     read = {"chunk": snapshot.titled_texts, "entity": layer.ids}.get(name, layer.texts)
     for start in range(0, len(layer), _TEXTS):
@@ -254,8 +237,8 @@ def _filter_keys(own: Digests, all_: Sequence[Digests]) -> Keep:
     everybody = np.unique(np.concatenate(all_))
 
     def keep(keys: Sequence[bytes]) -> list[bool]:
-        found = _shorten_keys(keys)
-        kept: list[bool] = (_contains(own, found) | ~_contains(everybody, found)).tolist()
+        digests = _shorten_keys(keys)
+        kept: list[bool] = (_contains(own, digests) | ~_contains(everybody, digests)).tolist()
         return kept
 
     return keep

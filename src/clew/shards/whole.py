@@ -1,21 +1,15 @@
 """Count the keys that several shards have over all of them."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.generation.layers import resolve_aliases
-from clew.shards.exchange import TERM_NUMBERS, Counted, hash_keys
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.shards.exchange import Counts, Hashes
+from clew.layers.numbers import hash_texts
+from clew.shards.exchange import TERM_NUMBERS, Counted, Counts, Hashes
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +23,7 @@ class SharedKeys:
     numbers: NDArray[np.int64]  # (3, n)
 
     @classmethod
-    def from_parts(cls, parts: Sequence[Counted]) -> SharedKeys:
+    def from_parts(cls, parts: Sequence[Counted]) -> Self:
         """Return the keys that several of the shards have."""
         hashes = np.concatenate([each.hashes for each in parts])
         numbers = np.concatenate([each.numbers for each in parts], axis=1)
@@ -42,16 +36,11 @@ class SharedKeys:
         return cls(hashes[first][several], sums[:, several])
 
     def find(self, counted: Counted) -> NDArray[np.int64]:
-        """Return the (3, n) numbers of some keys of a shard in all of them."""
-        shared = self.find_hashes(counted.hashes)
-        return np.where(shared < 0, counted.numbers, shared)
-
-    def find_hashes(self, hashes: Hashes) -> NDArray[np.int64]:
-        """Return the (3, n) numbers of some keys, -1 for one that no two shards have."""
-        at = np.searchsorted(self.hashes, hashes)
+        """Return the (3, n) numbers of some keys in all shards; those given of what one has."""
+        numbers = counted.numbers.copy()
+        at = np.searchsorted(self.hashes, counted.hashes)
         known = np.flatnonzero(at < len(self.hashes))
-        known = known[self.hashes[at[known]] == hashes[known]]
-        numbers = np.full((3, len(hashes)), -1, dtype=np.int64)
+        known = known[self.hashes[at[known]] == counted.hashes[known]]
         numbers[:, known] = self.numbers[:, at[known]]
         return numbers
 
@@ -67,14 +56,11 @@ class CorpusTotals:
     terms: SharedKeys
 
     @classmethod
-    def from_counts(cls, counts: Sequence[Counts], aliases: Mapping[str, str]) -> CorpusTotals:
+    def from_counts(cls, counts: Sequence[Counts], aliases: Mapping[str, str]) -> Self:
         """Return the totals of the shards' counts; `aliases` are those of all shards."""
         parts = [each.entities for each in counts]
         if aliases:
-            pairs = _known_pairs(parts, aliases)
-            parts = [
-                Counted(hashes=_resolve_hashes(p.hashes, *pairs), numbers=p.numbers) for p in parts
-            ]
+            parts = _resolve_entities(parts, resolve_aliases(aliases))
         titled = [part.hashes[part.numbers[1] > 0] for part in parts]
         n_chunks = sum(each.n_chunks for each in counts)
         return cls(
@@ -87,23 +73,21 @@ class CorpusTotals:
 
     def term_chunks(self, terms: Sequence[str]) -> NDArray[np.int64]:
         """Return how many chunks have each term, -1 where one shard alone can know."""
-        numbers = self.terms.find_hashes(hash_keys(terms))
+        unknown = np.full((3, len(terms)), -1, dtype=np.int64)
+        numbers = self.terms.find(Counted(hashes=hash_texts(terms), numbers=unknown))
         chunks: NDArray[np.int64] = numbers[TERM_NUMBERS.index("chunks")]
         return chunks
 
 
-def _known_pairs(parts: Sequence[Counted], aliases: Mapping[str, str]) -> tuple[Hashes, Hashes]:
-    """Return the hashes of entities and of what they stand for, where shards have both."""
-    pairs = resolve_aliases(aliases)
+def _resolve_entities(parts: Sequence[Counted], pairs: Mapping[str, str]) -> list[Counted]:
+    """Return parts in which entities are what they stand for, where shards have both."""
     known = np.unique(np.concatenate([each.hashes for each in parts]))
-    own, target = hash_keys(list(pairs)), hash_keys(list(pairs.values()))
+    own, target = hash_texts(pairs), hash_texts(pairs.values())
     both = np.isin(own, known) & np.isin(target, known)
-    return own[both], target[both]
-
-
-def _resolve_hashes(hashes: Hashes, own: Hashes, target: Hashes) -> Hashes:
-    """Return the hashes of entities, with aliases resolved."""
-    found = hashes.copy()
-    for a, b in zip(own, target, strict=True):
-        found[found == a] = b
-    return found
+    resolved = []
+    for part in parts:
+        hashes = part.hashes.copy()
+        for a, b in zip(own[both], target[both], strict=True):
+            hashes[hashes == a] = b
+        resolved.append(Counted(hashes=hashes, numbers=part.numbers))
+    return resolved

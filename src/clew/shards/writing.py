@@ -1,29 +1,24 @@
 """What is written to several indexes as one: each takes the documents that belong to it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clew.api import Added, Index
 from clew.api.adding import to_remove
 from clew.errors import InputError, StoreError
-from clew.filters import match, to_filter
+from clew.filters import Filter, match, to_filter
 from clew.index import AddReport
 from clew.index.extract import ExtractionReport
 from clew.models.metered import Meter
 from clew.progress import Progress
 from clew.readers.part import ShardPart
+from clew.readers.sources import Source
 from clew.stopping import Stop
 from clew.store import opening
 from clew.types import Document
-
-if TYPE_CHECKING:
-    from clew.filters import Filter
-    from clew.readers.sources import Source
 
 Place = Path | str  # a folder, or the address of an index of a server
 Open = Callable[[Place], Index]

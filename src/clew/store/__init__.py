@@ -67,11 +67,10 @@ class View(Protocol):
         """Return which entity key stands for which other key."""
 
     def touched(self, since: int, first: int) -> Sequence[Touched] | None:
-        """Return the documents that a generation's followers removed, and those they gave a place.
+        """Return the documents that a generation's followers removed, then those they gave a place.
 
-        The latter were added, in the rows from the `first` on, brought back or renamed, and come
-        last, by their ids. None where that is not known, or something else changed: what an
-        entity stands for.
+        The latter, by their ids, were added, in the rows from the `first` on, brought back or
+        renamed. None where that is not known, or what an entity stands for changed.
         """
 
     def close(self) -> None: ...
@@ -126,10 +125,7 @@ class Store(Protocol):
         """Return the positions of those entity keys that have no name vector yet."""
 
     def lock(self) -> None:
-        """Become the one writer now, until `close`: nobody else commits or rewrites.
-
-        Raises IndexLocked while another process writes.
-        """
+        """Become the one writer, until `close`. Raises IndexLocked while another process writes."""
 
     def commit(self, batch: Batch, hashes: Sequence[str]) -> int:
         """Add a batch in one transaction and return the new generation.
@@ -145,17 +141,13 @@ class Store(Protocol):
         """Store some JSON values under a name, such as the plan of an extraction."""
 
     def work(self, kind: str) -> Mapping[int, int]:
-        """Return the chunks (stored rows) that were considered for a kind of extraction.
+        """Return the chunks (stored rows) considered for a kind of extraction that lack theirs.
 
-        Each has the number of its pack, the chunks that one prompt is made from, and -1 where it
-        is to be left as it is. A chunk that has its extraction is not among them.
+        Each has the number of its pack, the chunks of one prompt, or -1 to be left as it is.
         """
 
     def set_work(self, kind: str, packs: Mapping[int, int], *, anew: bool = False) -> None:
-        """Consider chunks for a kind of extraction, as `work` will return them.
-
-        `anew` forgets what was considered before.
-        """
+        """Consider chunks as `work` will return them; `anew` forgets those considered before."""
 
     def aliases(self) -> Mapping[str, str]:
         """Return which entity key stands for which other key."""

@@ -4,8 +4,6 @@ A backup is a tar file, gzipped where its name says so. It holds the SQLite file
 of one generation, and behind them a list of these with their digests, without which it is none.
 """
 
-from __future__ import annotations
-
 import filecmp
 import gzip
 import json
@@ -15,12 +13,13 @@ import shutil
 import tarfile
 import tempfile
 import zlib
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from clew.display.shown import Shown
 from clew.errors import AlreadyExists, DamagedIndex, InputError, StoreError
@@ -29,9 +28,6 @@ from clew.runtime.private import make_folder, make_inner_folder, open_file
 from clew.store import opening, paid
 from clew.store.database import FILE, Database
 from clew.store.segments import SUFFIX, MissingSegment
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _VERSION = 1
 _LIST = "backup.json"  # the last member
@@ -60,7 +56,8 @@ def write_backup(folder: Path, target: Path) -> Backup:
     another one that is there, or is no archive's, and for an index in PostgreSQL;
     NotAnIndex; and StoreError where it cannot be written.
     """
-    zipped = _is_zipped(target)
+    if target.suffix not in (".tgz", ".tar") and not target.name.endswith(".tar.gz"):
+        raise InputError(f"{target} is no name of a backup: let it end in .tar.gz or .tar")
     there = _read_list(target)
     if there is None:
         _check_target(folder, target)
@@ -81,15 +78,11 @@ def write_backup(folder: Path, target: Path) -> Backup:
                 _copy_paid(folder / name, place / name, generation)
             target_path = place / target.name
             with open_file(target_path) as file:
-                listing = _write_archive(file, place, segments, generation, zipped=zipped)
+                listing = _write_archive(file, target_path, segments, generation)
                 file.flush()
                 os.fsync(file.fileno())
-            backup = Backup(
-                path=str(target),
-                generation=generation,
-                n_documents=len(database.live_documents()),
-                n_bytes=target_path.stat().st_size,
-            )
+            n, n_bytes = len(database.live_documents()), target_path.stat().st_size
+            backup = Backup(path=str(target), generation=generation, n_documents=n, n_bytes=n_bytes)
             if there == listing:  # by a process that was killed behind the rest
                 return replace(backup, n_bytes=target.stat().st_size)
             _check_target(folder, target)
@@ -101,14 +94,6 @@ def write_backup(folder: Path, target: Path) -> Backup:
             f"{target} cannot be written ({error.strerror or error}): name another place"
         ) from error
     return backup
-
-
-def _is_zipped(target: Path) -> bool:
-    if target.name.endswith(".tar.gz") or target.suffix == ".tgz":
-        return True
-    if target.suffix == ".tar":
-        return False
-    raise InputError(f"{target} is no name of a backup: let it end in .tar.gz or .tar")
 
 
 def _read_list(target: Path) -> dict[str, Any] | None:
@@ -138,21 +123,14 @@ def _check_target(folder: Path, target: Path) -> None:
 
 @contextmanager
 def _open_generation(folder: Path) -> Iterator[tuple[Database, Mapping[str, BinaryIO]]]:
-    """Yield a database in a read transaction, and its open segments.
-
-    So both stay readable, whoever replaces them.
-    """
+    """Yield a database in a read transaction, and its open segments: both stay readable."""
     for tries in range(_TRIES):
         with ExitStack() as stack:
             database = stack.enter_context(closing(Database(folder)))
             database.freeze()
+            names = [f"segments/{each.name}{SUFFIX}" for each in database.segments()]
             try:
-                segments = {
-                    f"segments/{each.name}{SUFFIX}": stack.enter_context(
-                        (folder / "segments" / f"{each.name}{SUFFIX}").open("rb")
-                    )
-                    for each in database.segments()
-                }
+                segments = {name: stack.enter_context((folder / name).open("rb")) for name in names}
             except FileNotFoundError as error:
                 if tries < _TRIES - 1:
                     continue  # a merge or a compaction came between
@@ -173,23 +151,20 @@ def _copy_paid(path: Path, copy: Path, generation: int) -> None:
 
 
 def _write_archive(
-    file: BinaryIO, place: Path, segments: Mapping[str, BinaryIO], generation: int, *, zipped: bool
+    file: BinaryIO, target: Path, segments: Mapping[str, BinaryIO], generation: int
 ) -> dict[str, Any]:
-    """Write the archive, and return its list."""
+    """Write the archive of what lies beside `target` and some segments, and return its list."""
     with ExitStack() as stack:
         sink: BinaryIO | gzip.GzipFile = file
-        if zipped:
+        if target.suffix != ".tar":
             sink = stack.enter_context(gzip.GzipFile("", "wb", _LEVEL, file, mtime=0))
         archive = stack.enter_context(
             tarfile.open(fileobj=sink, mode="w", format=tarfile.PAX_FORMAT)
         )
-        files: dict[str, Any] = {}
-        for name in (FILE, *paid.FILES):
-            if (place / name).exists():
-                with (place / name).open("rb") as source:
-                    files[name] = _add_file(archive, name, source)
-        for name, segment in segments.items():
-            files[name] = _add_file(archive, name, segment)
+        copies = [target.with_name(name) for name in (FILE, *paid.FILES)]
+        opened = {p.name: stack.enter_context(p.open("rb")) for p in copies if p.exists()}
+        sources = {**opened, **segments}.items()
+        files = {name: _add_file(archive, name, source) for name, source in sources}
         listing = {"version": _VERSION, "generation": generation, "files": files}
         _add_file(archive, _LIST, BytesIO(json.dumps(listing, indent=1).encode()))
     return listing
@@ -214,7 +189,6 @@ class _HashingFile:
         self.digest = sha256()
 
     def read(self, size: int = -1) -> bytes:
-        """Read on."""
         piece = self._source.read(size)
         self.digest.update(piece)
         return piece
@@ -267,18 +241,16 @@ def _are_same(one: Path, other: Path) -> bool:
     try:
         with closing(Database(one)) as first, closing(Database(other)) as second:
             files = [each.name for each in first.segments()]
+            names = [f"{name}{SUFFIX}" for name in files]
+            folders = one / "segments", other / "segments"
             return (
                 first.meta("generation") == second.meta("generation")
                 and first.hashes() == second.hashes()
                 and files == [each.name for each in second.segments()]
-                and all(_have_same(f"segments/{name}{SUFFIX}", one, other) for name in files)
+                and not any(filecmp.cmpfiles(*folders, names, shallow=False)[1:])
             )
     except (StoreError, OSError):
         return False
-
-
-def _have_same(name: str, one: Path, other: Path) -> bool:
-    return filecmp.cmp(one / name, other / name, shallow=False)
 
 
 def _unpack(source: Path, place: Path) -> Backup:
@@ -301,15 +273,10 @@ def _unpack(source: Path, place: Path) -> Backup:
             if generation != listing.get("generation"):
                 raise InputError(f"{source} is no whole backup: its generation is {generation}")
             database.tell_generation()
-            n_documents = len(database.live_documents())
+            n = len(database.live_documents())
     except DamagedIndex as error:
         raise InputError(f"{source} holds a damaged index ({error}): take another") from error
-    return Backup(
-        path=str(source),
-        generation=int(listing["generation"]),
-        n_documents=n_documents,
-        n_bytes=size,
-    )
+    return Backup(path=str(source), generation=generation, n_documents=n, n_bytes=size)
 
 
 def _extract_files(
@@ -328,8 +295,8 @@ def _extract_files(
                 f"{archive.name!s} is no backup of an index: it has {member.name!r:.100}"
             )
         if member.name == _LIST:
-            read_listing = json.loads(content.read(_LIST_BYTES))
-            listing = read_listing if isinstance(read_listing, dict) else {}
+            read = json.loads(content.read(_LIST_BYTES))
+            listing = read if isinstance(read, dict) else {}
             continue
         hashing = _HashingFile(content)  # type: ignore[arg-type]
         with open_file(place / member.name) as file:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
-from clew.errors import DamagedIndex
+from clew.errors import DamagedIndex, NotAnIndex
 from clew.store import Touched
 from clew.types import Apparatus, Document, Heading, Scalar
 
@@ -78,7 +78,6 @@ class Catalogue(ABC):
             yield from self._select(f"{statement} IN ({placeholders(part)})", part)
 
     def _insert(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Add whole rows to a table."""
         if rows:
             self._run_many(f"INSERT INTO {table} VALUES ({placeholders(rows[0])})", rows)
 
@@ -98,6 +97,19 @@ class Catalogue(ABC):
     def _has_touched(self) -> bool:
         """Say whether the table of touched documents exists."""
 
+    def begin_meta(self, recipe: Mapping[str, Scalar], **more: str) -> None:
+        """Set the values of an index that has nothing yet."""
+        meta = {"format": FORMAT, "generation": 0, "numbering": 0, "recipe": dict(recipe)}
+        for name, value in (meta | more).items():
+            self.set_meta(name, value)
+
+    def check_format(self, shown: object) -> None:
+        """Raise NotAnIndex where the index, which is called `shown`, is of an unknown format."""
+        if (version := self.meta("format")) not in READABLE:
+            raise NotAnIndex(
+                f"{shown} has index format {version}, this version reads {FORMAT}: index again"
+            )
+
     def set_format(self, recipe: Mapping[str, Scalar]) -> None:
         """Say that the index is of this version's format, inside a transaction."""
         if self.meta("format") != FORMAT:
@@ -113,7 +125,6 @@ class Catalogue(ABC):
             raise DamagedIndex(f"{self.place} has no readable {name!r}: index again") from error
 
     def set_meta(self, name: str, value: object) -> None:
-        """Keep a JSON value under `name`."""
         text = json.dumps(value, sort_keys=True)
         self._select(f"INSERT INTO meta VALUES (?, ?) {_replacing('name', 'value')}", (name, text))
 
@@ -128,7 +139,6 @@ class Catalogue(ABC):
             ) from error
 
     def add_segment(self, segment: Segment) -> None:
-        """Register a segment behind all others."""
         self._select(
             "INSERT INTO segment (name, level, counts) VALUES (?, ?, ?)",
             (segment.name, segment.level, json.dumps(segment.counts, sort_keys=True)),
@@ -222,7 +232,6 @@ class Catalogue(ABC):
         return True
 
     def rename(self, document_id: str, new: Document) -> bool:
-        """Give a live document another id and source, unless a live one has that id."""
         named = "SELECT id, row FROM document WHERE live = 1 AND id IN (?, ?)"
         live = dict(self._select(named, (document_id, new.id)))
         if list(live) != [document_id]:
@@ -235,7 +244,6 @@ class Catalogue(ABC):
         return True
 
     def restate(self, documents: Sequence[Document], hashes: Sequence[str]) -> None:
-        """Replace the metadata of live documents; their texts stay."""
         self._run_many(
             "UPDATE document SET hash = ?, source = ?, metadata = ?, pages = ?, apparatus = ? "
             "WHERE id = ? AND live = 1",
@@ -246,17 +254,14 @@ class Catalogue(ABC):
         )
 
     def live_documents(self) -> list[tuple[str, int]]:
-        """Return (id, row) of every live document, by id."""
         return self._select("SELECT id, row FROM document WHERE live = 1 ORDER BY id")
 
     def hashes(self, ids: Sequence[str] | None = None) -> dict[str, str]:
-        """Return the content hash of each live document by id, or of some of them."""
         if ids is None:
             return dict(self._select("SELECT id, hash FROM document WHERE live = 1"))
         return dict(self._select_among("SELECT id, hash FROM document WHERE live = 1 AND id", ids))
 
     def documents(self, rows: Sequence[int], *, texts: bool = True) -> list[Document]:
-        """Return the documents in `rows`, in that order; their texts are empty without `texts`."""
         columns = ", ".join(c if texts or c != "text" else "''" for c in COLUMNS)
         by_row: dict[int, Document] = {}
         statement = f"SELECT row, text_crc32, {columns} FROM document WHERE row"
@@ -285,7 +290,6 @@ class Catalogue(ABC):
         return dict(self._select_among(statement, keys))
 
     def keys(self, table: str, rows: Sequence[int]) -> list[str]:
-        """Return the key in each of `rows`."""
         column = _TABLES[table]
         statement = f"SELECT row, {column} FROM {_check_table(table)} WHERE row"
         by_row: dict[int, str] = dict(self._select_among(statement, sorted(set(rows))))
@@ -295,16 +299,13 @@ class Catalogue(ABC):
         return [by_row[row] for row in rows]
 
     def keys_with_vectors(self, keys: Sequence[str]) -> set[str]:
-        """Return the entity keys that have a name vector."""
         statement = "SELECT key FROM entity WHERE named = 1 AND key"
         return {key for (key,) in self._select_among(statement, keys)}
 
     def rows_with_vectors(self) -> list[int]:
-        """Return the rows of all entities that have a name vector."""
         return [row for (row,) in self._select("SELECT row FROM entity WHERE named = 1")]
 
     def note_vectors(self, rows: Iterable[int]) -> None:
-        """Note that these entities have a name vector now."""
         self._run_many("UPDATE entity SET named = 1 WHERE row = ?", [(row,) for row in rows])
 
     def add_keys(self, table: str, keys: Sequence[str]) -> list[int]:
@@ -324,23 +325,19 @@ class Catalogue(ABC):
         return dict(self._select(packs, (kind,)))
 
     def set_work(self, kind: str, packs: Mapping[int, int]) -> None:
-        """Keep the packs of chunks."""
         self._run_many(
             f"INSERT INTO work VALUES (?, ?, ?) {_replacing('kind, chunk', 'pack')}",
             [(kind, chunk, pack) for chunk, pack in packs.items()],
         )
 
     def drop_work(self, kind: str, chunks: Iterable[int]) -> None:
-        """Forget chunks that wait no more."""
         rows = [(kind, chunk) for chunk in chunks]
         self._run_many("DELETE FROM work WHERE kind = ? AND chunk = ?", rows)
 
     def aliases(self) -> dict[str, str]:
-        """Return which entity key stands for which other one."""
         return dict(self._select("SELECT key, target FROM alias ORDER BY key"))
 
     def set_alias(self, key: str, target: str | None) -> None:
-        """Make `key` an alias of `target`, or of nothing."""
         if target is None:
             self._select("DELETE FROM alias WHERE key = ?", (key,))
         else:

@@ -1,25 +1,17 @@
 """Read every byte of an index in a folder and list the damage, with the documents it concerns."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from clew.errors import DamagedIndex
 from clew.store import paid, schema, segments
 from clew.store.cache import FOLDER as CACHED
+from clew.store.catalogue import Catalogue
 from clew.store.database import FILE, NEWEST, Database
 from clew.store.repair import stand_ins
-from clew.types import IMPORTED_MARK
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
-    from clew.store.catalogue import Catalogue
-    from clew.types import Document
-
+from clew.types import IMPORTED_MARK, Document
 
 _OF_EXTRACTIONS = ("extraction.", "statement", "triple", "description", "profile")
 
@@ -43,15 +35,14 @@ def find_damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damag
     """
     damages = [*find_cache_damages(folder)]
     for each in damages:
-        with suppress(OSError):
-            (folder / each.file).unlink()
+        segments.unlink(folder / each.file)
     try:
         opened = Database(folder)
     except DamagedIndex as error:
         if error.__cause__ is None:  # it is sound, and not the one that belongs to the rest
             raise
         damages.append(Damage(file=FILE, what=str(error)))
-        return damages + find_paid_damages(folder, set())
+        return [*damages, *_find_paid_damages(folder, set())]
     with closing(opened) as database:
         known: set[str] = set()
         with suppress(DamagedIndex):  # which is told of the database itself
@@ -63,14 +54,12 @@ def find_damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damag
         database.freeze()
         damages += [Damage(file=FILE, what=each) for each in database.faults()]
         damages += find_generation_damages(folder, database, FILE, hash_of)
-        return damages + find_paid_damages(folder, known)
+        return [*damages, *_find_paid_damages(folder, known)]
 
 
-def find_paid_damages(folder: Path, known: set[str]) -> list[Damage]:
-    """Return the damage in the paid files beside an index, missing files included."""
-    return [
-        Damage(file=name, what=what, is_paid=True) for name, what in paid.find_faults(folder, known)
-    ]
+def _find_paid_damages(folder: Path, known: set[str]) -> Iterator[Damage]:
+    for name, what in paid.find_faults(folder, known):
+        yield Damage(file=name, what=what, is_paid=True)
 
 
 def find_generation_damages(
@@ -150,7 +139,7 @@ def _owning_documents(path: Path) -> set[int] | None:
 def _find_faults(path: Path, counts: Mapping[str, int] | None = None) -> Iterator[tuple[str, str]]:
     """Yield each damaged array of a file, or the file itself, with the fault.
 
-    A segment has to have as many rows as were committed.
+    A segment has to have as many rows as were committed: `counts`.
     """
     try:
         segment = segments.open_segment(path)

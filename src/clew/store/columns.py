@@ -9,7 +9,7 @@ import numpy as np
 
 from clew.algo.links import expand_ranges
 from clew.algo.narrow import widen
-from clew.store.schema import parent_column
+from clew.store.schema import parent_column, size_column
 from clew.store.segments import MappedSegment
 
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ class StoredColumns:
 
     def size(self, layer: str) -> int:
         """Return how many rows of a layer are stored, dead ones among them."""
-        name = "document.title_entity" if layer == "document" else parent_column(layer)
-        return sum(self.sizes(name))
+        return sum(self.sizes(size_column(layer)))
 
     def sizes(self, name: str) -> list[int]:
         """Return how many rows of a column each segment that has it holds."""
@@ -54,10 +53,7 @@ class StoredColumns:
     def take(
         self, name: str, rows: Rows, code: Callable[[NDArray[Any]], NDArray[Any]] = widen
     ) -> NDArray[Any]:
-        """Return some rows of a column.
-
-        What each segment has is handed through `code`, so that all of it is kept alike.
-        """
+        """Return some rows of a column, each segment's handed through `code` to be alike."""
         taken: NDArray[Any] | None = None
         for segment, begin, end in self._places(name):
             mine = np.flatnonzero((rows >= begin) & (rows < end))
@@ -123,15 +119,12 @@ class StoredColumn:
 
     @property
     def width(self) -> int:
-        """How many numbers a row of a wide array has."""
         return int(self.part(0, 0).shape[1])
 
     def part(self, start: int, stop: int) -> NDArray[Any]:
-        """Return rows that are neighbours."""
         return _read_part(self.segment, self.name, start, stop)
 
     def take(self, rows: Rows) -> NDArray[Any]:
-        """Return some rows."""
         return np.asarray(_verify_ranges(self.segment, self.name, rows, rows + 1)[rows])
 
 

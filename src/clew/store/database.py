@@ -19,7 +19,7 @@ from clew.errors import DamagedIndex, IndexLocked, NotAnIndex, StoreError
 from clew.runtime import sqlite
 from clew.runtime.private import open_file
 from clew.store import sharded
-from clew.store.catalogue import FORMAT, READABLE, SCHEMA, TOUCHED, Catalogue
+from clew.store.catalogue import SCHEMA, TOUCHED, Catalogue
 from clew.types import KINDS, Document, Scalar
 
 FILE = "index.sqlite"
@@ -104,7 +104,6 @@ class Database(Catalogue):
             raise
 
     def _hold(self, connection: sqlite.Connection) -> None:
-        """Use a connection from now on."""
         self._connection = connection
         self._finalizer = weakref.finalize(self, connection.close)
         self._finalizer.atexit = False
@@ -119,9 +118,7 @@ class Database(Catalogue):
                 for table in (*SCHEMA, TOUCHED):
                     self._select(f"CREATE TABLE {table}")
                 self._select("CREATE INDEX document_by_id ON document (id)")
-                meta = {"format": FORMAT, "generation": 0, "numbering": 0, "recipe": dict(recipe)}
-                for name, value in meta.items():
-                    self.set_meta(name, value)
+                self.begin_meta(recipe)
 
     def _check_format(self, folder: Path, *, is_damaged: bool) -> None:
         try:
@@ -135,10 +132,7 @@ class Database(Catalogue):
             raise
         if format_ is None:
             raise NotAnIndex(f"{self.path} is not a Clew index (it has no format)")
-        if format_ not in READABLE:
-            raise NotAnIndex(
-                f"{folder} has index format {format_}, this version reads {FORMAT}: index again"
-            )
+        self.check_format(folder)
 
     def _check_generation(self, newest: int) -> None:
         """Raise DamagedIndex where commits that were made are not in the database any more."""
@@ -156,7 +150,6 @@ class Database(Catalogue):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Run the block as one write transaction."""
         with self._lock, _translate_errors(self.path), sqlite.transaction(self._connection):
             yield
 
@@ -238,7 +231,6 @@ class Database(Catalogue):
         return bool(self._select("SELECT 1 FROM sqlite_master WHERE name = 'touched'"))
 
     def faults(self) -> list[str]:
-        """Return the faults that SQLite finds in the file."""
         try:
             with self._lock, _translate_errors(self.path):
                 return sqlite.faults(self._connection)
@@ -254,7 +246,10 @@ class Database(Catalogue):
         with self._lock, _translate_errors(self.path):
             readable = sqlite.readable(self._connection, "document", "row", (0, _MOST_ROWS))
             rows = {row: (fields[1], fields[2]) for row, *fields in readable}
-            names = self._read_names()
+            names: dict[int, str] = {}  # ids by row, from an index of these, as far as it goes
+            with suppress(sqlite.Error):  # what came before stays
+                ids = "SELECT row, id FROM document INDEXED BY document_by_id"
+                names.update(self._connection.execute(ids))
         notes = self._read_notes()
         work: dict[str, dict[int, int]] | None = None
         with suppress(DamagedIndex):
@@ -299,14 +294,6 @@ class Database(Catalogue):
             for decision in self._select("SELECT live, hash FROM document WHERE row = ?", (row,)):
                 return tuple(decision)
         return 1, ""
-
-    def _read_names(self) -> dict[int, str]:
-        """Return the ids of documents by their rows, from an index of these, as far as it goes."""
-        ids: dict[int, str] = {}
-        with suppress(sqlite.Error):  # what came before stays
-            statement = "SELECT row, id FROM document INDEXED BY document_by_id"
-            ids.update(self._connection.execute(statement))
-        return ids
 
     def _read_notes(self) -> dict[str, Any]:
         """Return the notes that can be read; a part of a note may be zeros."""
@@ -361,7 +348,6 @@ class WriterLock:
 
 
 def _pack_generation(generation: int) -> bytes:
-    """Return the bytes of the note that says the newest generation."""
     note = {"generation": generation}
     return json.dumps(note | {"crc32": crc32(json.dumps(note).encode())}).encode()
 
@@ -378,7 +364,6 @@ def _read_generation(folder: Path) -> int:
 
 @contextmanager
 def _translate_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into ours."""
     try:
         yield
     except (apsw.ConnectionClosedError, apsw.BindingsError):

@@ -65,7 +65,6 @@ class EmbeddedStore(SegmentedStore[Database]):
 
     @staticmethod
     def exists(folder: Path) -> bool:
-        """Say whether `folder` looks like an index."""
         return not is_blank(folder / FILE)
 
     @classmethod
@@ -100,7 +99,7 @@ class EmbeddedStore(SegmentedStore[Database]):
     def _is_writer(self) -> bool:
         return self._lock is not None
 
-    def _write_lock(self) -> None:
+    def lock(self) -> None:
         if self._lock is None:
             self._lock = WriterLock(self.folder)
             if self._is_damaged:  # what it says of its files may be wrong
@@ -142,7 +141,6 @@ class EmbeddedStore(SegmentedStore[Database]):
         segments.restore_names(self._segments, self._list_names())
 
     def salvage(self, hash_of: Callable[[Document], str]) -> SalvagedRows:
-        """Return the readable rows of a damaged database."""
         return self._catalogue.salvage(hash_of)
 
     def close(self) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from clew.models.sqlite import Place
     from clew.store import Store
     from clew.store.check import Damage
+    from clew.store.postgres.store import PostgresStore
     from clew.types import Document, Scalar
 
 _POSTGRES = "postgres:"  # stands before the address in a folder's file
@@ -82,9 +83,7 @@ def erase(folder: Path) -> None:
     """Delete an index, wherever it is, with the folder that stands for it."""
     found = address_of(folder)
     if found is not None:
-        from clew.store.postgres.store import PostgresStore
-
-        with PostgresStore(found) as store:
+        with _postgres_store()(found) as store:
             store.erase()
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -97,11 +96,7 @@ def place_of(folder: Path) -> str:
 def exists(folder: Path) -> bool:
     """Say whether `folder` is an index's, or stands for one that is there."""
     found = address_of(folder)
-    if found is None:
-        return EmbeddedStore.exists(folder)
-    from clew.store.postgres.store import PostgresStore
-
-    return PostgresStore.exists(found)
+    return EmbeddedStore.exists(folder) if found is None else _postgres_store().exists(found)
 
 
 def create(folder: Path, recipe: Mapping[str, Scalar]) -> Store:
@@ -111,9 +106,7 @@ def create(folder: Path, recipe: Mapping[str, Scalar]) -> Store:
     found = address_of(folder)
     if found is None:
         return EmbeddedStore.create(folder, recipe)
-    from clew.store.postgres.store import PostgresStore
-
-    return PostgresStore.create(found, recipe)
+    return _postgres_store().create(found, recipe)
 
 
 def damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
@@ -126,10 +119,9 @@ def damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
         from clew.store.check import find_damages
 
         return find_damages(folder, hash_of)
-    from clew.store.postgres.check import find_postgres_damages
-    from clew.store.postgres.store import PostgresStore
+    from clew.store.postgres.store import find_postgres_damages
 
-    with PostgresStore(found) as store:
+    with _postgres_store()(found) as store:
         return find_postgres_damages(store, hash_of)
 
 
@@ -155,11 +147,14 @@ def explain_repair(folder: Path) -> str:
 def open_store(folder: Path) -> Store:
     """Open the store of an index. Raises NotAnIndex where there is none."""
     found = address_of(folder)
-    if found is None:
-        return EmbeddedStore.open(folder)
+    return EmbeddedStore.open(folder) if found is None else _postgres_store()(found)
+
+
+def _postgres_store() -> type[PostgresStore]:
+    """Return the class of stores in PostgreSQL, whose libraries are loaded for these alone."""
     from clew.store.postgres.store import PostgresStore
 
-    return PostgresStore(found)
+    return PostgresStore
 
 
 def _address_in(folder: Path) -> str | None:

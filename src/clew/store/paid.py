@@ -4,17 +4,13 @@ An index keeps a note of which of these files it has, so that one that is gone i
 that never was is not.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from clew.models import cache, ledger
 from clew.models.sqlite import owner
-
-if TYPE_CHECKING:
-    from clew.store import Store
+from clew.store import Store
 
 CALLS = "calls.sqlite"
 EMBEDDINGS = "embeddings.sqlite"
@@ -22,25 +18,8 @@ NOTE = "paid"  # what a store keeps under it: which files there are
 _FILES = "files"
 
 
-class _Kind(NamedTuple):
-    """The purpose of a paid file, and the functions that check and mend it."""
-
-    holds: str
-    application_id: int
-    faults: Callable[[Path], list[str]]
-    mend: Callable[[Path], None]
-
-
-_KINDS: Mapping[str, _Kind] = {
-    CALLS: _Kind(
-        "replies",
-        ledger.APPLICATION_ID,
-        lambda path: ledger.Ledger(path).faults(),
-        lambda path: ledger.Ledger(path).mend(),
-    ),
-    EMBEDDINGS: _Kind("vectors", cache.APPLICATION_ID, cache.faults, cache.mend),
-}
-FILES = tuple(_KINDS)
+FILES = (CALLS, EMBEDDINGS)
+_HELD = {CALLS: "replies", EMBEDDINGS: "vectors"}
 
 
 def note_files(store: Store, folder: Path) -> None:
@@ -58,21 +37,28 @@ def noted_files(note: Mapping[str, Any] | None) -> set[str]:
 
 def find_faults(folder: Path, known: set[str]) -> Iterator[tuple[str, str]]:
     """Yield each damaged or missing paid file among `known`, with its fault."""
-    for name, kind in _KINDS.items():
-        faults = kind.faults(folder / name)
+    for name in FILES:
+        faults = _list_faults(folder / name)
         if faults:
-            yield name, f"{faults[0]}; the {kind.holds} that cannot be read are paid for again"
+            yield name, f"{faults[0]}; the {_HELD[name]} that cannot be read are paid for again"
         elif name in known and not owner(folder / name):
-            yield name, f"it is missing: the {kind.holds} that it held are paid for again"
+            yield name, f"it is missing: the {_HELD[name]} that it held are paid for again"
+
+
+def _list_faults(path: Path) -> list[str]:
+    return ledger.Ledger(path).faults() if path.name == CALLS else cache.faults(path)
 
 
 def mend(folder: Path, known: set[str]) -> list[str]:
     """Keep what can be read of files that are damaged; return their names, and of those gone."""
     _restore_names(folder)
     damaged = [name for name, _ in find_faults(folder, known)]
-    for name in damaged:
-        if _KINDS[name].faults(folder / name):
-            _KINDS[name].mend(folder / name)
+    for path in (folder / name for name in damaged):
+        if _list_faults(path):
+            if path.name == CALLS:
+                ledger.Ledger(path).mend()
+            else:
+                cache.mend(path)
     return damaged
 
 
@@ -85,11 +71,8 @@ def forget_missing(store: Store, folder: Path) -> None:
 
 def _restore_names(folder: Path) -> None:
     """Swap two files back that bear each other's names."""
-    owners = {name: owner(folder / name) for name in FILES}
-    if [owners[name] for name in FILES] == [
-        _KINDS[name].application_id for name in reversed(FILES)
-    ]:
-        first, second = (folder / name for name in FILES)
+    first, second = folder / CALLS, folder / EMBEDDINGS
+    if (owner(first), owner(second)) == (cache.APPLICATION_ID, ledger.APPLICATION_ID):
         aside = first.with_name(f"{first.name}.aside")
         first.replace(aside)
         second.replace(first)

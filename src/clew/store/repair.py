@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 TITLE = "document.title_entity"
 _DOCUMENT = "chunk.document"
 _EXTRACTION = "extraction"
+_LAYERS = ("document", *TABLES)
 _NAMES = ("name.entity", "name.vectors")
 _DTYPES: Mapping[str, str] = {  # of columns that are no int32
     "mention.label": "uint8", "statement_mention.label": "uint8", "sentence.key": "uint64",
@@ -164,9 +165,9 @@ def _stand_in(counts: Mapping[str, int], n_documents: int, others: Sequence[Arra
     arrays: dict[str, NDArray[Any]] = {TITLE: np.full(n_documents, -1, np.int32)}
     known = {name: other[name] for other in others for name in other}
     for layer, n in counts.items():
-        parent, *columns = schema.number_columns(layer)
-        for name in (parent, *(each for each in columns if each in known)):
-            arrays[name] = np.zeros(n, _DTYPES.get(name, "int32"))
+        for name in schema.number_columns(layer):
+            if name == parent_column(layer) or name in known:
+                arrays[name] = np.zeros(n, _DTYPES.get(name, "int32"))
         wide = dict.fromkeys(TABLES[layer].ragged.values(), 0)
         for name, n_rows in {f"{layer}.vectors": n, **wide}.items():
             if name in known:
@@ -182,15 +183,16 @@ class _DamagedRows:
 
     def __init__(self, parts: Sequence[_Part]) -> None:
         self.parts = parts
-        self.starts = {  # the first row of each layer in each segment, and behind the last
-            layer: np.cumsum([0, *(len(p.arrays.get(_rows_of(layer), ())) for p in parts)])
-            for layer in ("document", *TABLES)
-        }
+        # The first row of each layer in each segment, and behind the last.
+        self.starts = {layer: np.cumsum([0, *self._sizes(layer)]) for layer in _LAYERS}
         self.rows = {layer: np.zeros(n[-1], dtype=bool) for layer, n in self.starts.items()}
         self._extractions = (np.zeros(0, np.int64),) * 4
         self.is_unsure = False
         for i, part in enumerate(parts):
             self._mark("document", i, part.damaged.get(TITLE, ()))
+
+    def _sizes(self, layer: str) -> list[int]:
+        return [len(part.arrays.get(schema.size_column(layer), ())) for part in self.parts]
 
     def follow(self, layer: str) -> None:
         """Mark the damaged rows of a layer, and the rows above all that are marked.
@@ -279,11 +281,6 @@ class _DamagedRows:
             first = min(before, len(self.rows[above]) - 1)
             column[start:stop] = first
             self.rows[above][first : max(behind, first) + 1] = True
-
-
-def _rows_of(layer: str) -> str:
-    """Return the column that has one value for each row of a layer."""
-    return TITLE if layer == "document" else parent_column(layer)
 
 
 def _mend_counts(part: _Part, count: str, wide: str) -> Spans:

@@ -4,27 +4,20 @@ Everything that moves rows (putting a generation together, compaction) reads it 
 is a position in its columns, counted through all registered segments, oldest first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo import coding
 from clew.algo.narrow import narrow, widen
-from clew.snapshot.batch import REFERENCES
-from clew.store.segments import let_go
+from clew.snapshot.batch import REFERENCES, Batch
+from clew.store.segments import MappedSegment, let_go
+from clew.types import Scalar
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.snapshot.batch import Batch
-    from clew.store.segments import MappedSegment
-    from clew.types import Scalar
-
-    Segment = Mapping[str, NDArray[Any]]
+Segment = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +77,11 @@ def parent_column(layer: str) -> str:
     return f"{layer}.{TABLES[layer].above}"
 
 
+def size_column(layer: str) -> str:
+    """Return the column that has one value for each row of a layer, or of documents."""
+    return "document.title_entity" if layer == "document" else parent_column(layer)
+
+
 def number_columns(layer: str) -> tuple[str, ...]:
     """Return the full names of a layer's columns of numbers, its parent's first."""
     return parent_column(layer), *(f"{layer}.{name}" for name in TABLES[layer].columns)
@@ -109,18 +107,16 @@ def concatenate_column(segments: Sequence[Segment], name: str) -> NDArray[Any]:
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
 
 
-def open_columns(segments: Sequence[Segment]) -> Mapping[str, NDArray[Any]]:
-    """Return every column of numbers over all segments; a column is concatenated on access."""
-    names = ["document.title_entity", *(name for layer in TABLES for name in number_columns(layer))]
-    return _Columns(segments, dict.fromkeys(names))
+class OpenColumns(Mapping[str, "NDArray[Any]"]):
+    """Every column of numbers over all segments.
 
+    Each is concatenated whenever it is read, since all of them at once would take much memory.
+    """
 
-class _Columns(Mapping[str, "NDArray[Any]"]):
-    """Columns that are read each time, since all of them at once would take much memory."""
-
-    def __init__(self, segments: Sequence[Segment], names: Mapping[str, None]) -> None:
+    def __init__(self, segments: Sequence[Segment]) -> None:
         self._segments = segments
-        self._names = names
+        columns = (name for layer in TABLES for name in number_columns(layer))
+        self._names = dict.fromkeys(["document.title_entity", *columns])
         self._last = ""  # column that was asked for: its pages are let go of for the next one
 
     def __getitem__(self, name: str) -> NDArray[Any]:
@@ -174,7 +170,6 @@ class CodedSegment(Mapping[str, "NDArray[Any]"]):
         return encode_array(name, self._segment[name], self._recipe)
 
     def let_go(self, name: str) -> None:
-        """Free the memory of a mapped array."""
         let_go(self._segment, name)
 
     def __iter__(self) -> Iterator[str]:

@@ -47,7 +47,10 @@ class SegmentedStore(Closing, ABC, Generic[C]):
     def __init__(self, catalogue: C, for_readers: C, recipe: Mapping[str, Scalar]) -> None:
         self._catalogue = catalogue
         self._seen_by_readers = for_readers
-        self._recipe = recipe
+        self.recipe = recipe
+        self.aliases = catalogue.aliases
+        self.hashes = catalogue.hashes
+        self.work = catalogue.work
 
     # -- where things are -------------------------------------------------------------------
 
@@ -60,7 +63,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
     def _is_writer(self) -> bool: ...
 
     @abstractmethod
-    def _write_lock(self) -> None:
+    def lock(self) -> None:
         """Become the writer, where this session is it not yet. Raises IndexLocked."""
 
     @abstractmethod
@@ -87,35 +90,25 @@ class SegmentedStore(Closing, ABC, Generic[C]):
     def _erase(self) -> None:
         """Give back the room of rows that are deleted, so that their texts are gone."""
 
-    @property
-    def recipe(self) -> Mapping[str, Scalar]:
-        return self._recipe
-
     def settle(self, more: Mapping[str, Scalar | None]) -> None:
-        self._write_lock()
-        recipe = {name: value for name, value in self._recipe.items() if name not in more}
+        self.lock()
+        recipe = {name: value for name, value in self.recipe.items() if name not in more}
         recipe |= {name: value for name, value in more.items() if value is not None}
         with self._catalogue.transaction():
             self._catalogue.set_meta("recipe", recipe)
-        self._recipe = recipe
+        self.recipe = recipe
 
     @property
     def generation(self) -> int:
         """The newest generation that is committed; no write that goes on makes this wait."""
         return int(self._seen_by_readers.meta("generation"))
 
-    def hashes(self, ids: Sequence[str] | None = None) -> Mapping[str, str]:
-        return self._catalogue.hashes(ids)
-
     def unnamed(self, keys: Sequence[str]) -> list[int]:
         named = self._catalogue.keys_with_vectors(keys)
         return [i for i, key in enumerate(keys) if key not in named]
 
-    def lock(self) -> None:
-        self._write_lock()
-
     def commit(self, batch: Batch, hashes: Sequence[str]) -> int:
-        self._write_lock()
+        self.lock()
         self._merge()
         with self._transaction():
             keys = {
@@ -125,7 +118,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
             first = Counter(document=self._catalogue.count("document"))
             for segment in self._catalogue.segments():
                 first.update(segment.counts)
-            arrays = schema.place_batch(batch, keys, first, self._recipe)
+            arrays = schema.place_batch(batch, keys, first, self.recipe)
             self._write(arrays, level=0)
             self._catalogue.add_documents(batch.documents, hashes)
             if "name.entity" in arrays:
@@ -142,7 +135,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
         self._put(name, arrays)
         self._catalogue.add_segment(Segment(name, level, schema.count_rows(arrays)))
         self._catalogue.set_meta("next_segment", number + 1)
-        self._catalogue.set_format(self._recipe)
+        self._catalogue.set_format(self.recipe)
 
     def _merge(self) -> None:
         """Join the newest segments while many are of one size.
@@ -160,7 +153,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
                 with self._catalogue.transaction():
                     self._catalogue.drop_segments(segment.name for segment in newest)
                     arrays = segments.join_segments(
-                        [schema.CodedSegment(part, self._recipe) for part in parts]
+                        [schema.CodedSegment(part, self.recipe) for part in parts]
                     )
                     self._write(arrays, level=newest[0].level + 1)
             except DamagedIndex as error:
@@ -172,22 +165,16 @@ class SegmentedStore(Closing, ABC, Generic[C]):
         return dict(self._catalogue.meta(name) or {})
 
     def set_note(self, name: str, values: Mapping[str, Any]) -> None:
-        self._write_lock()
+        self.lock()
         with self._catalogue.transaction():
             self._catalogue.set_meta(name, dict(values))
 
-    def work(self, kind: str) -> Mapping[int, int]:
-        return self._catalogue.work(kind)
-
     def set_work(self, kind: str, packs: Mapping[int, int], *, anew: bool = False) -> None:
-        self._write_lock()
+        self.lock()
         with self._catalogue.transaction():
             if anew:
                 self._catalogue.drop_work(kind, self._catalogue.work(kind))
             self._catalogue.set_work(kind, packs)
-
-    def aliases(self) -> Mapping[str, str]:
-        return self._catalogue.aliases()
 
     def set_aliases(self, targets: Mapping[str, str | None]) -> int:
         with self._transaction():
@@ -226,7 +213,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         """Run the block as one transaction that may lead to another generation."""
-        self._write_lock()
+        self.lock()
         with self._catalogue.transaction():
             yield
         self._after_commit()
@@ -262,7 +249,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
         try:
             if segments is None:
                 segments = [self._arrays(each.name) for each in catalogue.segments()]
-            return GenerationView(catalogue, self._recipe, segments)
+            return GenerationView(catalogue, self.recipe, segments)
         except BaseException:
             catalogue.close()
             raise

@@ -63,11 +63,6 @@ class Blocks:
     def nbytes(self) -> int:
         return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
 
-    def to_array(self) -> NDArray[Any]:
-        """Return the array in memory, for a store that writes no pieces."""
-        pieces = [np.zeros((0, *self.shape[1:]), self.dtype), *self.pieces]
-        return np.concatenate(pieces).astype(self.dtype, copy=False)
-
 
 def own_name(path: Path) -> str:
     """Return the name that a file records of itself: its folder's and its own."""
@@ -253,7 +248,6 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
         mapped.touched[blocks] = True
 
     def let_go(self, name: str) -> None:
-        """Free the memory of an array; it is read again at its next use."""
         mapped = self._arrays[name]
         self._let_go(mapped.begin, mapped.begin + mapped.array.nbytes)
         mapped.touched[:] = False

@@ -1,17 +1,12 @@
 """An index in shards: a folder with a file that names the folders or addresses of these."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 from clew.errors import InputError, StoreError
 from clew.store.postgres import address
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 SHARDS = "shards.json"
 _FORM = 'it has to be like {"shards": ["shard-0000", "shard-0001"]}'

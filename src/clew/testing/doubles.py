@@ -1,7 +1,5 @@
 """Models without a model: vectors of shared words, and an LLM that says what it is told to."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading
@@ -10,11 +8,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.models import (
+    LLM,
     Embedder,
     Kind,
     Models,
@@ -30,12 +29,6 @@ from clew.models.maxsim import Cosine, MaxSim
 from clew.models.replies import messages
 from clew.models.rules import RuleTagger
 from clew.text.pieces import OnPiece
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.models import LLM
-
 
 _WORD = re.compile(r"\w+")
 _PIECES = re.compile(r"\s*\S+|\s+")

@@ -1,16 +1,11 @@
 """A server in a thread of this process, for tests that need a real address."""
 
-from __future__ import annotations
-
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import uvicorn
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _LOOK_S = 0.005
 

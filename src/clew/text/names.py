@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from itertools import dropwhile, pairwise
 
 from clew.text.analyze import MARKS, STOP_WORDS, is_uncased, term_spans
+from clew.text.normalize import collapse
+from clew.text.sections import SEPARATOR
 
 Span = tuple[int, int]
 
@@ -57,6 +59,10 @@ _ADDRESS = frozenset(
 )
 _ABBREVIATED = _ADDRESS | frozenset("jr sr mt ft hon vs no ed inc ltd co".split())
 _LEADING = STOP_WORDS | {"mr", "mrs", "ms", "sir", "dame", "dr", "prof", "rev"}
+_LONGEST = 150  # characters of a title: a longer first line is a paragraph
+_BEFORE = re.compile(r"\W*(?:The |A |An )?\W*")  # a name that a text begins with
+_BEHIND = re.compile(r"\W{0,3}(?:[(,]|(?:is|was|are|were) )")
+_STOPS = tuple(".!?;:,…。！？")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,23 +106,16 @@ def name_spans(text: str) -> Iterator[Span]:
             yield year.start(1), _name_end(text, run[-1])
 
 
-def title_span(title: str) -> Span:
-    """Return where the name proper of a document's title stands: "The Thing (1982 film)": Thing."""
-    end = len(_PARENTHESIS.sub("", title)) or len(title)
-    words = [w for w in _words(title) if w.end <= end]
-    kept = _strip_leading(words)
-    return (kept[0].start, end) if kept else (0, end)
-
-
-def title_name(title: str) -> str:
-    """Return the name proper of a document's title: "Thing" of "The Thing (1982 film)"."""
-    start, end = title_span(title)
-    return title[start:end]
+def strip_title(title: str) -> str:
+    """Return the name proper in a document's title: of "The Thing (1982 film)" it is "Thing"."""
+    title = _PARENTHESIS.sub("", title) or title
+    kept = _strip_leading(_words(title))
+    return title[kept[0].start :] if kept else title
 
 
 def _words(text: str) -> list[_Word]:
     return [
-        _Word(match.start(), match.end(), match[0].lower(), any(map(str.isupper, match[0])))
+        _Word(*match.span(), match[0].lower(), any(map(str.isupper, match[0])))
         for match in _WORD.finditer(text)
     ]
 
@@ -178,7 +177,9 @@ def _run_names(text: str, run: list[_Word]) -> Iterator[Span]:
         else:
             parts[-1].append(word)
     whole = _strip_leading(run)
-    inner = *_tight_groups(parts, loose), *map(_strip_leading, parts)
+    edges = [0, *loose, len(parts)] if loose else []  # both sides of "Duke of York and Albany"
+    groups = [[word for part in parts[a:b] for word in part] for a, b in pairwise(edges)]
+    inner = map(_strip_leading, [*groups, *parts])
     seen = set()
     for words in (whole, _strip_address(whole), *inner):
         if not words or words[0].lower in _CONNECTORS:
@@ -188,12 +189,6 @@ def _run_names(text: str, run: list[_Word]) -> Iterator[Span]:
         if span not in seen and not is_head and span[1] - span[0] > 1:
             seen.add(span)
             yield span
-
-
-def _tight_groups(parts: list[list[_Word]], loose: list[int]) -> Iterator[list[_Word]]:
-    """Yield the groups between loose connectors: both sides of "Duke of York and Albany"."""
-    for a, b in pairwise([0, *loose, len(parts)] if loose else ()):
-        yield _strip_leading([word for part in parts[a:b] for word in part])
 
 
 def _strip_leading(words: list[_Word]) -> list[_Word]:
@@ -208,3 +203,28 @@ def _strip_address(words: list[_Word]) -> list[_Word]:
 def _name_end(text: str, word: _Word) -> int:
     possessive = _POSSESSIVE.search(text[word.start : word.end])
     return word.start + possessive.start() if possessive else word.end
+
+
+def split_title(text: str) -> tuple[str, int]:
+    """Return the name in the title of `text`, and where the text behind the title begins.
+
+    A first line that is long, that ends like a sentence, or that goes on in lower case on the
+    next line is no title: the text then begins at 0. It may begin with what it is about, which
+    is why it needed no title line: "Fram (1892) was a ship" is about Fram. Else the name is "".
+    """
+    line, newline, rest = text.partition("\n")
+    title = collapse(line.lstrip("#").partition(SEPARATOR)[0])  # what is behind it is a section
+    below = rest.lstrip()
+    is_title = bool(title) and len(title) <= _LONGEST and not title.endswith(_STOPS)
+    if is_title and below and not below[0].islower():
+        return strip_title(title), len(line) + len(newline)
+    return _lead_name(text), 0
+
+
+def _lead_name(text: str) -> str:
+    """Return the name that begins `text`, if a definition follows it."""
+    lead = text[:_LONGEST]
+    for start, end in name_spans(lead):
+        if _BEFORE.fullmatch(lead[:start]) and _BEHIND.match(lead, end):
+            return lead[start:end]
+    return ""

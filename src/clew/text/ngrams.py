@@ -27,13 +27,21 @@ def token_ids(texts: Iterable[str]) -> tuple[NDArray[np.int32], NDArray[np.int64
 
     The (n_texts + 1,) starts end with n: text i has tokens[starts[i] : starts[i + 1]].
     """
+    ids, starts, _ = number_parts(map(bleu_tokens, texts))
+    return ids, starts
+
+
+def number_parts(
+    texts: Iterable[Iterable[str]],
+) -> tuple[NDArray[np.int32], NDArray[np.int64], list[str]]:
+    """Return the (n,) parts of all texts and where texts start, as `token_ids`, and the parts."""
     rows: dict[str, int] = {}
     ids = [
-        np.array([rows.setdefault(t, len(rows)) for t in bleu_tokens(text)], dtype=np.int32)
-        for text in texts
+        np.array([rows.setdefault(part, len(rows)) for part in parts], dtype=np.int32)
+        for parts in texts
     ]
     starts = np.cumsum([0, *map(len, ids)], dtype=np.int64)
-    return np.concatenate([np.empty(0, dtype=np.int32), *ids]), starts
+    return np.concatenate([np.empty(0, dtype=np.int32), *ids]), starts, list(rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,11 @@
 """What a question asks for, by its words: a number, a date, a place, a person, a name."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Mapping, Sequence
 from math import exp
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from clew.text.phrases import Span
+from clew.text.phrases import Span
 
 Kind = Literal["number", "date", "place", "person", "name"]
 

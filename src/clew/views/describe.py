@@ -1,14 +1,15 @@
 """Describe an index, one row of it with its neighbours, or a method, as plain values."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args, get_origin, get_type_hints
+from pathlib import Path
+from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from clew import methods
 from clew.algo.links import neighbours
@@ -20,17 +21,10 @@ from clew.index.choose import NOTE, count_waiting
 from clew.layers.aliases import propose_merges
 from clew.snapshot import Snapshot
 from clew.snapshot.layers import TripleLayer
+from clew.store import Store
 from clew.text.analyze import fold
 from clew.text.keys import name_key
 from clew.types import ENTITY_TYPES, GRAPH, IMPORTED, SOURCES, UNITS, Usage
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-    from scipy.sparse import csr_array
-
-    from clew.store import Store
 
 _MOST = 20  # neighbours shown of one kind
 _LEAST_SCORE = 0.3  # of two names that are proposed

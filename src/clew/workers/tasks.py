@@ -1,24 +1,20 @@
 """The tasks of a worker, which loads its models at the first task."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from clew.index import build_model_recipe, check_recipe
 from clew.index.building import Rows, build_rows
 from clew.layers.vectors import embed_names
 from clew.loading import Specs, load_extractor, load_models
+from clew.models import Models
 from clew.models.metered import Meter
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from clew.models import Models
-    from clew.types import Document, Extraction, Scalar
+from clew.types import Document, Extraction, Scalar
 
 
 def run(specs: Specs, task: str, arguments: Sequence[Any]) -> Any:  # noqa: ANN401 -- as the task returns

@@ -1,18 +1,13 @@
 """Settings side by side as bars with intervals, and how far each is from the full method."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from clew.evaluate.figures import canvas
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from clew.evaluate.report import Report
-    from clew.evaluate.summary import Estimate
+from clew.evaluate.report import Report
+from clew.evaluate.summary import Estimate
 
 Bars = Sequence[tuple[str, Mapping[str, "Estimate"]]]  # what is measured, and on which datasets
 

@@ -1,17 +1,12 @@
 """Where the names of points go in a picture, so that none hides another or a point."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
-    Mask = NDArray[np.bool_]
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 Box = tuple[float, float, float, float]  # left, bottom, right, top; all lengths are in points
 

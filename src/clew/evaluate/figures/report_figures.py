@@ -1,10 +1,9 @@
 """The figures that the page of a report has, each as SVG with the section where it belongs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
 
 from clew.evaluate.figures import Picture, canvas
 from clew.evaluate.figures.bars import bar_figure, families
@@ -21,11 +20,7 @@ from clew.evaluate.settings import Setting
 from clew.evaluate.stats import quantiles
 from clew.evaluate.summary import Summary
 from clew.evaluate.tables.cells import compared_metrics
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from clew.types import Scalar
+from clew.types import Scalar
 
 Cost = Callable[[Summary], float | None]
 

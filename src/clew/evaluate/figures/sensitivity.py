@@ -1,24 +1,19 @@
 """Grids as pictures: metrics over the parameters that a grid varies."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from clew.errors import InputError
 from clew.evaluate.figures import canvas
+from clew.evaluate.report import Report
 from clew.evaluate.settings import Setting, main_metrics
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from clew.evaluate.report import Report
-    from clew.evaluate.summary import Estimate
-    from clew.types import Scalar
+from clew.evaluate.summary import Estimate
+from clew.types import Scalar
 
 _DASHED = ("tab:orange", "tab:red", "tab:gray", "tab:brown", "tab:pink")  # none is of viridis
 _DASH = 3  # so short that a sample in the legend has one whatever its number

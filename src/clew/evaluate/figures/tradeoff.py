@@ -1,21 +1,16 @@
 """Quality against what it costs: a point for each setting, and which of them none outdoes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import floor, log10
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from clew.evaluate.figures import canvas
 from clew.evaluate.figures.name_places import Box, leader, place_names
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from clew.evaluate.summary import Estimate
+from clew.evaluate.summary import Estimate
 
 _WIDTH, _HEIGHT = 7.5, 4.6  # inches
 _ABOVE, _BELOW = 0.6, 0.55  # of them, for the titles and for the axis

@@ -1,19 +1,14 @@
 """A report as a page to read and to pass on: Markdown with its figures beside it, or HTML."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from clew.errors import InputError, MissingExtra
 from clew.evaluate.figures import Picture
 from clew.evaluate.files import check_file
 from clew.evaluate.pages import markup
 from clew.evaluate.pages.sections import sections
-
-if TYPE_CHECKING:
-    from clew.evaluate.report import Report
+from clew.evaluate.report import Report
 
 SUFFIXES = (".md", ".html")
 

@@ -1,18 +1,13 @@
 """What a page says of a report, as sections that `markup` writes as Markdown and as HTML."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from clew.evaluate.figures import PICTURE_SECTIONS, Picture
+from clew.evaluate.report import Report
 from clew.evaluate.tables import cells
 from clew.evaluate.tables.cells import Rows
 from clew.text.quantities import format_count
-
-if TYPE_CHECKING:
-    from clew.evaluate.report import Report
 
 _DIGEST = 16  # letters of it
 

@@ -4,20 +4,15 @@ A cell is "-" where a setting has no such figure: a metric that a peer was not m
 cost of a setting that failed everywhere.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from clew.display.visible import visible
+from clew.evaluate.datasets import About
 from clew.evaluate.report import TESTED_ANSWER, Report
 from clew.evaluate.summary import Group, Spending, Summary
 from clew.text.quantities import format_count
-
-if TYPE_CHECKING:
-    from clew.evaluate.datasets import About
-    from clew.types import Scalar
+from clew.types import Scalar
 
 Rows = list[list[str]]
 

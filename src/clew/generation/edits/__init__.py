@@ -167,7 +167,6 @@ class _Edits:
         return arrays
 
     def _description_values(self) -> Arrays:
-        """Return the values of the descriptions and profiles that came."""
         source, live = self.source, self.source.live
         entity = self.entities.numbers[source.new_values("description.entity")]
         chunk = source.chunks.at[live.chunks_of("description")]

@@ -48,7 +48,6 @@ class KnownRows:
     def from_lookups(
         cls, name: str, lookups: Mapping[str, NDArray[Any]], chunk: NDArray[Any], code: NDArray[Any]
     ) -> KnownRows:
-        """Return the rows of a layer, by its lookups."""
         occurrences = (lookups[f"{name}.{each}"] for each in ("keys", "chunks", "codes"))
         return cls(chunk, code, *occurrences)
 
@@ -72,7 +71,6 @@ class KnownRows:
         return rows
 
     def chunks_of(self, keys: NDArray[np.uint64]) -> Rows:
-        """Return the chunks that have some keys."""
         return self.chunks[self.occurrences(keys)[0]].astype(np.int64)
 
 

@@ -53,7 +53,6 @@ class Source:
         return "sentence" in self.base.stored
 
     def column(self, name: str) -> NDArray[Any]:
-        """Return a column of the base."""
         return self.base.columns[name]
 
     # -- documents and chunks ---------------------------------------------------------------------
@@ -139,8 +138,10 @@ class Source:
         """The stored rows of the documents and chunks that came, and of all below these chunks."""
         chunks = self._chunks[0]
         live = Live({"document": self._came, "chunk": chunks})
-        for layer in ("sentence", "count", "posting", *["subchunk"] * self.is_halved):
+        for layer in ("sentence", "count", "posting"):
             self._follow(live, layer, chunks)
+        if self.is_halved:
+            self._follow(live, "subchunk", chunks)
         n_stored = self.stored.size("chunk")
         extracted, of = follow(self.stored.tail("extraction.chunk", 0), chunks, n_stored)
         newest = find_newest(of, self.stored.take("extraction.kind", extracted))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from clew.text.names import split_title
 from clew.text.normalize import collapse, entity_key
 from clew.text.sentences import sentence_spans
-from clew.text.titles import split_title
 from clew.types import Described, Extraction, Triple
 
 LONGEST = 100  # characters; a longer "name" is a heading or a clause

@@ -184,5 +184,5 @@ def _check_extraction(options: ExtractOptions, folder: Path, *, has_llm: bool) -
     with closing(opening.open_store(folder)) as store:
         kept = store.note(NOTE)
     wanted = merge_wanted(kept, options.extraction())  # type: ignore[arg-type]  # its names are those
-    if wanted.needs_llm(Wanted.from_plain(kept)) and not has_llm:
+    if wanted.needs_llm(Wanted(**kept)) and not has_llm:
         raise InputError("this extraction needs an LLM, and the server was started without --llm")

@@ -4,8 +4,6 @@ It lives in a session of its own, so that what ends a server does not end it. SI
 end behind what it has at hand.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import signal
@@ -14,7 +12,8 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import Any
 
 from clew.api import open_index
 from clew.errors import BudgetSpent, ClewError, IndexLocked, InputError, ModelError
@@ -32,9 +31,6 @@ from clew.server.spending import KeyBudget, KeySpending
 from clew.stopping import Stop
 from clew.wire.jobs import CANCELLED, DONE, FAILED, INTERRUPTED
 from clew.wire.refusals import describe_briefly, make_refusal
-
-if TYPE_CHECKING:
-    from types import FrameType
 
 _WAIT_S = 30.0  # for the lock, which whoever looks after jobs takes for a moment
 _LOOK_S = 0.25  # how often it is looked how far the job is

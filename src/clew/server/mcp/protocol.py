@@ -1,15 +1,14 @@
 """The MCP server, over HTTP and for `clew mcp`: imported late, since `mcp` takes long to import."""
 
-from __future__ import annotations
-
 import logging
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import mcp_types as types
+from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -19,22 +18,18 @@ from pydantic import ValidationError
 
 from clew import __version__
 from clew.errors import ClewError
+from clew.loading import Specs
+from clew.models.budget import Budget
+from clew.models.prices import Price
 from clew.server import state
 from clew.server.callers import Caller
 from clew.server.endpoints import Access, dump_json
+from clew.server.indexes import Opener
 from clew.server.mcp.tools import INSTRUCTIONS, PLACE, TOOLS, McpTool, Place
 from clew.server.settings import ServerSettings
 from clew.shards import open_any
 
-if TYPE_CHECKING:
-    from mcp.server.context import ServerRequestContext
-
-    from clew.loading import Specs
-    from clew.models.budget import Budget
-    from clew.models.prices import Price
-    from clew.server.indexes import Opener
-
-    Context = ServerRequestContext[Any, Any]
+Context = ServerRequestContext[Any, Any]
 
 _BY_NAME: Mapping[str, McpTool] = {each.name: each for each in TOOLS}
 

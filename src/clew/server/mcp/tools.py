@@ -4,12 +4,10 @@
 argument each, and exactly these fields. What they find are documents, or parts of long ones.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -20,15 +18,12 @@ from clew.errors import InputError
 from clew.server import across
 from clew.server.addresses import build_document_address
 from clew.server.bodies import LONGEST_FILTER, Asking
+from clew.server.endpoints import Access
 from clew.server.openai.citations import NEAREST, REFUSAL
-from clew.types import Passage
+from clew.server.scoped import ScopedIndex
+from clew.server.scoped_questions import Scoped
+from clew.types import Citation, Document, Hit, Passage, ShortAnswer, Step
 from clew.wire.refusals import no_such_resource
-
-if TYPE_CHECKING:
-    from clew.server.endpoints import Access
-    from clew.server.scoped import ScopedIndex
-    from clew.server.scoped_questions import Scoped
-    from clew.types import Citation, Document, Hit, ShortAnswer, Step
 
 PLACE = "clew.place"  # in the scope of a request over HTTP
 LONG = 24_000  # characters, some 6,000 tokens: of a longer document a part is fetched at a time

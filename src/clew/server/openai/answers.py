@@ -1,12 +1,10 @@
 """Answer questions that come by OpenAI's interfaces, in one reply or as a stream."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.responses import StreamingResponse
 
@@ -15,6 +13,7 @@ from clew.errors import ClewError, InputError
 from clew.server import across
 from clew.server.addresses import find_base
 from clew.server.bodies import LONGEST
+from clew.server.endpoints import Call
 from clew.server.openai.citations import (
     PlacedMark,
     Reference,
@@ -38,13 +37,7 @@ from clew.server.openai.tasks import (
     reply_to_task,
 )
 from clew.server.sse import follow_thread, stream_events
-from clew.types import Exchange
-
-if TYPE_CHECKING:
-    from starlette.responses import StreamingResponse
-
-    from clew.server.endpoints import Call
-    from clew.types import Answer, Citation, Evidence
+from clew.types import Answer, Citation, Evidence, Exchange
 
 _ANEW = "\n\n(The reply broke off; it begins anew.)\n\n"
 _PROMPTS = frozenset({"system", "developer"})

@@ -1,18 +1,17 @@
 """`/v1/chat/completions`: an answer as a message of an assistant."""
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field
+from starlette.responses import Response
 
 from clew.errors import ClewError, InputError
 from clew.server.bodies import Loose
-from clew.server.endpoints import respond
+from clew.server.endpoints import Call, respond
 from clew.server.openai.answers import (
     ChatQuestion,
     StreamedAnswer,
@@ -23,13 +22,8 @@ from clew.server.openai.answers import (
 from clew.server.openai.citations import make_source_event
 from clew.server.openai.forms import ChatMessage, ClewOptions, TextFormat, make_error, make_route
 from clew.server.sse import write_event
+from clew.types import Evidence
 from clew.wire.refusals import make_refusal
-
-if TYPE_CHECKING:
-    from starlette.responses import Response
-
-    from clew.server.endpoints import Call
-    from clew.types import Evidence
 
 
 class StreamOptions(Loose):

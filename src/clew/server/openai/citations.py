@@ -1,18 +1,13 @@
 """Citations of an answer in the form that the client shows."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clew.server.across import split_document
 from clew.server.addresses import build_document_address
-from clew.types import Passage
-
-if TYPE_CHECKING:
-    from clew.types import Answer, Citation, ShortAnswer
+from clew.types import Answer, Citation, Passage, ShortAnswer
 
 _Range = tuple[str, int, int]  # a document, and characters of it
 NEAREST = 3  # passages that are told where nothing answers

@@ -1,10 +1,10 @@
 """Request bodies and errors of OpenAI's interfaces, and `/v1/models`: the indexes as models."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
 from clew import methods
@@ -15,10 +15,6 @@ from clew.server.bodies import AskedBody, Loose, with_options
 from clew.server.endpoints import Call, make_handler, respond
 from clew.server.keys import CITATIONS
 from clew.wire.refusals import Refusal
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
 
 _TYPES = {
     **dict.fromkeys((400, 405, 409, 413, 415), "invalid_request_error"),

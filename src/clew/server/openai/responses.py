@@ -1,19 +1,18 @@
 """`/v1/responses`: an answer as the newer interface of OpenAI has it, which LangChain reads too."""
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field
+from starlette.responses import Response
 
 from clew.errors import ClewError, InputError
 from clew.server.bodies import Loose
-from clew.server.endpoints import respond
+from clew.server.endpoints import Call, respond
 from clew.server.openai.answers import (
     ChatQuestion,
     StreamedAnswer,
@@ -23,13 +22,8 @@ from clew.server.openai.answers import (
 )
 from clew.server.openai.forms import ChatMessage, ClewOptions, TextFormat, make_route
 from clew.server.sse import write_event
+from clew.types import Evidence
 from clew.wire.refusals import make_refusal
-
-if TYPE_CHECKING:
-    from starlette.responses import Response
-
-    from clew.server.endpoints import Call
-    from clew.types import Evidence
 
 _MESSAGES = frozenset({"message", "function_call", "function_call_output", "reasoning"})
 

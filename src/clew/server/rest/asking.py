@@ -1,11 +1,9 @@
 """Search, questions with their answers, whole or as they come, labels of texts, and plans."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, Callable, Mapping
-from typing import TYPE_CHECKING
 
 from pydantic import Field
+from starlette.responses import StreamingResponse
 
 from clew.asking.pipeline import Listeners
 from clew.asking.question import Question, list_plain_options
@@ -23,16 +21,12 @@ from clew.server.bodies import (
 )
 from clew.server.drawing import draw_evidence
 from clew.server.endpoints import Call, EndpointGroup
+from clew.server.scoped_questions import Scoped
 from clew.server.sse import follow_thread, stream_events, write_event
 from clew.types import Answer, Classified, Document, Evidence, Plan
 from clew.wire.answers import ErrorEvent, LinkedAnswer, LinkedCitation, TextEvent
 from clew.wire.graphs import DrawnThread
 from clew.wire.names import EVENT_STREAM
-
-if TYPE_CHECKING:
-    from starlette.responses import StreamingResponse
-
-    from clew.server.scoped_questions import Scoped
 
 ASKING = EndpointGroup("asking")
 ANSWER_EVENTS: Mapping[str, object] = {

@@ -1,13 +1,10 @@
 """Routes that list, show, add, download and remove documents."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import Field, JsonValue
 from starlette.responses import FileResponse, Response
@@ -20,12 +17,10 @@ from clew.server.files import Removal
 from clew.server.jobs import files as job_files
 from clew.server.jobs.options import IndexOptions
 from clew.server.rest.jobs import WaitQuery, submit_job
+from clew.server.scoped import ScopedIndex
 from clew.wire.indexes import DocumentLine, DocumentView, Listed
 from clew.wire.jobs import JobView
 from clew.wire.refusals import Refusal, no_such_resource
-
-if TYPE_CHECKING:
-    from clew.server.scoped import ScopedIndex
 
 DOCUMENTS = EndpointGroup("documents")
 _DOCUMENT = {"id": "the id of a document; it may have slashes"}

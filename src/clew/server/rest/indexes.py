@@ -1,11 +1,9 @@
 """Routes that list, make, describe, back up and delete indexes."""
 
-from __future__ import annotations
-
 import secrets
 import shutil
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
@@ -18,14 +16,12 @@ from clew.index import Settings
 from clew.runtime.private import make_folder
 from clew.server.bodies import INTEGRAL, Body, Part
 from clew.server.endpoints import Call, EndpointGroup
+from clew.server.scoped_questions import Scoped
 from clew.server.settings import NAME, is_name
 from clew.shards.wire import MEDIA_TYPE
 from clew.text.chunking import Chunking
 from clew.wire.indexes import CostLine, IndexLine, IndexView, Listed
 from clew.wire.refusals import Refusal, forbidden, no_space
-
-if TYPE_CHECKING:
-    from clew.server.scoped_questions import Scoped
 
 INDEXES, SHARDS = EndpointGroup("indexes"), EndpointGroup("indexes")
 _OWN_EMBEDDERS = ("minilm", "minilm-float32")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import secrets
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from clew.errors import IndexLocked, InputError, NotAnIndex, StoreError
-from clew.store.catalogue import FORMAT, READABLE, SCHEMA, TOUCHED, Catalogue
+from clew.store.catalogue import SCHEMA, TOUCHED, Catalogue
 from clew.store.postgres.connection import Connection, ConnectionLost, convert_table, lock_number
 from clew.store.segments import SUFFIX
 
@@ -64,25 +64,17 @@ class PostgresCatalogue(Catalogue):
     def _check(self) -> None:
         if not self.is_made():
             raise NotAnIndex(f"{self.place} is not a Clew index: make one with 'clew index PATH'")
-        format_ = self.meta("format")
-        if format_ not in READABLE:
-            raise NotAnIndex(
-                f"{self.place} has index format {format_}, this version reads {FORMAT}: index again"
-            )
+        self.check_format(self.place)
 
     @classmethod
     def create(cls, address: IndexAddress, recipe: Mapping[str, Scalar]) -> Self:
         """Make an index, or open the one that is there."""
-        opened = cls(address)
-        try:
+        with closing(cls(address)) as opened:
             if not opened.is_made():
                 opened._make(recipe)
-        finally:
-            opened.close()
         return cls.open(address)
 
     def is_made(self) -> bool:
-        """Say whether the index exists."""
         there = "SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename = 'meta'"
         return bool(self._select(there, (self.address.schema,)))
 
@@ -104,10 +96,8 @@ class PostgresCatalogue(Catalogue):
             self._select("CREATE INDEX ON document (id)")
             for name, column in _BY_HASH.items():
                 self._select(f"CREATE INDEX ON {name} USING hash ({column})")
-            meta = {"format": FORMAT, "generation": 0, "numbering": 0, "recipe": dict(recipe)}
-            meta |= {"objects": self.address.objects, "identity": secrets.token_hex(8)}
-            for name, value in meta.items():
-                self.set_meta(name, value)
+            identity = secrets.token_hex(8)
+            self.begin_meta(recipe, objects=self.address.objects, identity=identity)
 
     def _select(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         return self._retry_once(lambda: self._connection.execute(statement, values).fetchall())
@@ -182,12 +172,10 @@ class PostgresCatalogue(Catalogue):
             )
 
     def freeze(self) -> None:
-        """Begin a read transaction: later commits of others stay unseen until `close`."""
         self._connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         self._frozen_at = tuple(self._connection.execute(_STATE, (_TELLING,)).fetchall())
 
     def state(self) -> dict[str, Any]:
-        """Return the generation, the numbering and the identity of the index."""
         return {name: json.loads(value) for name, value in self._select(_STATE, (_TELLING,))}
 
     def take_lease(self) -> None:
@@ -210,7 +198,6 @@ class PostgresCatalogue(Catalogue):
             raise
 
     def give_lease(self) -> None:
-        """Release the writer's lease."""
         self.is_writer = False
         with suppress(StoreError):  # with its session it ends, too
             self._connection.execute("SELECT pg_advisory_unlock_all()")
@@ -238,7 +225,6 @@ class PostgresCatalogue(Catalogue):
         self._run_many(gone, [(name,) for name in names])
 
     def list_unused(self) -> list[str]:
-        """Return the objects that no row names."""
         return [name for (name,) in self._select("SELECT name FROM unused ORDER BY name")]
 
     def drop_segments(self, names: Iterable[str]) -> None:
@@ -271,14 +257,12 @@ class PostgresCatalogue(Catalogue):
                 self._select(f'DROP SCHEMA "{name}" CASCADE')
 
     def size_bytes(self) -> int:
-        """Return how many bytes the tables of the index have."""
         tables = "FROM pg_tables WHERE schemaname = ?"
         size = "sum(pg_total_relation_size(format('%I.%I', schemaname, tablename)::regclass))"
         [(n_bytes,)] = self._select(f"SELECT {size} {tables}", (self.address.schema,))
         return int(n_bytes or 0)
 
     def list_cached(self) -> list[tuple[str, int]]:
-        """Return the name and the generation of each cached object."""
         return self._select("SELECT name, generation FROM cached ORDER BY name, generation")
 
     def add_cached(self, name: str, generation: int) -> None:
@@ -287,8 +271,7 @@ class PostgresCatalogue(Catalogue):
     def drop_cached(self, name: str, generation: int) -> None:
         self._select("DELETE FROM cached WHERE name = ? AND generation = ?", (name, generation))
 
-    def _make_touched(self) -> None:
-        """Do nothing: every index in PostgreSQL has the table."""
+    def _make_touched(self) -> None: ...  # every index in PostgreSQL has the table
 
     def _has_touched(self) -> bool:
         return True

@@ -63,7 +63,6 @@ class QueryResult:
 
     @property
     def get(self) -> Any:  # noqa: ANN401 -- as a column is
-        """The first value, or None."""
         return self._rows[0][0] if self._rows else None
 
 
@@ -98,7 +97,6 @@ class Connection:
             self._session.execute(_SET, (path, [*_SESSION], [*_SESSION.values()]))
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> QueryResult:
-        """Run a statement."""
         with self.lock, self._translate_errors():
             cursor = self._session.execute(
                 _convert_statement(statement), [to_database(v) for v in values]
@@ -108,7 +106,6 @@ class Connection:
         return QueryResult([tuple(from_database(value) for value in row) for row in rows])
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Run a statement once for each row of values."""
         with self.lock, self._translate_errors(), self._session.cursor() as cursor:
             cursor.executemany(
                 _convert_statement(statement), [[to_database(v) for v in row] for row in rows]
@@ -133,13 +130,11 @@ class Connection:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Run the block as one transaction."""
         with self.lock, self._translate_errors(), self._session.transaction():
             yield
 
     @property
     def is_lost(self) -> bool:
-        """Whether the session has ended."""
         return self._session.closed
 
     def close(self) -> None:

@@ -1,7 +1,5 @@
 """Immutable files in object storage, with copies on this disk up to a limit of bytes."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil
@@ -10,7 +8,7 @@ from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clew.errors import DamagedIndex, InputError, StoreError, StoreUnavailable
 from clew.runtime.private import make_folder, make_inner_folder, open_file, sync_folder
@@ -27,10 +25,9 @@ except ImportError as error:
         "object storage needs obstore: install it with pip install 'clew[postgres]'"
     ) from error
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
-    from clew.store.segments import MappedSegment
+from clew.store.segments import MappedSegment
 
 MOST_MB = 20_000  # of copies, where CLEW_CACHE_MB says nothing
 _RETRIES: dict[str, Any] = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
@@ -76,7 +73,10 @@ class Objects:
                 self._store, self._key(name), path, chunk_size=_PIECE, max_concurrency=_AT_ONCE
             )
             if isinstance(self._store, LocalStore):
-                _sync(Path(self._shown, self._key(name)))
+                stored = Path(self._shown, self._key(name))
+                with stored.open("rb") as file:
+                    os.fsync(file.fileno())
+                sync_folder(stored.parent)
             path.replace(self.folder / name)
         except (exceptions.BaseError, OSError, ValueError) as error:
             if path.suffix == _UNFINISHED:
@@ -176,7 +176,6 @@ class Objects:
         return piece, size
 
     def size(self, name: str) -> int:
-        """Return the bytes of a file, or 0 if it does not exist."""
         try:
             return int(obstore.head(self._store, self._key(name))["size"])
         except FileNotFoundError:
@@ -185,7 +184,6 @@ class Objects:
             raise self._to_store_error("cannot be read", error) from error
 
     def delete(self, names: Iterable[str]) -> None:
-        """Delete files and their copies here; missing files are ignored."""
         for name in names:
             try:
                 obstore.delete(self._store, self._key(name))
@@ -213,9 +211,8 @@ def _open_storage(url: str) -> Any:  # noqa: ANN401 -- obstore has a class for e
             return LocalStore(url)
         except OSError as error:
             raise StoreError(f"{url} cannot be made ({error.strerror}): name another") from error
-    client = dict(CLIENT)
-    if os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://"):
-        client["allow_http"] = True
+    is_plain = os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://")
+    client = CLIENT | ({"allow_http": True} if is_plain else {})
     try:
         return from_url(url, client_options=client, retry_config=_RETRIES)  # type: ignore[call-overload]
     except (exceptions.BaseError, ValueError) as error:
@@ -255,7 +252,6 @@ def trim(keep: Path) -> None:
 
 
 def _temporary_path(path: Path) -> Path:
-    """Return a unique path beside another one."""
     return path.with_name(f"{secrets.token_hex(8)}{_UNFINISHED}")
 
 
@@ -266,17 +262,8 @@ def _write_error(path: Path, error: OSError) -> StoreError:
     )
 
 
-def _sync(path: Path) -> None:
-    """Make a file durable, with its name."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-    sync_folder(path.parent)
-
-
 def _most_bytes() -> int:
     megabytes = os.environ.get("CLEW_CACHE_MB", "")
-    if not megabytes:
-        return MOST_MB << 20
-    if not megabytes.isascii() or not megabytes.isdigit():
+    if megabytes and not (megabytes.isascii() and megabytes.isdigit()):
         raise InputError(f"CLEW_CACHE_MB is a number of megabytes, not {megabytes!r:.40}")
-    return int(megabytes) << 20
+    return int(megabytes or MOST_MB) << 20

@@ -29,11 +29,9 @@ _idle: dict[tuple[int, IndexAddress], deque[Connection]] = {}
 
 @atexit.register
 def _close_idle() -> None:
-    """Close the idle sessions of this process."""
     for (process, _), idle in _idle.items():
-        if process == os.getpid():
-            for connection in idle:
-                connection.close()
+        for connection in idle if process == os.getpid() else ():
+            connection.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,6 @@ class PostgresFile:
         return Path(self.address.shown)
 
     def exists(self) -> bool:
-        """Say whether the tables exist."""
         with _session(self.address) as database:
             return self._are_made(database)
 
@@ -80,12 +77,10 @@ class PostgresFile:
                 yield cast("sqlite.Connection", database)
 
     def has(self, database: sqlite.Connection | Connection, table: str) -> bool:
-        """Say whether a table exists."""
         there = "SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename = ?"
         return bool(database.execute(there, (self.address.schema, table)).fetchall())
 
     def make(self, database: sqlite.Connection | Connection, definition: str) -> None:
-        """Make a table, where it is not there."""
         if not self.has(database, definition.split(maxsplit=1)[0]):
             database.execute(f"CREATE TABLE IF NOT EXISTS {convert_table(definition)}")
 
@@ -103,25 +98,22 @@ class PostgresFile:
                 for each in self.tables:
                     self.make(database, each)
 
-    def room(self) -> AbstractContextManager[None]:
-        """Hold nothing: the room is the server's, and what it cannot keep it says at once."""
-        return nullcontext()
-
-    def check_room(self) -> None:
-        """Do nothing, as `room` does."""
-
-    def give_room(self) -> None:
-        """Do nothing, as `room` does."""
-
-    def mend(self) -> None:
-        """Do nothing: PostgreSQL is mended by who runs it."""
-
     def is_blank(self) -> bool:
-        """Say whether the tables do not exist yet."""
         return not self.exists()
 
+    # The room is the server's, which says at once what it cannot keep. It has checksums of its own,
+    # and is mended by who runs it.
+
+    def room(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def check_room(self) -> None: ...
+
+    def give_room(self) -> None: ...
+
+    def mend(self) -> None: ...
+
     def faults(self) -> list[str]:
-        """Return nothing, as PostgreSQL has checksums of its own."""
         return []
 
 

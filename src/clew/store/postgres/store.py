@@ -7,41 +7,52 @@ names it, and is listed as unused until then, so that nothing is ever looked for
 
 from __future__ import annotations
 
-from contextlib import closing
+import tempfile
+import time
+from contextlib import closing, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from clew.errors import InputError, StoreError
+from clew.errors import DamagedIndex, InputError, StoreError
 from clew.store import schema, segments
+from clew.store.cache import FOLDER, FileCache
+from clew.store.check import Damage, find_cache_damages, find_generation_damages
 from clew.store.postgres.address import IndexAddress
-from clew.store.postgres.cache import SharedCache
 from clew.store.postgres.catalogue import PostgresCatalogue, object_of
 from clew.store.postgres.objects import Objects
 from clew.store.segmented import SegmentedStore
-from clew.store.segments import MissingSegment
+from clew.store.segments import SUFFIX, MissingSegment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
     from clew.store.segments import Arrays, Blocks
-    from clew.types import Scalar
+    from clew.types import Document, Scalar
 
 
+_PAUSE_S = 60.0  # in which no question waits for a storage that does not answer
 _APPEARS_S = 3600  # how long an upload may go on of a process that lost its lease
 
 
 class PostgresStore(SegmentedStore[PostgresCatalogue]):
     """A session on an index in PostgreSQL."""
 
+    cache: SharedCache
+
     def __init__(self, address: IndexAddress) -> None:
         """Open an index. Raises NotAnIndex where there is none, StoreError."""
         catalogue, for_readers = PostgresCatalogue.open(address), PostgresCatalogue(address)
-        super().__init__(
-            catalogue, for_readers, {**schema.DEFAULT_BITS, **catalogue.meta("recipe")}
-        )
+        recipe = {**schema.DEFAULT_BITS, **catalogue.meta("recipe")}
+        super().__init__(catalogue, for_readers, recipe)
         self._identity = identity = str(catalogue.meta("identity"))
-        place = _place(address, str(catalogue.meta("objects")))
+        place = str(catalogue.meta("objects"))
+        if address.objects not in ("", place):
+            raise InputError(
+                f"the arrays of {address.shown} are in {place}, not in {address.objects}: leave"
+                f" 'objects' out"
+            )
         self._objects = Objects(place, f"{address.index}-{identity}", address.folder / identity)
         self._wrote: int | None = None  # the newest generation that this writer knows of
         self.cache = SharedCache(self._objects, for_readers)
@@ -58,8 +69,6 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
         with closing(PostgresCatalogue(address)) as catalogue:
             return catalogue.is_made()
 
-    cache: SharedCache
-
     @property
     def generation(self) -> int:
         return int(self._check_identity(self._seen_by_readers)["generation"])
@@ -67,9 +76,11 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
     @property
     def size_bytes(self) -> int:
         """How many bytes the index has in the database and the object storage."""
+        return self._catalogue.size_bytes() + sum(map(self._objects.size, self._list_objects()))
+
+    def _list_objects(self) -> list[str]:
         names = [object_of(segment.name) for segment in self._catalogue.segments()]
-        names += [self.cache.object_of(*each) for each in self.cache.list_objects()]
-        return self._catalogue.size_bytes() + sum(map(self._objects.size, names))
+        return names + [self.cache.object_of(*each) for each in self.cache.list_objects()]
 
     def open_frozen(self) -> PostgresCatalogue:
         catalogue = PostgresCatalogue(self._catalogue.address)
@@ -85,7 +96,7 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
     def _is_writer(self) -> bool:
         return self._catalogue.is_writer
 
-    def _write_lock(self) -> None:
+    def lock(self) -> None:
         if not self._catalogue.is_writer:
             self._catalogue.take_lease()
             try:
@@ -143,10 +154,8 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
 
     def erase(self) -> None:
         """Delete the index with its files. Raises IndexLocked while another process writes."""
-        self._write_lock()
-        named = [object_of(segment.name) for segment in self._catalogue.segments()]
-        cached = [self.cache.object_of(*each) for each in self.cache.list_objects()]
-        self._objects.delete([*named, *cached, *self._catalogue.list_unused()])
+        self.lock()
+        self._objects.delete([*self._list_objects(), *self._catalogue.list_unused()])
         self._catalogue.drop()
 
     def _after_commit(self) -> None:
@@ -156,11 +165,118 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
         self._catalogue.vacuum()
 
 
-def _place(address: IndexAddress, place: str) -> str:
-    """Return where the objects of an index are. Raises InputError where it is said otherwise."""
-    if address.objects not in ("", place):
-        raise InputError(
-            f"the arrays of {address.shown} are in {place}, not in {address.objects}: leave"
-            f" 'objects' out"
-        )
-    return place
+class SharedCache(FileCache):
+    """Computed arrays in object storage, which one process computes and others take.
+
+    Copies on this disk, and behind them the objects that the database lists.
+    """
+
+    def __init__(self, objects: Objects, catalogue: PostgresCatalogue) -> None:
+        super().__init__(objects.folder)
+        self.objects = objects
+        self._catalogue = catalogue
+        self._waits_until = 0.0  # with uploads, where one failed
+
+    def names(self) -> list[str]:
+        return sorted({*super().names(), *(name for name, _ in self.list_objects())})
+
+    def generations(self, name: str) -> list[int]:
+        listed = {generation for each, generation in self.list_objects() if each == name}
+        return sorted({*super().generations(name), *listed})
+
+    def oldest(self, newest: int) -> int:
+        listed = (generation for _, generation in self.list_objects())
+        return min((super().oldest(newest), *listed))
+
+    def load(self, name: str, generation: int) -> Arrays | None:
+        self._take(name, generation)
+        return super().load(name, generation)
+
+    def newest(self, name: str) -> Arrays | None:
+        for generation in self.generations(name)[-1:]:
+            self._take(name, generation)
+        return super().newest(name)
+
+    def save(self, name: str, generation: int, arrays: Arrays) -> None:
+        super().save(name, generation, arrays)
+        path = self._path(name, generation)
+        if not path.exists() or time.monotonic() < self._waits_until:
+            return
+        try:
+            # Listed before it is there, and again in case that it was dropped meanwhile: whatever
+            # is in the storage is listed.
+            self._catalogue.add_cached(name, generation)
+            self.objects.put(self.object_of(name, generation), path)
+            self._catalogue.add_cached(name, generation)
+            self._forget(name, before=generation)
+        except StoreError:  # others compute it, then
+            self._waits_until = time.monotonic() + _PAUSE_S
+
+    def drop(self, before: int) -> None:
+        super().drop(before)
+        self._forget(None, before)
+
+    def _forget(self, name: str | None, before: int) -> None:
+        for each, generation in self.list_objects():
+            if generation < before and name in (None, each):
+                self.forget(each, generation)
+
+    def forget(self, name: str, generation: int) -> None:
+        """Delete the cached arrays of a generation from object storage and the catalogue."""
+        self.objects.delete([self.object_of(name, generation)])
+        self._catalogue.drop_cached(name, generation)
+
+    def _take(self, name: str, generation: int) -> None:
+        """Download a listed object unless there is a copy here."""
+        if not self._path(name, generation).exists() and (name, generation) in self.list_objects():
+            with suppress(StoreError):  # it is computed, then
+                self.objects.get(self.object_of(name, generation), waits=())
+
+    def _read(self, path: Path) -> Arrays:
+        if not path.exists():
+            return super()._read(path)
+        try:
+            return self.objects.open_arrays(f"{FOLDER}/{path.name}")
+        except StoreError as error:
+            raise DamagedIndex(str(error)) from error
+
+    def list_objects(self) -> list[tuple[str, int]]:
+        """Return the name and generation of each object, uploads under way included."""
+        return self._catalogue.list_cached()
+
+    @staticmethod
+    def object_of(name: str, generation: int) -> str:
+        return f"{FOLDER}/{name}-{generation:06d}{SUFFIX}"
+
+
+def find_postgres_damages(store: PostgresStore, hash_of: Callable[[Document], str]) -> list[Damage]:
+    """Return the damage in the database and the object storage, not in copies here.
+
+    Every object that the database names is downloaded. What can be computed again is deleted if it
+    is damaged.
+    """
+    objects = store.cache.objects
+    with (
+        tempfile.TemporaryDirectory(dir=objects.folder) as place,
+        closing(store.open_frozen()) as frozen,
+    ):
+        folder = Path(place)
+        for segment in frozen.segments():
+            name = object_of(segment.name)
+            with suppress(MissingSegment):  # found to be missing below
+                objects.fetch(name, folder / name)
+        damages = find_generation_damages(folder, frozen, "database", hash_of)
+        return [*_find_cache_damages(store, folder), *damages]
+
+
+def _find_cache_damages(store: PostgresStore, folder: Path) -> list[Damage]:
+    for name, generation in store.cache.list_objects():
+        file = store.cache.object_of(name, generation)
+        with suppress(MissingSegment):  # it is being written, or was not to the end
+            store.cache.objects.fetch(file, folder / file)
+    damages = list(find_cache_damages(folder))
+    damaged = {each.file for each in damages}
+    for name, generation in store.cache.list_objects():
+        if store.cache.object_of(name, generation) in damaged:
+            store.cache.forget(name, generation)
+    return damages
