@@ -73,9 +73,7 @@ def both(whole, gathered):
     return whole, gathered[3]
 
 
-@pytest.mark.parametrize(
-    ("name", "n"), [*((n, 3) for n in WITHOUT_LLM), *((n, 1) for n in OF_ONE)]
-)
+@pytest.mark.parametrize(("name", "n"), [*((n, 3) for n in WITHOUT_LLM), *((n, 1) for n in OF_ONE)])
 def test_all_of_the_shards_are_the_whole(whole, gathered, name, n):
     """Where a question gathers everything, every method finds what it finds in the whole."""
     for question in QUESTIONS:
