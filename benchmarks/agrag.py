@@ -30,10 +30,10 @@ T = TypeVar("T")
 
 # The functions of AGRAG's `retrieve` whose time is told apart.
 STAGES = {
-    "facts": "mapped_facts",
-    "PageRank": "influence_of",
+    "facts": "map_facts",
+    "PageRank": "compute_influence",
     "tree": "steiner_tree",
-    "growth": "grow",
+    "growth": "grow_tree",
     "evidence": "subgraph_evidence",
 }
 
@@ -52,7 +52,7 @@ def measured(n_triples: int, n_questions: int, keep: Path) -> dict[str, Any]:
     spent: dict[str, list[float]] = {stage: [] for stage in STAGES}
     for stage, name in STAGES.items():
         setattr(agrag, name, _timed(getattr(agrag, name), spent[stage]))
-    graphs: list[agrag.Graph] = []
+    graphs: list[agrag.AgragGraph] = []
     agrag.build_graph = _noting(agrag.build_graph, graphs)
     with opened(n_triples, keep) as index:
         index.import_graph(file)

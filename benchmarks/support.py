@@ -12,10 +12,12 @@ unanswerable question is one of these kinds:
     foreign  it is asked of the index of another training set
     asked    FILE says so
 
+A question for which the method finds nothing is left out: its support is 0, whatever the weights.
+
 With --fit the weights are fitted on the training sets, and printed as the module has them; the
 kinds `gone` and `foreign` weigh as much together as the answerable questions, half each, and the
 rates of the training sets are of five folds by question. Else those of the module are measured.
-`refused` is the share below the module's threshold. Scores repeat to the digit.
+`refused` is the share below the default of `min_support`. Scores repeat to the digit.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from scipy.stats import rankdata
 import clew
 from clew import methods
 from clew.asking import support
+from clew.asking.question import MIN_SUPPORT
 from clew.evaluate import load
 from clew.snapshot import Snapshot
 
@@ -77,13 +80,12 @@ def cases(name: str, options: argparse.Namespace) -> Iterator[Seen]:
             kinds = {"answerable": whole, "gone": without(whole, gold)}
             kinds["last"] = without(whole, last)
             for kind, snapshot in kinds.items():
-                seen = read(question.text, snapshot, models, options.method)
-                ids = question.supporting_ids
-                yield made(name, kind, question.text, seen, ids)
+                if seen := read(question.text, snapshot, models, options.method):
+                    yield made(name, kind, question.text, seen, question.supporting_ids)
         for other in [path for path in options.train if path.name != name]:
             for question in load(other).questions:
-                seen = read(question.text, whole, models, options.method)
-                yield made(name, "foreign", question.text, seen, ())
+                if seen := read(question.text, whole, models, options.method):
+                    yield made(name, "foreign", question.text, seen, ())
 
 
 def asked(given: str, options: argparse.Namespace) -> Iterator[Seen]:
@@ -93,8 +95,8 @@ def asked(given: str, options: argparse.Namespace) -> Iterator[Seen]:
         for line in Path(file).read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
             kind = "answerable" if row["answerable"] else "asked"
-            seen = read(row["question"], index.snapshot(), index.models, options.method)
-            yield made(name, kind, row["question"], seen, ())
+            if seen := read(row["question"], index.snapshot(), index.models, options.method):
+                yield made(name, kind, row["question"], seen, ())
 
 
 def without(snapshot: Snapshot, documents: Sequence[int]) -> Snapshot:
@@ -119,9 +121,11 @@ def with_answer(question: DatasetQuestion, rows: Sequence[int], texts: Sequence[
 Read = tuple[dict[str, support.Signs], tuple[str, ...]]
 
 
-def read(question: str, snapshot: Snapshot, models: Models, method: str) -> Read:
-    """Return the signs that are read either way, and the documents of the hits."""
+def read(question: str, snapshot: Snapshot, models: Models, method: str) -> Read | None:
+    """Return the signs that are read either way, and the documents of the hits, None without."""
     evidence = methods.load(method)().retrieve(question, snapshot, models)
+    if not evidence.hits:
+        return None
     rows = snapshot.layer("chunk").rows([hit.chunk_id for hit in evidence.hits])
     signs = {}
     for kind in KINDS:
@@ -167,7 +171,7 @@ def sample(seen: Sequence[Seen], kind: str, *, hits: bool) -> Sample:
     drawn = np.random.default_rng(0).permutation(len(names)) % FOLDS
     fold = dict(zip(names, drawn.tolist(), strict=True))
     used = [each for each in seen if each.kind in SHARES]
-    signs = [(each.chunk_signs if hits else each.set_signs)[kind] for each in used]
+    signs = [(each.of_each if hits else each.of_set)[kind] for each in used]
     truth = [each.needed if hits else np.array([each.kind == "answerable"]) for each in used]
     sizes = [len(each) for each in truth]
     return Sample(
@@ -262,10 +266,10 @@ def measured(
     lowest = np.quantile(yes, 0.03)
     print(f"train: AUROC {auroc(yes, no):.3f}, ECE {error:.3f}, 3 % of the true below {lowest:.3f}")
     if not hits:
-        scores = np.array([model.compute_probabilities(each.set_signs[kind])[0] for each in seen])
+        scores = np.array([model.compute_probabilities(each.of_set[kind])[0] for each in seen])
         fitted_on = [i for i, each in enumerate(train) if each.kind in SHARES]
         scores[fitted_on] = found  # `seen` begins with `train`
-        report(seen, kind, scores, support.THRESHOLD)
+        report(seen, kind, scores, MIN_SUPPORT)
 
 
 def main() -> None:

@@ -21,6 +21,8 @@ if "TMPDIR" not in os.environ and _RAM.is_dir() and shutil.disk_usage(_RAM).free
     # Indexes are synced to the disk again and again, which costs nothing where there is none.
     os.environ["TMPDIR"] = str(_RAM)
     tempfile.tempdir = None  # it is looked for again
+# Without a folder of settings each process would make matplotlib's list of fonts anew.
+os.environ.setdefault("MPLCONFIGDIR", str(Path(tempfile.gettempdir()) / "clew-matplotlib"))
 for _name in ("COLUMNS", "LINES"):  # what is printed is as wide as where nothing is said
     os.environ.pop(_name, None)
 for _name in [name.upper() for name in os.environ]:
@@ -63,5 +65,12 @@ def pytest_collection_modifyitems(items):
 
 def pytest_collection_finish():
     """Keep thousands of tests, which live to the end, out of what is searched for garbage."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _collected():
+    """Do the same with what earlier files left: some tests look for garbage at their ends."""
     gc.collect()
     gc.freeze()

@@ -182,7 +182,7 @@ def test_the_joint_is_that_of_a_search_everywhere(problem, passages_from, joint_
 
 
 @pytest.mark.parametrize("steps", [MILLION, 400, 3])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_hubs_are_searched_piece_by_piece(seed, steps):
     """Edges of a hub come in blocks, also where these would end amid equal costs."""
     one, two, costs = large(700, 1500, seed)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from functools import lru_cache
 from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
@@ -37,6 +38,7 @@ SCALAR = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) 
 ANY = st.recursive(SCALAR, lambda of: st.lists(of, max_size=2) | st.dictionaries(SHORT, of))
 
 
+@lru_cache
 def values(hint):  # noqa: PLR0911 -- one return for each shape of type
     """Return a strategy for a type as it stands in a field."""
     origin, of = get_origin(hint), get_args(hint)

@@ -14,9 +14,9 @@ from clew.types import Document, Skipped
 from tests.readers.test_real_files import paragraph, run, word
 from tests.readers.writers import OFFICE, RELATIONS, packed, relation
 
-SMALL, LARGE = 20_000, 80_000  # bytes
+SMALL, LARGE = 10_000, 40_000  # bytes
 BOUND = 10  # times as long: four times as much, with room; the square is sixteen times
-LEAST = 0.15  # CPU seconds, below which nothing is said
+LEAST = 0.08  # CPU seconds, below which nothing is said
 RTF = "{\\rtf1\\ansi The ship "
 CUE = "1\n00:00:01,000 --> 00:00:02,000\nThe ship"
 KINDS = {

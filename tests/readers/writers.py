@@ -9,9 +9,7 @@ import json
 import zipfile
 
 import docx
-import pyarrow as pa
 import pypdf
-from pyarrow import parquet
 
 OFFICE = "urn:oasis:names:tc:opendocument:xmlns"
 OOXML = "http://schemas.openxmlformats.org"
@@ -300,6 +298,9 @@ def tabs(articles):
 
 def columns(articles):
     sink = io.BytesIO()
+    import pyarrow as pa  # which the tests of the page do without
+    from pyarrow import parquet
+
     parquet.write_table(pa.Table.from_pylist(_records(articles)), sink)
     return sink.getvalue()
 

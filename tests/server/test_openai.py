@@ -1,4 +1,7 @@
-"""The interface of OpenAI, asked by its own client and by hand."""
+"""The interface of OpenAI, asked by its own client and by hand.
+
+The client is imported where it is used: every process collects all tests, and it takes a second.
+"""
 
 import json
 import threading
@@ -6,7 +9,6 @@ from contextlib import contextmanager
 from urllib.parse import parse_qsl, urlsplit
 
 import anyio
-import openai
 import pytest
 
 import clew
@@ -42,6 +44,8 @@ def told(found):
 
 @contextmanager
 def openai_client(home, opener=None, key="none"):
+    import openai
+
     with (
         home.serving(*filter(None, [opener])) as address,
         openai.OpenAI(base_url=f"{address}/v1", api_key=key, max_retries=0) as client,
@@ -106,6 +110,7 @@ def test_numbers_stand_where_an_llm_puts_them(own_home):
 
 
 def test_the_asynchronous_client(home):
+    import openai
 
     async def ask(address):
         async with openai.AsyncOpenAI(base_url=f"{address}/v1", api_key="none") as client:
@@ -325,6 +330,8 @@ def test_a_route_that_is_not_there_says_so_as_openai_does(client):
 
 
 def test_the_client_raises_what_it_should(home):
+    import openai
+
     text = home.key(requests_per_minute=1)["Authorization"].partition(" ")[2]
     with openai_client(home, key="clew_0_wrong") as client:
         with pytest.raises(openai.AuthenticationError, match="not known here"):
@@ -339,6 +346,8 @@ def test_the_client_raises_what_it_should(home):
 
 def test_without_keys_any_key_will_do(home):
     """Clients want one, and everybody on this machine may do everything; with a key none will."""
+    import openai
+
     with openai_client(home, key="sk-anything") as client:
         assert [each.id for each in client.models.list()] == ["clew/small"]
         assert client.models.retrieve("clew/small").owned_by == "clew"
@@ -360,6 +369,7 @@ def test_a_spent_budget_leaves_the_quotes(own_home):
 @pytest.mark.parametrize("where", ["at once", "while it writes"])
 def test_a_question_that_fails(own_home, where):
     """Before anything was told it is a status, and later an event; both say what was wrong."""
+    import openai
 
     def answer(prompt, _turns):
         if where == "at once" or "ANSWER:" in prompt.user + prompt.system:
@@ -383,6 +393,7 @@ def test_a_question_that_fails(own_home, where):
 
 def test_a_budget_that_ends_a_question_is_a_402(own_home):
     """As where an endpoint bills the vector of the question, without which nothing is found."""
+    import openai
 
     class Billed(HashTokenEmbedder):
         def embed_tokens(self, _texts):

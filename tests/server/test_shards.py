@@ -50,15 +50,21 @@ def served(homes):
         yield [f"{at}/api/v1/indexes/{name}" for at, name in ((one, "a"), (two, "b"), (two, "c"))]
 
 
-@pytest.mark.parametrize("name", WITHOUT_LLM)
-def test_shards_behind_servers_reply_as_those_here(place, served, name):
+@pytest.fixture(scope="module")
+def both(place, served):
+    """The shards behind servers, of which everything is gathered, and the whole."""
     with (
         open_shards(served, models=MODELS, size=ALL_OF_IT) as there,
         clew.open(place / "whole", models=MODELS) as whole,
     ):
-        for question in QUESTIONS[:3]:
-            found, same = (each.search(question, method=name) for each in (there, whole))
-            assert told(found) == told(same)
+        yield there, whole
+
+
+@pytest.mark.parametrize("name", WITHOUT_LLM)
+def test_shards_behind_servers_reply_as_those_here(both, name):
+    for question in QUESTIONS[:3]:
+        found, same = (each.search(question, method=name) for each in both)
+        assert told(found) == told(same)
 
 
 def test_some_are_here_and_some_behind_servers(place, served):

@@ -23,6 +23,8 @@ ALL_OF_IT = Neighbourhood(chunks=1_000, units=1_000, triples=1_000)
 FEW = Neighbourhood(chunks=3, units=2, triples=2, around=4)
 WITHOUT_LLM = [n for n in methods.names() if n != "chain_of_thought"]
 OWN = [n for n in methods.list_modules() if n != "chain_of_thought"]  # without variants
+# What one index gathers of one shard differs by method no more than what it gathers of three.
+OF_ONE = ("walk", "agrag")
 
 
 @pytest.fixture(scope="module")
@@ -39,41 +41,57 @@ def told(evidence):
     }
 
 
-@pytest.mark.parametrize(("name", "n"), [*((n, 3) for n in WITHOUT_LLM), *((n, 1) for n in OWN)])
-def test_all_of_the_shards_are_the_whole(folder, name, n):
-    """Where a question gathers everything, every method finds what it finds in the whole."""
+@pytest.fixture(scope="module")
+def whole(folder):
+    """The index of all documents, which tests only read."""
+    with clew.open(folder / "whole", models=MODELS) as index:
+        yield index
+
+
+@pytest.fixture(scope="module")
+def gathered(folder):
+    """Its one and its three shards, of which everything is gathered."""
     with (
-        clew.open(folder / "whole", models=MODELS) as whole,
-        open_shards(folder / f"parts-{n}", models=MODELS, size=ALL_OF_IT) as shards,
+        open_shards(folder / "parts-1", models=MODELS, size=ALL_OF_IT) as one,
+        open_shards(folder / "parts-3", models=MODELS, size=ALL_OF_IT) as three,
     ):
-        for question in QUESTIONS:
-            found, same = (each.search(question, method=name) for each in (shards, whole))
-            assert told(found) == told(same)
+        yield {1: one, 3: three}
 
 
-@pytest.mark.parametrize("name", OWN)
-def test_any_method_runs_on_a_part(folder, name):
-    """Where a question gathers a few chunks, every method finds some of these; twice the same."""
+@pytest.fixture(scope="module")
+def parts(folder):
+    """The three shards, opened twice, of which a few chunks are gathered."""
     with (
         open_shards(folder / "parts-3", models=MODELS, size=FEW) as shards,
         open_shards(folder / "parts-3", models=MODELS, size=FEW) as others,
     ):
-        texts = {each.id: each.text for each in testing.small_documents()}
-        for question in QUESTIONS[:3]:
-            found = shards.search(question, method=name)
-            assert told(found) == told(shards.search(question, method=name))
-            assert told(found) == told(others.search(question, method=name))
-            assert all(texts[h.document_id][h.start : h.end] == h.text for h in found.hits)
+        yield shards, others
 
 
 @pytest.fixture
-def both(folder):
-    """The index of all documents, and its three shards, of which everything is gathered."""
-    with (
-        clew.open(folder / "whole", models=MODELS) as whole,
-        open_shards(folder / "parts-3", models=MODELS, size=ALL_OF_IT) as shards,
-    ):
-        yield whole, shards
+def both(whole, gathered):
+    """The index, and its three shards, of which everything is gathered."""
+    return whole, gathered[3]
+
+
+@pytest.mark.parametrize(("name", "n"), [*((n, 3) for n in WITHOUT_LLM), *((n, 1) for n in OF_ONE)])
+def test_all_of_the_shards_are_the_whole(whole, gathered, name, n):
+    """Where a question gathers everything, every method finds what it finds in the whole."""
+    for question in QUESTIONS:
+        found, same = (each.search(question, method=name) for each in (gathered[n], whole))
+        assert told(found) == told(same)
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_any_method_runs_on_a_part(parts, name):
+    """Where a question gathers a few chunks, every method finds some of these; twice the same."""
+    shards, others = parts
+    texts = {each.id: each.text for each in testing.small_documents()}
+    for question in QUESTIONS[:3]:
+        found = shards.search(question, method=name)
+        assert told(found) == told(shards.search(question, method=name))
+        assert told(found) == told(others.search(question, method=name))
+        assert all(texts[h.document_id][h.start : h.end] == h.text for h in found.hits)
 
 
 def test_an_answer_cites_the_shards(both):

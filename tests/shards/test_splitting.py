@@ -28,14 +28,21 @@ def place():
         yield folder
 
 
+@pytest.fixture(scope="module")
+def made():
+    """An index with units and triples of an LLM, and vectors that were paid for."""
+    with scratch() as folder:
+        with opened(folder / "whole", chat=testing.ScriptedChat(reply_to)) as index:
+            index.add(texts(0, 6), triples="llm", units=1.0)
+            index.add([*index_documents()])
+            index.search(QUESTION, method="agrag")
+        yield folder / "whole"
+
+
 @pytest.fixture
-def whole(place):
-    """Give an index with units and triples of an LLM, and vectors that were paid for."""
-    with opened(place / "whole", chat=testing.ScriptedChat(reply_to)) as index:
-        index.add(texts(0, 6), triples="llm", units=1.0)
-        index.add([*index_documents()])
-        index.search(QUESTION, method="agrag")
-    return place / "whole"
+def whole(place, made):
+    """A copy of it, which a test may change."""
+    return shutil.copytree(made, place / "whole")
 
 
 def index_documents():
@@ -109,7 +116,7 @@ def killed(work, home, left):
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-@pytest.mark.parametrize("step", [11, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [19, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_split_that_was_killed_begins_anew(whole, place, step):
     """Whenever that was; and behind its end it is done, and leaves the shards as they are."""
     split(whole, place / "expected", 2)

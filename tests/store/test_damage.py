@@ -40,7 +40,7 @@ def answers(index):
     ]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(12))
 def test_every_damage_of_arrays_is_found(sound, tmp_path, seed):
     """`check` names the file and the documents; what is cached is dropped, and made anew."""
     rng = random.Random(seed)  # noqa: S311 -- a test's
@@ -61,8 +61,6 @@ def test_every_damage_of_arrays_is_found(sound, tmp_path, seed):
         else:
             # A name's vector is of no document: it is made again from the name.
             assert all(each.documents or "'name." in each.what for each in found)
-        with open_index(sound, models=MODELS) as other:
-            assert other.check() == []
 
 
 def test_a_text_that_was_changed_is_found(sound, tmp_path):

@@ -110,10 +110,10 @@ def test_truncate_keeps_as_many_tokens_as_fit():
     assert tokens.truncate("a𓀀b", 2) == "a"
 
 
-@pytest.mark.parametrize("white", [" ", "\t", "\n "])
-def test_a_million_of_white_space_is_counted(white):
+@pytest.mark.parametrize(("white", "n"), [(" ", 1_000_000), ("\t", 100_000), ("\n ", 50_000)])
+def test_a_million_of_white_space_is_counted(white, n):
     """The encoder itself ends with an error there."""
-    text = f"a{white * (1_000_000 // len(white))}b"
+    text = f"a{white * n}b"
     starts = tokens.token_starts(text)
     assert starts[0] == 0
     assert starts[-1] >= len(text) - 2
