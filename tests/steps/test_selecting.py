@@ -90,6 +90,23 @@ def test_the_selected_ones_come_first_in_their_order(chain, method):
     assert ids(retrieve(fewer, chain, Reader(last.title, first.title))) == ids(found)[:3]
 
 
+def test_a_repetition_that_is_selected_stands_behind_nothing():
+    """`also` lists chunks further down, so not one that was put first."""
+    text = "Ada Lund sailed with Bo Tarn on the brig Hesper from the town of Moss to Holt in May."
+    documents = [
+        Document(id="one", title="One", text=text),
+        Document(id="two", title="Two", text=text.replace("in May", "in late May")),
+    ]
+    with built(documents) as snapshot:
+        plain = METHODS[0].retrieve(QUESTION, snapshot, models(llm=Reader()))
+        found = retrieve(METHODS[0], snapshot, Reader(plain.hits[1].title))
+        kept = retrieve(METHODS[0], snapshot, Reader(plain.hits[0].title))
+    assert plain.hits[0].also == (plain.hits[1].chunk_id,)
+    assert ids(found) == ids(plain)[::-1]
+    assert [hit.also for hit in found.hits] == [(), ()]
+    assert kept.hits == plain.hits
+
+
 def test_what_an_llm_reads(chain):
     """A line for each passage: its title, and sentences in the order of the text."""
     llm = Reader()

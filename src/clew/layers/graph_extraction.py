@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from clew.layers.packing import closed_schema, number_texts, reply_schema, split_reply, to_line
 from clew.models import Prompt
 from clew.prompts import fill_prompt
+from clew.prompts.packing import closed_schema, number_texts, reply_schema, split_reply, to_line
 from clew.prompts.quoted import Excerpt, quote_lines
 from clew.text import tokens
 from clew.text.keys import has_key

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from clew.errors import InputError
 from clew.layers.entities import is_key
 from clew.layers.graph_extraction import read_rows, shorten_predicate, strip_article
-from clew.layers.packing import closed_schema, number_texts, reply_schema, split_reply, to_line
 from clew.layers.salient import LONGEST, THRESHOLD, salient_rates, spell_terms
 from clew.prompts import fill_prompt
+from clew.prompts.packing import closed_schema, number_texts, reply_schema, split_reply, to_line
 from clew.prompts.quoted import Excerpt, quote_lines
 from clew.text import tokens
 from clew.text.normalize import entity_key

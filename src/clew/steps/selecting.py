@@ -14,9 +14,9 @@ from clew import steps
 from clew.algo.links import neighbours
 from clew.algo.topk import top_k
 from clew.errors import InputError
-from clew.layers.packing import closed_schema, number_texts, shorten, valid_places
 from clew.models import LLM, Models
 from clew.prompts import fill_prompt
+from clew.prompts.packing import closed_schema, number_texts, shorten, valid_places
 from clew.prompts.quoted import quote_lines
 from clew.snapshot import Snapshot
 from clew.steps.choosing import CANDIDATES, order_paths
