@@ -14,7 +14,15 @@ from clew.methods.pagerank import PageRank
 from clew.methods.walk import Walk
 from clew.models import Reply
 from clew.models.budget import Budget
-from clew.testing import MethodContract, ScriptedChat, ScriptedLLM, built, models
+from clew.testing import (
+    HashEmbedder,
+    HashTokenEmbedder,
+    MethodContract,
+    ScriptedChat,
+    ScriptedLLM,
+    built,
+    models,
+)
 from clew.types import Document
 
 CHAIN = [
@@ -145,6 +153,18 @@ def test_a_missing_step_is_searched_for():
     assert sorted(listed(after).values()) == list(range(1, 31))
 
 
+def test_a_passage_is_read_anew_for_the_further_question():
+    """Of three sentences the two nearest to the LLM's question stand in its second reading."""
+    sentences = ("Ada Lund taught chess.", "Ada Lund taught Bo Tarn.", "Her bees flew to Moss.")
+    text = " ".join(sentences)
+    llm = Reader("Ada Lund", questions=["Where did her bees fly, to Moss?"])
+    with built([Document(id="a", title="Ada Lund", text=text), *CHAIN[1:]]) as snapshot:
+        retrieve(METHODS[0], snapshot, llm)
+    before, after = llm.prompts
+    assert sentences[2] not in before.user
+    assert sentences[2] in after.user
+
+
 BAD = [
     (Reply(text="no", error="the reply is not JSON"), "the reply is not JSON"),
     ({"chain": [0, 9, -1], "question": ""}, "it gave only numbers of no passage"),
@@ -248,8 +268,22 @@ def test_a_reranker_reads_each_passage_behind_those_before_it(chain, method):
     assert [hit.score for hit in found.hits] == pytest.approx([1, 1 / 2, 1 / 3, 1 / 4])
 
 
+@pytest.mark.parametrize("embedder", [HashEmbedder(), HashTokenEmbedder()])
+def test_a_reranker_by_vectors_is_refused(chain, embedder):
+    """Those by cosine and by late interaction know no more than the method did."""
+    with pytest.raises(InputError, match="^select=reranker needs a reranker that reads"):
+        replace(METHODS[0], select="reranker").retrieve(QUESTION, chain, models(embedder))
+
+
 class TestSelection(MethodContract):
     """Evidence that was selected from is evidence: the contract of methods holds for it."""
+
+    @pytest.fixture(autouse=True)
+    def _reranker(self, monkeypatch):
+        def with_titles(*, llm):
+            return replace(models(llm=llm), reranker=Titles())
+
+        monkeypatch.setattr("clew.testing.contracts.models", with_titles)
 
     @pytest.fixture(params=[(m, by) for m in METHODS for by in ("llm", "reranker")])
     def method(self, request):

@@ -60,7 +60,7 @@ class Clue:
     ranking: By = "sets"  # by the sets a chunk supports, or by itself
     fill: bool = True  # where fewer chunks than asked for were found, hybrid ones follow
     as_set: bool = True  # chunks are chosen as a set from the best by that ranking
-    select: Select = "none"  # what selects the first passages among 30: "llm" or "reranker"
+    select: Select = "none"  # what selects the passages that come first, among 30
 
     def __post_init__(self) -> None:
         steps.check_words(self, ranking=By, select=Select)

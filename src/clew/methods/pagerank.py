@@ -42,7 +42,7 @@ class PageRank:
     seed_chunks: int = 30  # best hybrid chunks, which are light seeds
     chunk_weight: float = 0.2  # of a seed chunk beside a seed entity
     unit_nodes: bool = False  # units as nodes between chunks and entities
-    select: Select = "none"  # what selects the first passages among 30: "llm" or "reranker"
+    select: Select = "none"  # what selects the passages that come first, among 30
 
     def __post_init__(self) -> None:
         steps.check_words(self, select=Select)

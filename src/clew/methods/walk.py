@@ -62,7 +62,7 @@ class Walk:
     known: float = 0.6  # weight of an entity that was a seed already
     names: bool = True  # links between names that begin or end each other
     damping: float = 0.6  # chance to go on from a node
-    select: Select = "none"  # what selects the first passages among 30: "llm" or "reranker"
+    select: Select = "none"  # what selects the passages that come first, among 30
 
     title_weight: float = 5.0  # of a chunk's link to its title's entity; a mention's is 1
     anchored_units: int = 3  # units nearest to the query, whose entities are seeds

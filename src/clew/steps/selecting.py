@@ -29,6 +29,7 @@ _SENTENCES = 2  # of a passage in its record
 _NEW = 15  # of the passages that an LLM reads the second time: what its question found
 _MOST = 6  # passages that an LLM selects
 _PLACES = 4  # that a reranker fills
+_VECTORS = ("maxsim/", "cosine/")  # rerankers that compare those of a question and a text
 _LONGEST = 400  # characters of an LLM's question
 _SCHEMA = closed_schema(
     {"chain": {"type": "array", "items": {"type": "integer"}}, "question": {"type": "string"}}
@@ -55,11 +56,17 @@ def select_hits(method: Selecting, query: str, snapshot: Snapshot, models: Model
     """Return what a method finds, the selected chunks first and in the order of the selection.
 
     The others keep theirs, and the score of a hit is 1 / its place. Where the LLM gives nothing of
-    use, everything stays as it was found, and a note says why. Raises InputError without an LLM.
+    use, everything stays as it was found, and a note says why. Raises InputError without an LLM,
+    or where the reranker only compares vectors.
     """
     llm = models.llm if method.select == "llm" else None
     if method.select == "llm" and llm is None:
         raise InputError("select=llm needs an LLM: name one, as in --llm ollama:qwen2.5")
+    if method.select == "reranker" and models.reranker.name.startswith(_VECTORS):
+        raise InputError(
+            "select=reranker needs a reranker that reads a question and a text together: name one,"
+            " as in --reranker cross-encoder:BAAI/bge-reranker-v2-m3"
+        )
     plain = replace(method, select="none", chunks=max(method.chunks, CANDIDATES))
     found = plain.retrieve(query, snapshot, models)
     records = _write_records(found, snapshot, models)
@@ -72,9 +79,9 @@ def select_hits(method: Selecting, query: str, snapshot: Snapshot, models: Model
     if not first.question:
         return _put_first(found, first.chunks, method.chunks)
     more = plain.retrieve(first.question, snapshot, models)
-    new = islice(_write_records(more, snapshot, models).items(), _NEW)
-    joined = {each: records[each] for each in first.chunks} | dict(new) | records
-    again = _ask_llm(llm, query, dict(islice(joined.items(), CANDIDATES)))
+    new = dict(islice(_write_records(more, snapshot, models).items(), _NEW))
+    joined, texts = dict.fromkeys([*first.chunks, *new, *records]), records | new
+    again = _ask_llm(llm, query, {each: texts[each] for each in islice(joined, CANDIDATES)})
     note = f"the LLM went on with a question of its own: {first.question}"
     note += f" (and selected no more then: {again.fault})" if again.fault else ""
     return _put_first(_join(found, more, note), again.chunks or first.chunks, method.chunks)
