@@ -37,11 +37,14 @@ _WORDS = [
     ("bubble", "semantics", "auto", "default", "and", "or", "comparison"),
     ("bubble", "order", "fused", "graph"),
     ("clue", "ranking", "sets", "chunks"),
+    ("clue", "select", "none", "llm", "reranker"),
     ("ket", "core", "pagerank", "random"),
     ("ket", "order", "walk", "cosine"),
     ("ket", "rest", "walk", "keywords", "nearest", "neighbours"),
     ("hybrid", "fusion", "mean", "rrf"),
+    ("pagerank", "select", "none", "llm", "reranker"),
     ("paths", "reading", "words", "text"),
+    ("walk", "select", "none", "llm", "reranker"),
 ]
 _OTHERS = [
     ("agrag", {"damping": 1}, "damping is from 0 to below 1, not 1"),

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain, islice
 
-from clew.layers.packing import closed_schema
 from clew.models import LLM, Models
 from clew.prompts import fill_prompt
+from clew.prompts.packing import closed_schema
 from clew.prompts.quoted import Excerpt, quote_lines
 from clew.snapshot import Snapshot
 from clew.steps import named_entities, reply_to, same_names

@@ -21,10 +21,10 @@ from clew.asking.context import format_context
 from clew.errors import InputError
 from clew.evaluate.datasets import DatasetQuestion
 from clew.evaluate.summary import Verdict
-from clew.layers.packing import closed_schema, number_texts, reply_schema
 from clew.models import LLM, Embedder, Prompt, Reply
 from clew.models.metered import Meter
 from clew.prompts import fill_prompt
+from clew.prompts.packing import closed_schema, number_texts, reply_schema
 from clew.prompts.quoted import Excerpt, QuotedBlock, quote_lines
 from clew.text.normalize import collapse
 from clew.types import Answer

@@ -22,12 +22,12 @@ from clew.algo.knn import choose_core, core_size
 from clew.derived import Derived
 from clew.errors import InputError
 from clew.layers.graph_extraction import graph_prompt, read_graph
-from clew.layers.packing import pack_texts, split_reply
 from clew.layers.relations import LEAST, TermSettings, read_relations, relations_prompt
 from clew.layers.salient import LONGEST, THRESHOLD
 from clew.layers.selection import Value, chunk_values, select_chunks
 from clew.layers.units import read_units, units_prompt
 from clew.models.ledger import Request
+from clew.prompts.packing import pack_texts, split_reply
 from clew.runtime import arguments
 from clew.snapshot import Snapshot
 from clew.types import FALLBACK, GRAPH, KINDS, SOURCES, UNITS, Scalar

@@ -21,11 +21,11 @@ from clew.index import CORE_SHARE
 from clew.index.choose import NOTHING, check_share, read_titled_texts, select_unread
 from clew.index.extract import ReadChunks, complete_prompts, get_task
 from clew.layers import chunks, entities, graph_extraction, relations, terms, units, vectors
-from clew.layers.packing import pack_texts
 from clew.layers.selection import chunk_values, select_chunks
 from clew.models import is_priced
 from clew.models.conversation import Conversation
 from clew.models.prices import cost_usd
+from clew.prompts.packing import pack_texts
 from clew.text import tokens
 from clew.types import GRAPH, KINDS, UNITS, CostEstimate, EmbeddingEstimate, Plan, Scalar
 

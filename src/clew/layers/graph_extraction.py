@@ -11,9 +11,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from clew.layers.packing import closed_schema, number_texts, reply_schema, split_reply, to_line
 from clew.models import Prompt
 from clew.prompts import fill_prompt
+from clew.prompts.packing import closed_schema, number_texts, reply_schema, split_reply, to_line
 from clew.prompts.quoted import Excerpt, quote_lines
 from clew.text import tokens
 from clew.text.keys import has_key

@@ -12,10 +12,10 @@ from typing import Any, Self
 from clew.errors import InputError
 from clew.layers.entities import is_key
 from clew.layers.graph_extraction import collect_triples, read_rows, strip_article
-from clew.layers.packing import closed_schema, number_texts, reply_schema, split_reply, to_line
 from clew.layers.salient import LONGEST, THRESHOLD, salient_rates, spell_rates
 from clew.models import Prompt
 from clew.prompts import fill_prompt
+from clew.prompts.packing import closed_schema, number_texts, reply_schema, split_reply, to_line
 from clew.prompts.quoted import Excerpt, quote_lines
 from clew.text import tokens
 from clew.text.normalize import entity_key

@@ -6,9 +6,9 @@ The units of Clue-RAG (Su et al. 2025, arXiv:2507.08445), Algorithm 1.
 from collections.abc import Sequence
 from typing import Any
 
-from clew.layers.packing import number_texts, reply_schema, split_reply
 from clew.models import Prompt
 from clew.prompts import fill_prompt
+from clew.prompts.packing import number_texts, reply_schema, split_reply
 from clew.prompts.quoted import quote_lines
 from clew.text import tokens
 from clew.text.analyze import is_uncased, terms

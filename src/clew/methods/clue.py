@@ -22,6 +22,7 @@ from clew.models import Models
 from clew.snapshot import TRANSPOSED_LINKS, Snapshot
 from clew.snapshot.layers import UnitsSought
 from clew.steps.choosing import CANDIDATES, choose_hits
+from clew.steps.selecting import Select, select_hits
 from clew.types import Evidence, Limits, Path, Step
 
 By = Literal["sets", "chunks"]  # what ranks chunks: the sets that they support, or themselves
@@ -59,11 +60,14 @@ class Clue:
     ranking: By = "sets"  # by the sets a chunk supports, or by itself
     fill: bool = True  # where fewer chunks than asked for were found, hybrid ones follow
     as_set: bool = True  # chunks are chosen as a set from the best by that ranking
+    select: Select = "none"  # what selects the passages that come first, among 30
 
     def __post_init__(self) -> None:
-        steps.check_words(self, ranking=By)
+        steps.check_words(self, ranking=By, select=Select)
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
+        if self.select != "none":
+            return select_hits(self, query, snapshot, models)
         asked = steps.read_query(models, query)
         relevance = steps.Relevance(snapshot, models, asked)
         linked, notes = self._link_query(query, snapshot, models)

@@ -23,6 +23,7 @@ from clew.steps.entity_graph import (
     seed_steps,
     strongest_path,
 )
+from clew.steps.selecting import Select, select_hits
 from clew.types import Evidence, Limits
 
 
@@ -41,8 +42,14 @@ class PageRank:
     seed_chunks: int = 30  # best hybrid chunks, which are light seeds
     chunk_weight: float = 0.2  # of a seed chunk beside a seed entity
     unit_nodes: bool = False  # units as nodes between chunks and entities
+    select: Select = "none"  # what selects the passages that come first, among 30
+
+    def __post_init__(self) -> None:
+        steps.check_words(self, select=Select)
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
+        if self.select != "none":
+            return select_hits(self, query, snapshot, models)
         asked = steps.read_query(models, query)
         links = Links(title_weight=self.title_weight, unit_nodes=self.unit_nodes)
         graph = entity_graph(snapshot, links)

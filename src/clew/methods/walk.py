@@ -30,6 +30,7 @@ from clew.steps.entity_graph import (
     seed_steps,
     strongest_path,
 )
+from clew.steps.selecting import Select, select_hits
 from clew.types import Evidence, Hit, Limits
 
 _LEAST = 1e-12  # influence whose logarithm is taken
@@ -61,6 +62,7 @@ class Walk:
     known: float = 0.6  # weight of an entity that was a seed already
     names: bool = True  # links between names that begin or end each other
     damping: float = 0.6  # chance to go on from a node
+    select: Select = "none"  # what selects the passages that come first, among 30
 
     title_weight: float = 5.0  # of a chunk's link to its title's entity; a mention's is 1
     anchored_units: int = 3  # units nearest to the query, whose entities are seeds
@@ -70,8 +72,11 @@ class Walk:
     def __post_init__(self) -> None:
         steps.check_least(self, 1, "candidates", "followed")
         steps.check_range(self, 0, 1, "onward")
+        steps.check_words(self, select=Select)
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
+        if self.select != "none":
+            return select_hits(self, query, snapshot, models)
         asked = steps.read_query(models, query)
         links = Links(title_weight=self.title_weight, names=self.names)
         graph = entity_graph(snapshot, links)

@@ -91,10 +91,10 @@ def choose_hits(
         )
         for place, i in enumerate(order[:n], 1)
     )
-    return replace(found, hits=hits, paths=_order_paths(found.paths, hits))
+    return replace(found, hits=hits, paths=order_paths(found.paths, hits))
 
 
-def _order_paths(paths: Sequence[Path], hits: Sequence[Hit]) -> tuple[Path, ...]:
+def order_paths(paths: Sequence[Path], hits: Sequence[Hit]) -> tuple[Path, ...]:
     """Return the paths to hits, in the order of these."""
     order = {text_place(hit): i for i, hit in enumerate(hits)}
     places = ((order.get(text_place(path.steps[-1])), path) for path in paths if path.steps)

@@ -12,9 +12,9 @@ from typing import Any
 
 from clew import steps
 from clew.graph_paths import mark_connected
-from clew.layers.packing import closed_schema, number_texts
 from clew.models import Models, Prompt
 from clew.prompts import fill_prompt
+from clew.prompts.packing import closed_schema, number_texts
 from clew.prompts.quoted import quote_lines
 from clew.snapshot import Snapshot
 from clew.text.normalize import collapse, entity_key, title_head

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 from clew import steps
 from clew.graph_paths import mark_connected
-from clew.layers.packing import closed_schema, number_texts, shorten, valid_places
 from clew.methods.bubble.analysis import Analysis, Concept
 from clew.methods.bubble.view import BubbleView
 from clew.models import LLM, Models, Prompt
 from clew.prompts import fill_prompt
+from clew.prompts.packing import closed_schema, number_texts, shorten, valid_places
 from clew.prompts.quoted import quote_lines
 from clew.text.normalize import collapse, entity_key
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from clew import steps
 from clew.algo.pool import take_fitting
-from clew.layers.packing import closed_schema, number_texts, shorten, valid_places
 from clew.methods.bubble.growth import AdjacentTriples, CandidateGrowth, GrownTriple, describe_end
 from clew.models import LLM, Prompt, Reply
 from clew.prompts import fill_prompt
+from clew.prompts.packing import closed_schema, number_texts, shorten, valid_places
 from clew.prompts.quoted import Excerpt, quote_lines
 from clew.text import tokens
 from clew.text.normalize import collapse

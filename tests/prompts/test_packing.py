@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from clew.layers.packing import (
+from clew.prompts.packing import (
     closed_schema,
     number_texts,
     pack_texts,

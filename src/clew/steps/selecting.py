@@ -1,0 +1,178 @@
+"""Select among the first hits the passages that an answer needs: by an LLM, or by a reranker.
+
+The LLM reads short records of all of them at once. Where a step is missing it asks one question
+more, and what is found for that joins the others. The reranker is greedy: it reads each passage
+behind the question and those that were selected before it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, ClassVar, Literal, Protocol
+
+from clew import steps
+from clew.algo.links import neighbours
+from clew.algo.topk import top_k
+from clew.errors import InputError
+from clew.models import LLM, Models
+from clew.prompts import fill_prompt
+from clew.prompts.packing import closed_schema, number_texts, shorten, valid_places
+from clew.prompts.quoted import quote_lines
+from clew.snapshot import Snapshot
+from clew.steps.choosing import CANDIDATES, order_paths
+from clew.text.normalize import collapse
+from clew.types import Evidence
+
+Select = Literal["none", "llm", "reranker"]
+
+_SENTENCES = 2  # of a passage in its record
+_NEW = 15  # of the passages that an LLM reads the second time: what its question found
+_MOST = 6  # passages that an LLM selects
+_PLACES = 4  # that a reranker fills
+_VECTORS = ("maxsim/", "cosine/")  # rerankers that compare those of a question and a text
+_LONGEST = 400  # characters of an LLM's question
+_SCHEMA = closed_schema(
+    {"chain": {"type": "array", "items": {"type": "integer"}}, "question": {"type": "string"}}
+)
+
+Records = Mapping[str, str]  # passages as an LLM reads them, by the ids of their chunks
+
+
+class Selecting(Protocol):
+    """A method that can have the first of its hits selected."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def select(self) -> Select: ...
+
+    @property
+    def chunks(self) -> int: ...
+
+    def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence: ...
+
+
+def select_hits(method: Selecting, query: str, snapshot: Snapshot, models: Models) -> Evidence:
+    """Return what a method finds, the selected chunks first and in the order of the selection.
+
+    The others keep theirs, and the score of a hit is 1 / its place. Where the LLM gives nothing of
+    use, everything stays as it was found, and a note says why. Raises InputError without an LLM,
+    or where the reranker only compares vectors.
+    """
+    llm = models.llm if method.select == "llm" else None
+    if method.select == "llm" and llm is None:
+        raise InputError("select=llm needs an LLM: name one, as in --llm ollama:qwen2.5")
+    if method.select == "reranker" and models.reranker.name.startswith(_VECTORS):
+        raise InputError(
+            "select=reranker needs a reranker that reads a question and a text together: name one,"
+            " as in --reranker cross-encoder:BAAI/bge-reranker-v2-m3"
+        )
+    plain = replace(method, select="none", chunks=max(method.chunks, CANDIDATES))
+    found = plain.retrieve(query, snapshot, models)
+    records = _write_records(found, snapshot, models)
+    if llm is None:
+        selected = _select_by_reranker(query, records, snapshot, models)
+        return _put_first(found, selected, method.chunks)
+    first = _ask_llm(llm, query, records)
+    note = f"the LLM selected no passages ({first.fault}): they are as they were found"
+    found = replace(found, notes=(*found.notes, note)) if first.fault else found
+    if not first.question:
+        return _put_first(found, first.chunks, method.chunks)
+    more = plain.retrieve(first.question, snapshot, models)
+    new = dict(islice(_write_records(more, snapshot, models).items(), _NEW))
+    joined, texts = dict.fromkeys([*first.chunks, *new, *records]), records | new
+    again = _ask_llm(llm, query, {each: texts[each] for each in islice(joined, CANDIDATES)})
+    note = f"the LLM went on with a question of its own: {first.question}"
+    note += f" (and selected no more then: {again.fault})" if again.fault else ""
+    return _put_first(_join(found, more, note), again.chunks or first.chunks, method.chunks)
+
+
+def _write_records(found: Evidence, snapshot: Snapshot, models: Models) -> dict[str, str]:
+    """Return the title and two sentences of each of the first hits, by the id of its chunk.
+
+    They are the sentence through which the thread came, if it came through one, and those nearest
+    to the question, in the order of the text.
+    """
+    coverage = steps.Coverage(snapshot, steps.read_query(models, found.query))
+    layer, link = snapshot.layer("unit"), snapshot.linked("chunk", "unit")
+    threads = {path.steps[-1].id: path.steps for path in found.paths}
+    hits = found.hits[:CANDIDATES]
+    rows = snapshot.layer("chunk").rows([hit.chunk_id for hit in hits])
+    records: dict[str, str] = {}
+    for hit, row in zip(hits, rows, strict=True):
+        units = neighbours(link, row).tolist()
+        thread = [step.id for step in threads.get(hit.chunk_id, ()) if step.layer == "unit"]
+        through = [unit for unit in layer.rows(thread) if unit in units][-1:]
+        near = top_k(coverage.of("unit", units) @ coverage.weights, _SENTENCES)
+        read = dict.fromkeys([*through, *(units[place] for place in near)])
+        texts = layer.texts(sorted(islice(read, _SENTENCES))) or [hit.text]
+        records[hit.chunk_id] = "\n".join((hit.title, *map(shorten, texts)))
+    return records
+
+
+@dataclass(frozen=True, slots=True)
+class _Selection:
+    """The chunks that an LLM selects, by their ids, and the question with which it would go on."""
+
+    chunks: Sequence[str] = ()
+    question: str = ""
+    fault: str = ""  # why there is neither
+
+
+def _ask_llm(llm: LLM, query: str, records: Records) -> _Selection:
+    asked = fill_prompt(
+        "passage_chain",
+        schema=_SCHEMA,
+        max_tokens=256,
+        question=collapse(query),
+        passages=quote_lines(number_texts(list(records.values()))),
+        most=str(_MOST),
+    )
+    reply = steps.reply_to(llm, asked)
+    if reply.error:
+        return _Selection(fault=reply.error)
+    numbers, question = reply.data["chain"], collapse(reply.data["question"])
+    places = valid_places(numbers, len(records))[:_MOST]
+    if numbers and not places:
+        return _Selection(fault="it gave only numbers of no passage")
+    ids = list(records)
+    is_new = question.casefold() != collapse(query).casefold() and len(question) <= _LONGEST
+    return _Selection([ids[place] for place in places], question if is_new else "")
+
+
+def _select_by_reranker(
+    query: str, records: Records, snapshot: Snapshot, models: Models
+) -> list[str]:
+    """Return the ids of the first chunks, each the best beside the question and those before it."""
+    left, selected = list(records), list[str]()
+    while left and len(selected) < _PLACES:
+        text = "\n".join([query, *(records[each] for each in selected)])
+        relevance = steps.Relevance(snapshot, models, steps.read_query(models, text))
+        scores = relevance.of_chunks(snapshot.layer("chunk").rows(left))
+        selected.append(left.pop(int(top_k(scores, 1)[0])))
+    return selected
+
+
+def _join(found: Evidence, more: Evidence, note: str) -> Evidence:
+    """Return evidence with what else was found for a further question behind its own."""
+    chunks, seeds = {hit.chunk_id for hit in found.hits}, {step.id for step in found.seeds}
+    return replace(
+        found,
+        hits=(*found.hits, *(hit for hit in more.hits if hit.chunk_id not in chunks)),
+        paths=(*found.paths, *(path for path in more.paths if path.steps[-1].id not in chunks)),
+        seeds=(*found.seeds, *(step for step in more.seeds if step.id not in seeds)),
+        notes=tuple(dict.fromkeys((*found.notes, *more.notes, note))),
+    )
+
+
+def _put_first(found: Evidence, selected: Sequence[str], n: int) -> Evidence:
+    """Return evidence with the `n` first hits, those of the selected chunks before the others."""
+    place = {chunk: i for i, chunk in enumerate(selected)}
+    hits = sorted(found.hits, key=lambda hit: place.get(hit.chunk_id, len(place)))[:n]
+    if selected:
+        ids = [hit.chunk_id for hit in hits]
+        hits = [
+            replace(hit, score=1 / (i + 1), also=tuple(a for a in hit.also if a not in ids[:i]))
+            for i, hit in enumerate(hits)
+        ]
+    return replace(found, hits=tuple(hits), paths=order_paths(found.paths, hits))
