@@ -126,7 +126,13 @@ def read_records() -> Iterator[Case]:
             clew.open(f"{folder}/i.clew", models=models) as index,
         ):
             models = index.models
-            index.add([doc for n, each in enumerate(sets) for doc in documents(n, each, together)])
+            index.add(
+                [
+                    doc
+                    for n, each in enumerate(sets)
+                    for doc in documents(n, each, together=together)
+                ]
+            )
             for n, each in enumerate(sets):
                 for i, row in enumerate(each["rows"]):
                     values = dict(zip("abc", row, strict=False))
@@ -140,7 +146,7 @@ def read_records() -> Iterator[Case]:
                             yield case
 
 
-def documents(n: int, each: Mapping[str, Any], together: bool) -> list[clew.Document]:  # noqa: FBT001
+def documents(n: int, each: Mapping[str, Any], *, together: bool) -> list[clew.Document]:
     """Return a set of records as documents."""
     rows = [dict(zip("abc", row, strict=False)) for row in each["rows"]]
     texts = [" ".join(text.lstrip("*").format(**row) for text in each["text"]) for row in rows]

@@ -9,6 +9,7 @@ unanswerable question is one of these kinds:
 
     gone     all of its supporting documents are out of the index, with all that only they have
     last     only the one with the answer is: the others are still about the question
+             (of alike records, `records.json`, the one that is asked for is `gone`)
     foreign  it is asked of the index of another training set
     asked    FILE says so
 
@@ -16,7 +17,9 @@ A question for which the method finds nothing is left out: its support is 0, wha
 
 With --fit the weights are fitted on the training sets, and printed as the module has them; the
 kinds `gone` and `foreign` weigh as much together as the answerable questions, half each, and the
-rates of the training sets are of five folds by question. Else those of the module are measured.
+rates of the training sets are of five folds by question. Records weigh .3, and are fitted on for
+quotes alone, whose model takes the support of the evidence as the module has it. Else the weights
+of the module are measured.
 `refused` is the share below the default of `min_support`. Scores repeat to the digit.
 """
 
@@ -24,31 +27,35 @@ from __future__ import annotations
 
 import argparse
 import json
+import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import quotes
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.stats import rankdata
 
 import clew
 from clew import methods
 from clew.asking import support
+from clew.asking.context import build_context
 from clew.asking.question import MIN_SUPPORT
+from clew.asking.quotes import choose_quotes
 from clew.evaluate import load
 from clew.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from clew.evaluate.datasets import DatasetQuestion
     from clew.models import Models
 
 KINDS = ("late", "words")
 FOLDS, BINS = 5, 10
+RECORDS = 0.3  # the weight of a question about records
 SHARES = {"answerable": 1.0, "gone": 0.5, "foreign": 0.5}  # weights of what is fitted
 PENALTY = 0.3  # variance of a standardised weight
 
@@ -62,6 +69,7 @@ class Seen:
     question: str
     of_set: Mapping[str, NDArray[np.float64]]  # by how they were read
     of_each: Mapping[str, NDArray[np.float64]]
+    of_quotes: NDArray[np.float64]  # (1, m)
     needed: NDArray[np.float64]  # (n,), 1 for a hit of a supporting document
 
 
@@ -86,6 +94,26 @@ def cases(name: str, options: argparse.Namespace) -> Iterator[Seen]:
             for question in load(other).questions:
                 if seen := read(question.text, whole, models, options.method):
                     yield made(name, "foreign", question.text, seen, ())
+
+
+def records(options: argparse.Namespace) -> Iterator[Seen]:
+    """Yield what is seen of questions about alike records, each there and then gone."""
+    sets = json.loads(quotes.RECORDS.read_text(encoding="utf-8"))
+    with tempfile.TemporaryDirectory() as folder, clew.open(f"{folder}/i.clew") as index:
+        index.add(
+            [d for n, each in enumerate(sets) for d in quotes.documents(n, each, together=False)]
+        )
+        whole = index.snapshot()
+        for n, each in enumerate(sets):
+            for i, row in enumerate(each["rows"]):
+                name = f"{n}-{i}"
+                asked = each["ask"][i % len(each["ask"])].format(
+                    **dict(zip("abc", row, strict=False))
+                )
+                gone = without(whole, whole.layer("document").rows([name]))
+                for kind, snapshot in (("answerable", whole), ("gone", gone)):
+                    if seen := read(asked, snapshot, index.models, options.method):
+                        yield made("records", kind, asked, seen, (name,))
 
 
 def asked(given: str, options: argparse.Namespace) -> Iterator[Seen]:
@@ -118,7 +146,7 @@ def with_answer(question: DatasetQuestion, rows: Sequence[int], texts: Sequence[
     return next((row for row, has in zip(rows[::-1], holds[::-1], strict=True) if has), rows[-1])
 
 
-Read = tuple[dict[str, support.Signs], tuple[str, ...]]
+Read = tuple[dict[str, support.Signs], tuple[str, ...], NDArray[np.float64]]
 
 
 def read(question: str, snapshot: Snapshot, models: Models, method: str) -> Read | None:
@@ -132,18 +160,25 @@ def read(question: str, snapshot: Snapshot, models: Models, method: str) -> Read
         embedder = snapshot.recipe["embedder"] if kind == "late" else "another one"
         other = replace(snapshot, recipe={**snapshot.recipe, "embedder": embedder})
         signs[kind] = support.Signs(question, other, models, rows)
-    return signs, tuple(hit.document_id for hit in evidence.hits)
+    evidence = support.judge_evidence(evidence, snapshot, models)
+    passages = build_context(evidence).passages
+    _, of_quotes = choose_quotes(question, passages, models, snapshot)
+    if of_quotes is None or evidence.support is None:
+        return None
+    told = support.read_quote_signs(evidence.support, of_quotes)
+    return signs, tuple(hit.document_id for hit in evidence.hits), told[None]
 
 
 def made(name: str, kind: str, question: str, found: Read, needed: Sequence[str]) -> Seen:
     """Return what is kept of what was read."""
-    signs, documents = found
+    signs, documents, of_quotes = found
     return Seen(
         dataset=name,
         kind=kind,
         question=question,
         of_set={each: signs[each].set_signs() for each in KINDS},
         of_each={each: signs[each].chunk_signs() for each in KINDS},
+        of_quotes=of_quotes,
         needed=np.isin(documents, list(needed)).astype(float),
     )
 
@@ -165,21 +200,37 @@ class Sample:
         return Sample(*(each[chosen] for each in vars(self).values()))
 
 
-def sample(seen: Sequence[Seen], kind: str, *, hits: bool) -> Sample:
-    """Return the signs of all training questions, or of their hits."""
+def sample(seen: Sequence[Seen], kind: str, what: str) -> Sample:
+    """Return the signs of all training questions, of their hits, or of their quotes."""
     names = sorted({each.question for each in seen})
     drawn = np.random.default_rng(0).permutation(len(names)) % FOLDS
     fold = dict(zip(names, drawn.tolist(), strict=True))
-    used = [each for each in seen if each.kind in SHARES]
-    signs = [(each.of_each if hits else each.of_set)[kind] for each in used]
-    truth = [each.needed if hits else np.array([each.kind == "answerable"]) for each in used]
+    used = [each for each in seen if is_fitted_on(each, what)]
+    signs = [read_signs(each, kind, what) for each in used]
+    truth = [
+        each.needed if what == "relevance" else np.array([each.kind == "answerable"])
+        for each in used
+    ]
     sizes = [len(each) for each in truth]
+    weights = [SHARES[each.kind] * (RECORDS if each.dataset == "records" else 1) for each in used]
     return Sample(
         np.concatenate(signs),
         np.concatenate(truth).astype(float),
-        np.repeat([SHARES[each.kind] for each in used], sizes),
+        np.repeat(weights, sizes),
         np.repeat([fold[each.question] for each in used], sizes),
     )
+
+
+def is_fitted_on(seen: Seen, what: str) -> bool:
+    """Say whether a question of a training set is one that a model is fitted on."""
+    return seen.kind in SHARES and (what == "quotes" or seen.dataset != "records")
+
+
+def read_signs(seen: Seen, kind: str, what: str) -> NDArray[np.float64]:
+    """Return the signs of a question for a model."""
+    if what == "quotes":
+        return seen.of_quotes
+    return seen.of_each[kind] if what == "relevance" else seen.of_set[kind]
 
 
 def fitted(given: Sample, signs: tuple[str, ...]) -> support.LogisticModel:
@@ -252,24 +303,27 @@ def report(seen: Sequence[Seen], kind: str, scores: NDArray[np.float64], thresho
 
 
 def measured(
-    train: Sequence[Seen], seen: Sequence[Seen], kind: str, *, fit: bool, hits: bool
+    train: Sequence[Seen], seen: Sequence[Seen], kind: str, what: str, *, fit: bool
 ) -> None:
-    """Print what a model makes of the questions, or of all their hits together."""
-    models = support.RELEVANCE if hits else support.SUPPORT
-    given, model = sample(train, kind, hits=hits), models[kind]
+    """Print what a model makes of the questions, of all their hits together, or of quotes."""
+    models = {"support": support.SUPPORT, "relevance": support.RELEVANCE}
+    model = support.QUOTES if what == "quotes" else models[what][kind]
+    given = sample(train, kind, what)
     if fit:
         model = fitted(given, model.signs)
-        print(f"{'relevance' if hits else 'support'}, {kind}: {model}")
+        print(f"{what}, {kind}: {model}")
     found = crossed(given, model.signs) if fit else model.compute_probabilities(given.signs)
     yes, no = found[given.truth > 0], found[given.truth == 0]
     error = calibration(found, given.truth, given.weights)
     lowest = np.quantile(yes, 0.03)
-    print(f"train: AUROC {auroc(yes, no):.3f}, ECE {error:.3f}, 3 % of the true below {lowest:.3f}")
-    if not hits:
-        scores = np.array([model.compute_probabilities(each.of_set[kind])[0] for each in seen])
-        fitted_on = [i for i, each in enumerate(train) if each.kind in SHARES]
-        scores[fitted_on] = found  # `seen` begins with `train`
-        report(seen, kind, scores, MIN_SUPPORT)
+    print(
+        f"{what}: AUROC {auroc(yes, no):.3f}, ECE {error:.3f}, 3 % of the true below {lowest:.3f}"
+    )
+    if what != "relevance":
+        read = (read_signs(each, kind, what) for each in seen)
+        scores = np.array([model.compute_probabilities(each)[0] for each in read])
+        scores[[i for i, each in enumerate(train) if is_fitted_on(each, what)]] = found
+        report(seen, f"{what}, {kind}", scores, MIN_SUPPORT)  # `seen` begins with `train`
 
 
 def main() -> None:
@@ -283,11 +337,13 @@ def main() -> None:
     parser.add_argument("--fit", action="store_true")
     options = parser.parse_args()
     train = [seen for path in options.train for seen in cases(path.name, options)]
+    train += records(options)
     test = [seen for path in options.test for seen in cases(path.name, options)]
     test += [seen for given in options.asked for seen in asked(given, options)]
     for kind in KINDS:
-        for hits in (False, True):
-            measured(train, [*train, *test], kind, fit=options.fit, hits=hits)
+        for what in ("support", "relevance"):
+            measured(train, [*train, *test], kind, what, fit=options.fit)
+    measured(train, [*train, *test], "late", "quotes", fit=options.fit)
 
 
 if __name__ == "__main__":

@@ -113,6 +113,49 @@ def test_below_the_threshold_nothing_is_quoted(index):
     assert (answer.evidence.support, answer.kind) == (None, "none")
 
 
+SHORT = {
+    "languages": "The firmware is written in C++, and the boot loader in C.",
+    "screens": "The dashboard is written in C#.",
+    "log": "Release v2.1 fixed the login page. Release v2.10 removed the export.",
+    "line": "The line was leased from AT&T in 1988. The AT-6 flew from the field in 1951.",
+    "it": "The IT department is led by Ida Moen. It moved to the third floor.",
+    "ferries": "All ferries take cars, except the Lofoten.",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "document"),
+    [
+        ("AT&T", "line"),
+        ("IT", "it"),
+        ("IT department", "it"),
+        ("What did v2.1 fix?", "log"),
+        ("List all ferries", "ferries"),
+        ("What is written in C#?", "screens"),
+        ("C++", "languages"),
+    ],
+)
+def test_keywords_and_codes_are_answered_by_what_has_them(tmp_path, question, document):
+    """The quote that has every word of them comes first, and is not refused."""
+    with open_index(tmp_path / "i.clew", models=models(Calibrated())) as opened:
+        opened.add([Document(id=name, text=text) for name, text in SHORT.items()])
+        answer = opened.ask(question)
+    assert answer.kind == "quoted"
+    assert answer.citations[0].document_id == document
+    assert answer.evidence.support >= 0.5
+
+
+def test_a_code_that_no_quote_has_lowers_the_support(index):
+    """Four errors are described, and the fifth is not: its question is doubted more."""
+    texts = {f"E{n}": f"Error E{n} means that part {n} is worn out." for n in range(101, 105)}
+    index.add([Document(id=name, text=text) for name, text in texts.items()])
+    there, gone = (
+        index.ask(f"What does error {code} mean?", min_support=0) for code in ("E103", "E107")
+    )
+    assert there.citations[0].document_id == "E103"
+    assert gone.evidence.support < there.evidence.support - 0.2
+
+
 @pytest.mark.parametrize("threshold", [-0.1, 1.1, float("nan")])
 def test_a_threshold_is_a_probability(index, threshold):
     with pytest.raises(InputError, match="from 0 to 1"):

@@ -34,6 +34,7 @@ from clew.types import (
 
 _SHOWN_S = 0.005  # a stage that took less is left out
 _QUOTE_LINES = 3
+_SURE = 0.5  # below that support the first line says that there may be no answer
 _MOST_NEAR = 3  # passages below a refusal
 _MOST_ROWS = 10  # of a table, of groups of anchors, of candidates, of a tree's edges
 _MOST_NAMES = 3  # anchors of a group, triples of a candidate, nodes of a component, components
@@ -203,7 +204,11 @@ def _render_text(found: Answer) -> Iterator[str]:
     elif found.kind == "quoted":
         if found.short is not None:
             yield _render_short(found.short, found.citations)
-        yield bold("The sentences that support an answer best")
+        support = found.evidence.support
+        if support is None or support >= _SURE:
+            yield bold("The sentences that support an answer best")
+        else:
+            yield bold(f"Perhaps no answer (support {support:.2f} of 1): the sentences that fit best")
     elif found.kind == "refused":
         support = found.evidence.support
         known = "" if support is None else f" (support {support:.2f} of 1)"
