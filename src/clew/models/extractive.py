@@ -123,7 +123,6 @@ def _load_onnx(weights: Path) -> tuple[tokenizers.Tokenizer, _Logits]:
 
 def _load_transformers(model: str) -> tuple[Any, _Logits]:
     try:
-        import torch
         import transformers
     except ImportError as error:
         raise MissingExtra(
@@ -139,9 +138,8 @@ def _load_transformers(model: str) -> tuple[Any, _Logits]:
         inputs: dict[str, NDArray[np.int64]],
     ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
         taken = {k: v for k, v in inputs.items() if k in tokenizer.model_input_names}
-        with torch.no_grad():
-            found = network(**{name: torch.from_numpy(each) for name, each in taken.items()})
-        return found.start_logits.numpy(), found.end_logits.numpy()
+        found = network(**transformers.BatchEncoding(taken, tensor_type="pt"))
+        return found.start_logits.detach().numpy(), found.end_logits.detach().numpy()
 
     return tokenizer.backend_tokenizer, run
 
