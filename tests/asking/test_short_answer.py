@@ -124,23 +124,20 @@ def test_what_the_quotes_do_not_compare_has_no_short_answer(question):
 
 def test_a_list_is_what_was_found():
     """A span of each quote, none twice, and a note; so is a count, where no number stands."""
-    names = (
-        ("Fram is a ship of Colin Archer.", "Fram"),
-        ("Gjøa is a ship of Knut Skaale.", "Gjøa"),
-    )
-    found = short("List the builders", *names)
-    assert found.kind == "list"
+    names = [("The builder was Colin Archer.", "Fram"), ("The builder was Knut Skaale.", "Gjøa")]
+    plain = replace(LIKELY, span={"name NAME": 9.0, "nested": -9.0})
+    found = short("List the builders", *names, model=plain)
+    assert (found.text, found.kind) == ("Colin Archer, Knut Skaale", "list")
     assert found.note == NOT_ALL
-    assert found.text == ", ".join(each.text for each in found.spans)
     assert [each.citation for each in found.spans] == [0, 1]
-    counted = short("How many builders were there?", *names)
+    counted = short("How many builders were there?", *names, model=plain)
     assert (counted.text, counted.kind, counted.note) == ("2", "count", NOT_ALL)
-    assert short("List the builders", names[0]) is None
+    assert short("List the builders", names[0], model=plain) is None
 
 
 WORDS = st.lists(
     st.sampled_from(
-        'the of in Ada Lund Oslo, "Red Sea" 26 October 1892 1905 4 million metres. Ł é 東京 by'.split()
+        'the of Ada Lund Oslo, "Red Sea" 26 October 1892 4 million metres. Ł é 東京 by'.split()
     ),
     min_size=1,
     max_size=25,
@@ -200,7 +197,7 @@ def test_extractive_answers_are_written_by_no_llm(tmp_path):
     models = replace(real_models(llm=llm), writes=False)
     with clew.open(tmp_path / "i.clew", models=models) as index:
         index.add([Document(id="fram", text=FRAM, title="Fram")])
-        answer = index.ask("Who built the Fram?", min_support=0)
+        answer = index.ask("Who built the Fram?", method="bm25", min_support=0)
         assert answer.kind == "quoted"
         if answer.short:
             [span] = answer.short.spans

@@ -24,7 +24,8 @@ QUERY = "--index --method --chunks --param --reranker --where --exact"
 COMMANDS = {
     "index": f"{BUILD} --units --value --triples --core --core-by {RELATED} --retry "
     f"--as --prune --for --workers --shards --part --watch {FILES} {PAID} --json",
-    "ask": f"{QUERY} {PAID} --context-tokens --threshold --quotes --anyway --answers --history --json",
+    "ask": f"{QUERY} {PAID} --context-tokens --threshold --quotes --anyway --answers --history "
+    "--json",
     "search": f"{QUERY} {PAID} --context-tokens --json",
     "classify": "--file --label --name-weight --method --param --reranker --where --index "
     f"{PAID} --context-tokens --json",
