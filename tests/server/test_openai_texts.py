@@ -74,7 +74,8 @@ def test_texts_of_documents_are_no_markdown():
 
 def test_a_short_answer_stands_above_the_quotes():
     """With the numbers of its quotes, what it does not prove, and escaped where that is needed."""
-    references = [Reference(n, f"d{n}", "t", f"http://x/{n}", "q", 0, 1) for n in (1, 2)]
+    named = {"title": "t", "url": "http://x/a", "quote": "q", "start": 0, "end": 1}
+    references = [Reference(number=n, id=f"d{n}", **named) for n in (1, 2)]
     marks = {each: f" {each.mark}" for each in references}
     spans = tuple(AnswerSpan(citation=n, document_id="d", start=0, end=1, text="q") for n in (1, 1))
     short = ShortAnswer(text="*a*", kind="list", probability=0.9, spans=spans, note="of some")
