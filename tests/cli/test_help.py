@@ -24,7 +24,8 @@ QUERY = "--index --method --chunks --param --reranker --where --exact"
 COMMANDS = {
     "index": f"{BUILD} --units --value --triples --core --core-by {RELATED} --retry "
     f"--as --prune --for --workers --shards --part --watch {FILES} {PAID} --json",
-    "ask": f"{QUERY} {PAID} --context-tokens --threshold --quotes --anyway --history --json",
+    "ask": f"{QUERY} {PAID} --context-tokens --threshold --quotes --anyway --answers --history "
+    "--json",
     "search": f"{QUERY} {PAID} --context-tokens --json",
     "classify": "--file --label --name-weight --method --param --reranker --where --index "
     f"{PAID} --context-tokens --json",
@@ -44,9 +45,9 @@ COMMANDS = {
     "merge": "--rules --index --json",
     "unmerge": "--index --json",
     "serve": "--home --host --port --allow-host --proxy --root-path --llm --price --reranker "
-    "--threads --workers --stop-jobs --log-format",
+    "--answers --threads --workers --stop-jobs --log-format",
     "keys": "",
-    "mcp": f"{PAID} --reranker",
+    "mcp": f"{PAID} --reranker --answers",
     "eval": "--methods --param --grid --index --split --where --limit --sample --corpus --ks "
     "--context-tokens --answers --answer-llm --answer-tokens --judge --judge-metrics --runs "
     f"--peers --report --plot --metrics --seed --rows {PAID} --reranker --json",

@@ -6,9 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.server.openai.answers import _HeldText
-from clew.server.openai.citations import Reference, _escape_markdown, _write_line, strip_marks
+from clew.server.openai.citations import (
+    Reference,
+    _escape_markdown,
+    _write_line,
+    _write_short,
+    strip_marks,
+)
 from clew.server.openai.streamed_text import StreamedText
 from clew.text import tokens
+from clew.types import AnswerSpan, ShortAnswer
 
 TEXTS = st.text("ab. ", max_size=40)
 
@@ -63,3 +70,16 @@ def test_texts_of_documents_are_no_markdown():
     reference = Reference(number=1, id="", start=0, end=9, **named)
     assert _write_line(reference) == r"1. [A &#91;draft\]](<http://x/a>): “It [sic\] sank.”"
     assert strip_marks("It sank [1][2]. It was a[1]0. [3]") == "It sank. It was a0."
+
+
+def test_a_short_answer_stands_above_the_quotes():
+    """With the numbers of its quotes, what it does not prove, and escaped where that is needed."""
+    named = {"title": "t", "url": "http://x/a", "quote": "q", "start": 0, "end": 1}
+    references = [Reference(number=n, id=f"d{n}", **named) for n in (1, 2)]
+    marks = {each: f" {each.mark}" for each in references}
+    spans = tuple(AnswerSpan(citation=n, document_id="d", start=0, end=1, text="q") for n in (1, 1))
+    short = ShortAnswer(text="*a*", kind="list", probability=0.9, spans=spans, note="of some")
+    assert list(_write_short(short, references, marks, _escape_markdown)) == [
+        r"\*a\* [2] (of some)"
+    ]
+    assert list(_write_short(None, references, marks, _escape_markdown)) == []

@@ -250,7 +250,7 @@ class SpanSigns:
 
         The ones beside the word that asks, and the noun; 0 where the embedder gives no tokens.
         """
-        if not self.spans or not gives_tokens(self._models.embedder):
+        if not (self.spans and gives_tokens(self._models.embedder)):
             return [(0.0, 0.0)] * len(self.spans)
         asked, *read = self._models.embedder.embed_tokens([self.question, *self.texts])
         vectors, at = unit_rows(asked.vectors), [(int(a), int(b)) for a, b in asked.spans]

@@ -16,6 +16,7 @@ from clew.asking.answer_spans import CandidateSpan, SpanSigns
 from clew.asking.comparisons import Compared, compare_sides
 from clew.asking.quotes import Quote
 from clew.asking.span_weights import FITTED, SpanModel, read_confidence, share_scores
+from clew.models import gives_tokens
 from clew.text.phrases import overlap, query_type
 from clew.text.questions import is_yes_no
 from clew.text.sentences import sentence_spans
@@ -55,8 +56,8 @@ def find_short_answer(
     compared = compare_sides(question, quotes, signs.mentions)
     if compared is not None:
         found = name_compared(compared, quotes, model.compared)
-    elif not asks_for_span(signs):
-        return None
+    elif not (asks_for_span(signs) and gives_tokens(models.embedder)):
+        return None  # the weights are of signs that need tokens
     elif _LIST.match(question) or (_COUNT.match(question) and not signs.spans):
         return _list_spans(signs, model, is_count=bool(_COUNT.match(question)))
     else:

@@ -101,5 +101,5 @@ FITTED = SpanModel(
     },
     right={"constant": -0.506, "same": 1.298, "alike": 0.567, "logp": 0.544, "support": 2.085},
     compared=0.909,
-    least=0.6,
+    least=0.65,
 )

@@ -208,7 +208,9 @@ def _render_text(found: Answer) -> Iterator[str]:
         if support is None or support >= _SURE:
             yield bold("The sentences that support an answer best")
         else:
-            yield bold(f"Perhaps no answer (support {support:.2f} of 1): the sentences that fit best")
+            yield bold(
+                f"Perhaps no answer (support {support:.2f} of 1): the sentences that fit best"
+            )
     elif found.kind == "refused":
         support = found.evidence.support
         known = "" if support is None else f" (support {support:.2f} of 1)"
