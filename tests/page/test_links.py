@@ -21,11 +21,16 @@ def post(address, path, body, key=""):
     return httpx2.post(f"{address}{path}", json=body, headers=headers, timeout=60).json()
 
 
+def of_archer(links):
+    """Return the first of some addresses that leads to the article on Colin Archer."""
+    return next(link for link in links if "colin-archer" in link)
+
+
 def cited(address, key=""):
-    """Return the address of the first citation that a chat is told."""
+    """Return the address of a citation of his article, as a chat is told it."""
     asked = {"model": "clew/polar", "messages": [{"role": "user", "content": FRAM}]}
     [choice] = post(address, "/v1/chat/completions", asked, key)["choices"]
-    return choice["message"]["annotations"][0]["url_citation"]["url"]
+    return of_archer(each["url_citation"]["url"] for each in choice["message"]["annotations"])
 
 
 @pytest.fixture
@@ -69,7 +74,7 @@ def test_a_link_of_a_reader_leads_there_too(locked, followed):
     address, _, key = locked
     own = key("anna")
     answer = post(address, "/api/v1/indexes/polar/ask", {"question": FRAM}, own)
-    page = followed(answer["citations"][0]["url"])
+    page = followed(of_archer(each["url"] for each in answer["citations"]))
     sign_in(page, own)
     assert QUOTE in marked(page)
 
@@ -160,7 +165,7 @@ def test_a_server_below_a_path_of_a_proxy(corpus, tmp_path, followed):
         page.get_by_label("Question", exact=True).fill(FRAM)
         page.keyboard.press("Enter")
         page.locator("button.cite").first.click()
-        assert QUOTE in marked(page)
+        assert "born in Larvik" in marked(page)
         page.reload()
         page.get_by_label("Question", exact=True).wait_for()
         assert page.locator("a.brand img").evaluate("node => node.naturalWidth > 0")
