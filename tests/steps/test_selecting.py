@@ -200,6 +200,23 @@ def test_questions_that_lead_nowhere_are_not_asked(chain, question):
     assert len(llm.prompts) == 1
 
 
+@pytest.mark.parametrize(("most", "selected"), [(7, 6), (15, 6), (16, 0), (30, 0)])
+def test_who_lists_everything_selects_nothing(most, selected):
+    """The six first of up to half of the passages are taken; of more none, and a note says so."""
+    documents = [
+        Document(id=f"x{i}", title=f"Lund {i}", text=f"Ada Lund met friend {i} of Lund {i}.")
+        for i in range(30)
+    ]
+    reply = {"chain": list(range(30, 30 - most, -1)), "question": ""}
+    method = replace(METHODS[0], chunks=30)
+    with built(documents) as snapshot:
+        plain = method.retrieve(QUESTION, snapshot, models(llm=Reader()))
+        found = retrieve(method, snapshot, ScriptedLLM(NO_NAMES, reply))
+    last_first = ids(plain)[::-1][:selected]
+    assert ids(found) == [*last_first, *(each for each in ids(plain) if each not in last_first)]
+    assert [f"it selected {most} of 30" in note for note in found.notes] == [True] * (not selected)
+
+
 def test_without_an_llm_it_is_refused(chain, method):
     with pytest.raises(InputError, match="^select=llm needs an LLM: name one"):
         retrieve(method, chain, None)

@@ -132,12 +132,14 @@ def _ask_llm(llm: LLM, query: str, records: Records) -> _Selection:
     if reply.error:
         return _Selection(fault=reply.error)
     numbers, question = reply.data["chain"], collapse(reply.data["question"])
-    places = valid_places(numbers, len(records))[:_MOST]
+    places = valid_places(numbers, len(records))
     if numbers and not places:
         return _Selection(fault="it gave only numbers of no passage")
+    if len(places) > max(_MOST, len(records) // 2):  # as small models do, which list all
+        return _Selection(fault=f"it selected {len(places)} of {len(records)}")
     ids = list(records)
     is_new = question.casefold() != collapse(query).casefold() and len(question) <= _LONGEST
-    return _Selection([ids[place] for place in places], question if is_new else "")
+    return _Selection([ids[place] for place in places[:_MOST]], question if is_new else "")
 
 
 def _select_by_reranker(
