@@ -82,6 +82,19 @@ def test_dates_are_compared(question, text):
 
 
 @pytest.mark.parametrize(
+    "question",
+    [
+        "Were both the Fram and the Gjøa built in Norway?",
+        "Who is older, the Fram or the Gjøa ship?",
+    ],
+)
+def test_what_quotes_need_not_say_is_not_denied(question):
+    """A place may lie in a wider one, and of two things that are named a third is no answer."""
+    found = short(question, (FRAM, "Fram"), (GJOA, "Gjøa (ship)"))
+    assert found is None or found.text in question
+
+
+@pytest.mark.parametrize(
     ("question", "text"),
     [
         ("Were both the Fram and the Gjøa built?", "yes"),

@@ -132,7 +132,6 @@ SHORT = {
         ("What did v2.1 fix?", "log"),
         ("List all ferries", "ferries"),
         ("What is written in C#?", "screens"),
-        ("C++", "languages"),
     ],
 )
 def test_keywords_and_codes_are_answered_by_what_has_them(tmp_path, question, document):

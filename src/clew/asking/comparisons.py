@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.text.analyze import terms
+from clew.text.analyze import term_spans, terms
 from clew.text.keys import has_key, name_key
 from clew.text.names import date_spans, strip_title
 from clew.text.phrases import overlap
@@ -36,6 +36,7 @@ _INDIRECT = re.compile(r"\b(?:of|by)(?: the)?(?: \w+)? ?[\"“]?$", re.IGNORECAS
 _OF_ANOTHER = re.compile(r"\b(?:has|have|whose)\b.*\b(?:who|that|was|were|is|are)\b", re.IGNORECASE)
 _WIDEST = re.compile(r", (?:the )?$")  # before the last name of "Alexandria, Louisiana, the USA"
 _STEM = 4  # characters that two forms of a word share at least
+_IN = re.compile(r"\bin (?:the )?$")  # before a place
 
 Date = tuple[int, ...]  # year, month and day, as far as they are known
 
@@ -137,8 +138,13 @@ def _ask_both(
         set(terms(text)) | set(terms(quotes[s.quote].passage.title))
         for text, s in zip(texts, sides, strict=True)
     ]
-    holds = all(any(_is_form(word, each) for each in has) for has in said for word in asked)
-    return "both yes" if holds else "both no"
+    missing = {
+        word for has in said for word in asked if not any(_is_form(word, each) for each in has)
+    }
+    places = {word for word, start, _ in term_spans(question) if _IN.search(question[:start])}
+    if missing & places:  # Sydney is in Australia, which its quote need not say
+        return None
+    return "both no" if missing else "both yes"
 
 
 def _is_inner(text: str, mention: Mention) -> bool:

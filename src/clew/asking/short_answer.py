@@ -8,6 +8,7 @@ first, or has something in common, by `clew.asking.comparisons`.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -101,8 +102,9 @@ def add_short_answer(
 def asks_for_span(signs: SpanSigns) -> bool:
     """Say whether a question asks for neither yes or no nor one of two names that it has itself."""
     names = [(m.start, m.end) for m in signs.in_question if m.label != "DATE"]
-    is_choice = _OR.search(signs.question) and query_type(signs.question, names) == "comparison"
-    return not (is_yes_no(signs.question) or is_choice)
+    is_choice = any(_OR.search(signs.question[a[1] : b[0]]) for a, b in pairwise(names))
+    compares = query_type(signs.question, names) == "comparison"
+    return not (is_yes_no(signs.question) or is_choice or compares)
 
 
 def name_compared(
