@@ -33,7 +33,7 @@ NAVIGATION = {  # below which page, under which caption, which pages
         "Start": ["docs/tutorial"],
         "Guides": ["docs/guides/*"],
         "Methods": [f"docs/methods/{name}" for name in METHODS.split()],
-        "Results": ["docs/results/index", "docs/diagnosis", "docs/scale"],
+        "Results": ["docs/results/index", "docs/scale"],
         "Reference": ["docs/public", "docs/site/reference/index", "docs/format", "docs/glossary"],
         "How it is built": ["docs/architecture", "docs/values", "docs/decisions/index"],
         "The project": ["CONTRIBUTING", "SECURITY", "CHANGELOG"],

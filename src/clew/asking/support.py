@@ -71,9 +71,9 @@ RELEVANCE = {
 
 # What was retrieved, by the logarithm of the odds of its support, and `QuoteSigns`.
 QUOTES = LogisticModel(
-    signs=("retrieved", "likely", "met", "named", "missing", "all"),
-    weights=(0.779, 1.533, 0.916, 0.308, -1.761, 0.534),
-    constant=-1.248,
+    signs=("retrieved", "likely", "met", "named", "missing", "whole"),
+    weights=(0.765, 1.63, 0.913, 0.27, -1.759, 0.592),
+    constant=-1.275,
 )
 _WHOLE = 0.5  # the support of a quote that has all words of the question, at least
 
