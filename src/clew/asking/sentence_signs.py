@@ -21,6 +21,7 @@ from clew.text.phrases import overlap, query_type
 from clew.text.questions import (
     comparison_kind,
     find_content_words,
+    find_kind_noun,
     find_numbers,
     is_yes_no,
     names_a_place,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _TITLE = 0.9  # how well a title's word is met by every sentence below it
+_KIND_NOUN = 0.5  # the weight of the noun that says what is asked for, beside other words
 _LINK = 0.4  # what a name of two passages is worth beside all that they say about a question
 _PARTNERS = 40  # sentences, the best ones, each looked at together with the best of all
 _OR = re.compile(r"\bor\b")
@@ -186,13 +188,16 @@ class SentenceSigns:
     def _match_asked(self) -> Floats:
         """Return how well each meets the words in no name, those beside the asking one most.
 
-        0 to 1, of the worst and the best of the sentences.
+        0 to 1, of the worst and the best of the sentences. The noun that says what is asked for
+        counts half: what answers "which town" need not be called a town.
         """
         names = [(m.start, m.end) for m in self._reading.in_question]
         words = [(a, b) for _, a, b in term_spans(self.question)]
         free = [word for word in words if not any(overlap(word, name) for name in names)]
         met = [any(overlap(span, word) for word in free) for span in self._reading.spans]
         weights = np.array(met, dtype=np.float64)
+        if (noun := find_kind_noun(self.question)) is not None:
+            weights[[overlap(span, noun) for span in self._reading.spans]] *= _KIND_NOUN
         if not self.sides:  # what tells things apart may stand anywhere: "died later, A or B?"
             weights *= score_nearness(self.question, self._reading.spans)
         return min_max(self._reading.own @ weights)

@@ -247,7 +247,7 @@ def _render_citation(cited: Citation, weights: Mapping[str, float], max_lines: i
     quote = wrap_text(f'"{cited.quote.strip()}"', first=indent, rest=indent, max_lines=max_lines)
     lines = [mark_terms(quote, weights)]
     if max_lines is None:
-        before, after = (f"… {cited.before}", f"{cited.after} …")
+        before, after = (f"... {cited.before}", f"{cited.after} ...")
         near = [wrap_text(each, first=indent, rest=indent) for each in (before, after)]
         lines = [dim(near[0])] * bool(cited.before) + lines + [dim(near[1])] * bool(cited.after)
     return "\n".join([f"{head}{'  '.join(filter(None, (place, pages, section)))}", *lines])

@@ -116,6 +116,21 @@ def question_kind(question: str) -> Kind:
     return next((kind for kind, words in _ASKED if words.match(question, asking)), "name")
 
 
+def find_kind_noun(question: str) -> Span | None:
+    """Return the place of the noun that says for what kind of thing a question asks, if any.
+
+    >>> question = "In which small town was she built?"
+    >>> question[slice(*find_kind_noun(question))]
+    'town'
+    """
+    asking = find_question_word(question)
+    matches = (words.match(question, asking) for _, words in _ASKED)
+    match = next(filter(None, matches), None)
+    if match is None or match[0].casefold().startswith(("how", "when", "where", "who")):
+        return None
+    return match.end() - len(match[0].split()[-1]), match.end()
+
+
 def comparison_kind(question: str) -> Kind | None:
     """Return the kind of thing that tells compared things apart, or None.
 
