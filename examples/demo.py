@@ -64,9 +64,8 @@ def ask(index: clew.Index, question: str, expected: str) -> None:
     for citation in answer.citations:
         print(f"  [{citation.number}] {citation.place}")
         print(indented(f'"{citation.quote}"', " " * 6))
-    threads = [each.path for each in answer.citations if each.path is not None]
-    if threads:
-        show_thread(answer.evidence.paths[threads[0]])
+    if answer.thread is not None:
+        show_thread(answer.thread)
     print(f"\n{answer.usage.total_tokens} tokens, {answer.usage.total_seconds:.2f} s")
 
 

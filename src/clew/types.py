@@ -6,7 +6,7 @@ documents -> layers and links -> Snapshot -> method -> Evidence -> Context -> An
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from clew.display.shown import Shown, paragraph, table
@@ -519,6 +519,11 @@ class Citation(Shown):
         """The file and line for people, joined by a colon, as editors open them."""
         return file_place(self.source or self.document_id, self.line)
 
+    def meets(self, step: Step) -> bool:
+        """Say whether a stop of a path has characters of the quote."""
+        same = step.document_id == self.document_id
+        return same and step.start < self.end and self.start < step.end
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class AnswerSpan(Shown):
@@ -557,6 +562,33 @@ class Answer(Shown):
     unsupported: tuple[str, ...] = ()  # sentences of an LLM that nothing in the context holds
     short: ShortAnswer | None = None  # of a quoted answer, where one is likely enough
     usage: Usage = field(default_factory=Usage)
+
+    @property
+    def thread(self) -> Path | None:
+        """The path to the first citation, which its quote ends.
+
+        None where no path leads there, and where one passes neither another document nor the quote:
+        then it says nothing but that the question names the document.
+        """
+        cited = self.citations[0] if self.citations else None
+        if cited is None or cited.path is None:
+            return None
+        path = self.evidence.paths[cited.path]
+        *stops, last = path.steps
+        named = [step for step in stops[1:] if step.document_id]
+        if not any(step.document_id != cited.document_id or cited.meets(step) for step in named):
+            return None
+        quote = replace(
+            last,
+            layer="unit",
+            text=cited.quote,
+            start=cited.start,
+            end=cited.end,
+            line=cited.line,
+            reason=f"quoted as [{cited.number}]",
+        )
+        kept = [step for step in stops if step.layer != "unit" or not cited.meets(step)]
+        return Path((*kept, quote), path.score)
 
     def _repr_html_(self) -> str:
         """Show the answer and its citations in a notebook."""

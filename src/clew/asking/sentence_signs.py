@@ -318,9 +318,10 @@ def _has_word(text: str, word: str) -> bool:
 
 
 def _are_forms(a: str, b: str) -> bool:
-    """Say whether two terms may be forms of one word: "fix" and "fixed"."""
+    """Say whether two terms may be forms of one word: "fix" and "fixed", "서울" and "서울은"."""
     short, long = sorted((a, b), key=len)
-    return len(short) > 2 and long.startswith(short) and len(long) - len(short) <= _ENDING
+    is_word = len(short) > (2 if short.isascii() else 1)
+    return is_word and long.startswith(short) and len(long) - len(short) <= _ENDING
 
 
 def _share(known: Mapping[str, float], texts: Sequence[set[str]]) -> Floats:

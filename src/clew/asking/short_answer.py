@@ -19,7 +19,7 @@ from clew.asking.quotes import Quote
 from clew.asking.span_weights import FITTED, SpanModel, read_confidence, share_scores
 from clew.models import gives_tokens
 from clew.text.phrases import overlap, query_type
-from clew.text.questions import is_yes_no
+from clew.text.questions import has_question_word, is_yes_no
 from clew.text.sentences import sentence_spans
 from clew.types import AnswerSpan, ShortAnswer
 
@@ -61,8 +61,10 @@ def find_short_answer(
         return None  # the weights are of signs that need tokens
     elif _LIST.match(question) or (_COUNT.match(question) and not signs.spans):
         return _list_spans(signs, model, is_count=bool(_COUNT.match(question)))
-    else:
+    elif has_question_word(question):
         found = _find_span(signs, model, support)
+    else:  # a keyword asks for nothing in particular
+        return None
     return found if found and found.probability >= model.least else None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 
 import click
@@ -155,24 +154,10 @@ def render_citations(found: Answer) -> Iterator[str]:
         yield ("\n" if most else "\n\n").join(blocks)
 
 
-def render_thread(path: Path, cited: Citation | None = None) -> str:
-    """Return a path drawn as a thread, a stop a line, each with the reason to go there.
-
-    It ends with the quote that is `cited` from its last passage, if one is.
-    """
-    ends = path.steps
-    if cited is not None:
-        quote = replace(
-            ends[-1],
-            layer="unit",
-            text=cited.quote,
-            line=cited.line,
-            reason=f"quoted as [{cited.number}]",
-        )
-        said = [step for step in ends[:-1] if step.layer != "unit" or not _is_in(step, cited)]
-        ends = (*said, quote)
-    marks = ["┌", *["├"] * (len(ends) - 2), "└"][: len(ends)]
-    return "\n".join(_render_stop(*each) for each in zip(ends, marks, strict=True))
+def render_thread(path: Path) -> str:
+    """Return a path drawn as a thread, a stop a line, each with the reason to go there."""
+    marks = ["┌", *["├"] * (len(path.steps) - 2), "└"][: len(path.steps)]
+    return "\n".join(_render_stop(*each) for each in zip(path.steps, marks, strict=True))
 
 
 def render_costs(usage: Usage) -> Iterator[str]:
@@ -254,32 +239,12 @@ def _render_citation(cited: Citation, weights: Mapping[str, float], max_lines: i
 
 
 def _render_best_thread(found: Answer) -> Iterator[str]:
-    """Yield the thread to the first quote, where it passes another document or that sentence.
-
-    Else it says nothing but that the question names the quote's document. Of an answer without a
-    quote it is the best thread.
-    """
-    paths = found.evidence.paths
-    if found.citations:
-        cited = found.citations[0]
-        path = None if cited.path is None else paths[cited.path]
-        stops = [] if path is None else [step for step in path.steps[1:-1] if step.document_id]
-        if path is not None and any(_leads_to(step, cited) for step in stops):
-            yield f"{bold('The thread')}\n{render_thread(path, cited)}"
-    elif paths:
-        best = max(paths, key=lambda path: (round(path.score, _DECIMALS), len(path.steps)))
-        yield f"{bold('The thread')}\n{render_thread(best)}"
-
-
-def _leads_to(step: Step, cited: Citation) -> bool:
-    """Say whether a stop tells more than that a question names a quote's document."""
-    return step.document_id != cited.document_id or _is_in(step, cited)
-
-
-def _is_in(step: Step, cited: Citation) -> bool:
-    """Say whether a stop of a thread shares words with a quote."""
-    same = step.document_id == cited.document_id
-    return same and step.start < cited.end and cited.start < step.end
+    """Yield the thread to the first quote; of an answer without a quote, the best one."""
+    paths, thread = found.evidence.paths, found.thread
+    if paths and not found.citations:
+        thread = max(paths, key=lambda path: (round(path.score, _DECIMALS), len(path.steps)))
+    if thread is not None:
+        yield f"{bold('The thread')}\n{render_thread(thread)}"
 
 
 def _render_stop(step: Step, mark: str) -> str:

@@ -116,6 +116,11 @@ def question_kind(question: str) -> Kind:
     return next((kind for kind, words in _ASKED if words.match(question, asking)), "name")
 
 
+def has_question_word(question: str) -> bool:
+    """Say whether a text has a word that asks, which a keyword or a title has not."""
+    return re.search(_ASKING, question, re.IGNORECASE) is not None
+
+
 def find_kind_noun(question: str) -> Span | None:
     """Return the place of the noun that says for what kind of thing a question asks, if any.
 
