@@ -35,6 +35,7 @@ _LIST = re.compile(
 )
 _OR = re.compile(r"\bor\b")
 _COUNT = re.compile(r"\W*how many\b", re.IGNORECASE)
+_LEAST_OF_LIST = 0.5  # support: the shares of its spans do not say whether quotes answer at all
 _LEAST_READ = 0.5  # of a model's own probability
 _CLEAR = 0.5  # of the shares of a quote's spans: the first one is what the quote says
 
@@ -60,6 +61,8 @@ def find_short_answer(
     elif not (asks_for_span(signs) and gives_tokens(models.embedder)):
         return None  # the weights are of signs that need tokens
     elif _LIST.match(question) or (_COUNT.match(question) and not signs.spans):
+        if support is not None and support < _LEAST_OF_LIST:
+            return None
         return _list_spans(signs, model, is_count=bool(_COUNT.match(question)))
     elif has_question_word(question):
         found = _find_span(signs, model, support)
