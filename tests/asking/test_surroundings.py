@@ -31,7 +31,7 @@ def test_a_row_has_the_header_of_its_table():
     header = "| Code | Holder | Shares |"
     assert around(TABLE, "| A-2 | Bo Tarn | 3,849 |") == (header, "")
     before, after = around(TABLE, header)
-    assert before == ""
+    assert before == "The register of holders."
     assert after.startswith("|---|")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 _NEAR = 150  # characters on either side, at most
+_HEADER = 600  # characters of a table's header, at most
 _CELLS = re.compile(r"[^|\n]*\|")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]")
 _HEADING = re.compile(r"^#+ .*$", re.MULTILINE)  # stands beside the quote as its section
@@ -19,9 +20,8 @@ def find_surroundings(text: str, start: int, end: int) -> tuple[str, str]:
     """
     begin = text.rfind("\n", 0, start) + 1
     line = text[begin : text.find("\n", start) % (len(text) + 1)]
-    if _CELLS.match(line):
-        head = _find_header(text, begin)
-        return (head, "") if head else ("", _read_after(text, end))
+    if _CELLS.match(line) and (head := _find_header(text, begin)):
+        return head[:_HEADER].strip(), ""
     if _ITEM.match(line) and (lead := _find_lead(text, begin)):
         return lead, _read_after(text, end)
     return _read_before(text, start), _read_after(text, end)
