@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     Columns = dict[str, NDArray[Any]]
 
+_NO_BREAK = re.compile(r"[^\r\n]")
+
 
 @dataclass(frozen=True)
 class Cutter:
@@ -37,8 +40,8 @@ class Cutter:
     def cut(self, chunks: Rows, documents: Rows | None = None) -> Cut:
         """Return some chunks with all rows below them. O(these rows, log of all) after the first.
 
-        Their documents have no text but theirs: everything else in it is a space. There are others
-        only where `documents` names more, by their rows.
+        Their documents have no text but theirs: everything else in it is a space or a line break.
+        There are others only where `documents` names more, by their rows.
         """
         stored = np.sort(self.assembly.stored_rows("chunk", chunks))
         above = self._take("chunk.document", stored).astype(np.int64)
@@ -181,10 +184,13 @@ class Cutter:
 
 
 def mask_outside(text: str, ranges: list[list[int]]) -> str:
-    """Return a text up to the end of its last range, with spaces outside the ranges."""
+    """Return a text up to the end of its last range, with spaces outside the ranges.
+
+    Line breaks stay: the line of a character is that of the whole text.
+    """
     parts, end = [], 0
     for start, stop in ranges:
-        parts.append(" " * (start - end))
+        parts.append(_NO_BREAK.sub(" ", text[end:start]))
         parts.append(text[max(start, end) : stop])
         end = max(end, stop)
     return "".join(parts)
