@@ -32,6 +32,7 @@ from clew.asking.comparisons import compare_sides
 from clew.asking.quotes import choose_quotes
 from clew.asking.short_answer import asks_for_span, name_compared
 from clew.asking.span_weights import FITTED, SpanModel, read_confidence, share_scores
+from clew.asking.support import judge_quotes
 from clew.evaluate.metrics import exact_match, f1
 
 if TYPE_CHECKING:
@@ -95,9 +96,9 @@ def read_case(index: clew.Index, row: Mapping[str, Any], kind: str) -> Case:
     question = row["question"]
     evidence = index.search(question)
     passages = clew.build_context(evidence).passages
-    quotes, _ = choose_quotes(question, passages, index.models, index.snapshot())
+    quotes, told = choose_quotes(question, passages, index.models, index.snapshot())
     signs = SpanSigns(question, quotes, passages, index.models)
-    return build_case(row, kind, signs, evidence.support)
+    return build_case(row, kind, signs, judge_quotes(evidence, told).support)
 
 
 def build_case(row: Mapping[str, Any], kind: str, signs: SpanSigns, support: float | None) -> Case:
