@@ -232,14 +232,19 @@ def print_shares(name: str, cases: Sequence[Case], chosen: Sequence[Sequence[int
         print(f"| {name} | {kind} | {len(held)} | {first:.3f} | {some:.3f} |", flush=True)
 
 
-def main() -> None:
-    """Fit or measure, and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+def parse_options(description: str) -> argparse.Namespace:
+    """Return the options of a benchmark that fits weights on data sets."""
+    parser = argparse.ArgumentParser(description=description.partition("\n")[0])
     parser.add_argument("--indexes", type=Path, required=True)
     parser.add_argument("--train", type=Path, nargs="+", required=True)
     parser.add_argument("--test", type=Path, nargs="*", default=[])
     parser.add_argument("--fit", action="store_true")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Fit or measure, and print."""
+    options = parse_options(__doc__)
     sets = {path.name: list(read_dataset(path, options.indexes)) for path in options.train}
     sets["records.json"] = list(read_records())
     cases = [case for each in sets.values() for case in each]

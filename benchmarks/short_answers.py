@@ -15,7 +15,6 @@ and printed, and what is fitted on is answered by models of five folds, by quest
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections import defaultdict
 from dataclasses import dataclass, replace
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from quotes import find_parts
+from quotes import find_parts, parse_options
 from scipy.optimize import minimize
 
 import clew
@@ -212,12 +211,7 @@ def print_scores(name: str, cases: Sequence[Case], models: Sequence[SpanModel]) 
 
 def main() -> None:
     """Fit or measure, and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--indexes", type=Path, required=True)
-    parser.add_argument("--train", type=Path, nargs="+", required=True)
-    parser.add_argument("--test", type=Path, nargs="*", default=[])
-    parser.add_argument("--fit", action="store_true")
-    options = parser.parse_args()
+    options = parse_options(__doc__)
     sets = {
         path.name: list(read_dataset(path, options.indexes, parts=True)) for path in options.train
     }

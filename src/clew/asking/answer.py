@@ -51,8 +51,8 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
     An answer that the evidence brings along is taken where the context holds its quote. Else, with
     an LLM, the answer is its own; without one, or when it gives none, it is the names that a graph
     has for it, with the facts that lead there, or at most `quotes` quotes from the passages, with
-    a short answer where one is likely enough. What
-    the `snapshot` of the evidence stores is not embedded again for them.
+    a short answer where one is likely enough. What the `snapshot` of the evidence stores is not
+    embedded again for them.
     `max_tokens` cap the LLM's reply: one that is cut off there is of no use. An LLM that is told
     the evidence's support, which it is where `min_support` is above 0, may refuse; below
     that there are no quotes.
@@ -286,7 +286,7 @@ def locate_citations(found: Answer, snapshot: Snapshot) -> Answer:
 
 
 def locate_citation(document: Document, citation: Citation) -> Citation:
-    """Return a citation of a document with the section and pages of its range, and what is near."""
+    """Return a citation with its section, pages and line in the document, and what is near."""
     page, last_page = document.pages_of(citation.start, citation.end)
     section = document.section_at(citation.start)
     line = document.line_at(citation.start)

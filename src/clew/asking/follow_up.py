@@ -243,7 +243,7 @@ def _blank_expletives(question: str) -> str:
 
 
 def _find_unbound(question: str, names: Sequence[_Name]) -> list[tuple[str, int, int]]:
-    """Return the words for what was named that no name of the question itself explains.
+    """Return the pronouns of a question that refer to none of its own names.
 
     Of each it is the kind of thing that it stands for, and its place.
     """

@@ -5,7 +5,7 @@ How likely a sentence holds it is estimated by `clew.asking.sentence_signs`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -69,11 +69,9 @@ def choose_quotes(
     chosen = choose_sentences(signs, likely, most)
     quotes: list[Quote] = []
     for i in chosen:
-        quote = _build_quote(sentences[i], passages, quotes)
-        quotes.append(replace(quote, probability=float(likely[i])))
-    order = top_k(likely[chosen], len(chosen)).tolist()
-    told = signs.judge_quotes(chosen, float(likely[chosen[order[0]]]))
-    return [quotes[i] for i in order], told
+        quotes.append(_build_quote(sentences[i], float(likely[i]), passages, quotes))
+    told = signs.of_quotes(chosen, float(likely[chosen].max()))
+    return [quotes[i] for i in top_k(likely[chosen], len(chosen))], told
 
 
 def choose_sentences(signs: SentenceSigns, likely: NDArray[np.float64], most: int) -> list[int]:
@@ -101,9 +99,11 @@ def choose_sentences(signs: SentenceSigns, likely: NDArray[np.float64], most: in
     return chosen
 
 
-def _build_quote(sentence: Sentence, passages: Sequence[Passage], quotes: Sequence[Quote]) -> Quote:
+def _build_quote(
+    sentence: Sentence, probability: float, passages: Sequence[Passage], quotes: Sequence[Quote]
+) -> Quote:
     """Return a sentence as a quote, alone where the one that it refers to is quoted already."""
     passage = passages[sentence.place]
     start, own = passage.start + sentence.start, passage.start + sentence.own
     quoted = any(q.passage is passage and q.start <= start < q.end for q in quotes)
-    return Quote(passage, own if quoted else start, passage.start + sentence.end)
+    return Quote(passage, own if quoted else start, passage.start + sentence.end, probability)

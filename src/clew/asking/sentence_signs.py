@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +24,7 @@ from clew.text.questions import (
     find_numbers,
     is_yes_no,
     names_a_place,
+    names_alternatives,
     question_kind,
     score_nearness,
 )
@@ -44,7 +44,6 @@ _TITLE = 0.9  # how well a title's word is met by every sentence below it
 _KIND_NOUN = 0.5  # the weight of the noun that says what is asked for, beside other words
 _LINK = 0.4  # what a name of two passages is worth beside all that they say about a question
 _PARTNERS = 40  # sentences, the best ones, each looked at together with the best of all
-_OR = re.compile(r"\bor\b")
 # A number, a code, a name with an underscore or in capitals: what alike records differ in.
 _CODE = re.compile(r"[A-Za-z]*\d(?:[\w./-]*\w)?|\w+_\w+|[A-Z][A-Z0-9&-]+|\w+[#+]+")
 _ENDING = 3  # characters, at most, by which a form of a word is longer
@@ -137,7 +136,7 @@ class SentenceSigns:
         full = words.titled_shares.max() ** 3
         return signs | {f"{name} full": full * values for name, values in signs.items()}
 
-    def judge_quotes(self, rows: Sequence[int], likely: float) -> QuoteSigns:
+    def of_quotes(self, rows: Sequence[int], likely: float) -> QuoteSigns:
         """Return what tells how well some sentences answer, the first one so `likely`."""
         met, weights = self._met[rows].max(axis=0), self._reading.weights
         spans = [(m.start, m.end) for m in self.question_names]
@@ -170,7 +169,7 @@ class SentenceSigns:
         """
         question = self.question
         names = _inner_spans([(m.start, m.end) for m in self.question_names])
-        compared = any(_OR.search(question[a[1] : b[0]]) for a, b in pairwise(names))
+        compared = names_alternatives(question, names)
         compared = compared or query_type(question, names) == "comparison"
         if len(names) < 2 or not (compared or is_yes_no(question)):
             return []

@@ -8,7 +8,6 @@ first, or has something in common, by `clew.asking.comparisons`.
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +18,7 @@ from clew.asking.quotes import Quote
 from clew.asking.span_weights import FITTED, SpanModel, read_confidence, share_scores
 from clew.models import gives_tokens
 from clew.text.phrases import overlap, query_type
-from clew.text.questions import has_question_word, is_yes_no
+from clew.text.questions import has_question_word, is_yes_no, names_alternatives
 from clew.text.sentences import sentence_spans
 from clew.types import AnswerSpan, ShortAnswer
 
@@ -33,7 +32,6 @@ NOT_ALL = "of what was found, which need not be all"
 _LIST = re.compile(
     r"\W*(?:list|enumerate|name all|name the \w+s)\b|.*\b(?:which|what)\b.*\ball\b", re.IGNORECASE
 )
-_OR = re.compile(r"\bor\b")
 _COUNT = re.compile(r"\W*how many\b", re.IGNORECASE)
 _LEAST_OF_LIST = 0.5  # support: the shares of its spans do not say whether quotes answer at all
 _LEAST_READ = 0.5  # of a model's own probability
@@ -107,7 +105,7 @@ def add_short_answer(
 def asks_for_span(signs: SpanSigns) -> bool:
     """Say whether a question asks for neither yes or no nor one of two names that it has itself."""
     names = [(m.start, m.end) for m in signs.in_question if m.label != "DATE"]
-    is_choice = any(_OR.search(signs.question[a[1] : b[0]]) for a, b in pairwise(names))
+    is_choice = names_alternatives(signs.question, names)
     compares = query_type(signs.question, names) == "comparison"
     return not (is_yes_no(signs.question) or is_choice or compares)
 

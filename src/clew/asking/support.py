@@ -91,7 +91,7 @@ def judge_quotes(evidence: Evidence, quotes: QuoteSigns | None) -> Evidence:
 
 
 def read_quote_signs(support: float, quotes: QuoteSigns) -> NDArray[np.float64]:
-    """Return the (m,) signs of quotes and of the evidence's `support`, as `QUOTES` has them."""
+    """Return the (m,) inputs of the model `QUOTES`: the evidence's `support`, then the quotes'."""
     known = min(max(support, _LEAST), 1 - _LEAST)
     odds = float(np.log(known / (1 - known)))
     is_whole = float(quotes.whole >= 1)

@@ -358,7 +358,7 @@ def extract_by_llm(
     memory: ReplyMemory,
     among: frozenset[int] | None = None,
 ) -> None:
-    """Extract from every pack that waits, of the rows `among` if given, as the budget lasts."""
+    """Extract from the waiting packs, of the rows `among` if given, until the budget is spent."""
     packs = corpus.read_packs(task.kind)
     if among is not None:
         packs = [pack for pack in packs if among.issuperset(pack)]

@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 
 class Measures:
-    """The counters and histograms of a server for Prometheus, safe to share between threads."""
+    """The counters and histograms that a server shows to Prometheus; threads may share them."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from math import exp
 from typing import Literal
 
@@ -70,6 +71,7 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _BEHIND_PREPOSITION = re.compile(r"\b(?:in|at|of|near|from|to|on|into|outside) (?:the )?[A-Z]")
+_OR = re.compile(r"\bor\b")
 _MARKS = "?!.,;:\"'()[]“”‘’«»"
 _ONLY_ASKING = frozenset(
     "a all an and any are at by can compare could describe did do does each every explain find for"
@@ -134,6 +136,11 @@ def find_kind_noun(question: str) -> Span | None:
     if match is None or match[0].casefold().startswith(("how", "when", "where", "who")):
         return None
     return match.end() - len(match[0].split()[-1]), match.end()
+
+
+def names_alternatives(question: str, names: Sequence[Span]) -> bool:
+    """Say whether "or" stands between two of the names of a question, given in their order."""
+    return any(_OR.search(question[a[1] : b[0]]) for a, b in pairwise(names))
 
 
 def comparison_kind(question: str) -> Kind | None:
