@@ -96,6 +96,10 @@ def load_embedder(
         from clew.models.minilm import MiniLM
 
         return MiniLM(name or None, float32=kind == "minilm-float32")
+    if spec == "multilingual":
+        from clew.models.multilingual import MultilingualE5
+
+        return MultilingualE5()
     if kind == "sentence-transformers" and name:
         from clew.models.sentence_transformers import SentenceTransformersEmbedder
 
@@ -121,7 +125,7 @@ def load_embedder(
         return cast("Embedder", brought(spec.partition(":")[2]))
     raise InputError(
         f"there is no embedder {spec!r}: take one of minilm, minilm-float32, minilm:FOLDER,"
-        f" sentence-transformers:NAME, static:FOLDER, openai:MODEL@URL, ollama:MODEL"
+        f" multilingual, sentence-transformers:NAME, static:FOLDER, openai:MODEL@URL, ollama:MODEL"
     )
 
 

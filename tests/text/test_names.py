@@ -116,6 +116,11 @@ def test_terms_and_titles_without_names():
     text = "Oslo 北京 مصر"
     assert texts(text, uncased_spans(text)) == ["北京", "مصر"]
     assert texts("Oslo", uncased_spans("Oslo")) == []
+    text = "東京タワーは1958年に完成した電波塔である。"  # endings are in hiragana
+    assert texts(text, uncased_spans(text)) == ["東京タワー", "完成", "電波塔"]
+    text = "这是上海的豫园"
+    assert texts(text, uncased_spans(text)) == ["上海", "豫园"]
+    assert texts("สะพานพุทธ", uncased_spans("สะพานพุทธ")) == []
     assert "untitled" in strip_title("(untitled)")
 
 

@@ -15,9 +15,10 @@ import numpy as np
 from clew.algo.fusion import min_max
 from clew.text.analyze import term_spans, terms
 from clew.text.keys import name_key
-from clew.text.names import strip_title
+from clew.text.names import is_long_term, strip_title
 from clew.text.phrases import overlap, query_type
 from clew.text.questions import (
+    QUESTION_MARKS,
     comparison_kind,
     find_content_words,
     find_kind_noun,
@@ -30,7 +31,7 @@ from clew.text.questions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -73,11 +74,12 @@ class SentenceSigns:
         self.places = np.array([s.place for s in sentences])
         self.titles = [name_key(strip_title(s.title)) for s in sentences]
         self.keys = [
-            {name_key(s.text[m.start : m.end]) for m in mentions if m.label != "DATE"}
+            {name_key(name) for name in _read_names(s.text, mentions)}
             | {name_key(code) for code in _CODE.findall(s.text) if _LETTER.search(code)}
             for s, mentions in zip(sentences, reading.mentions, strict=True)
         ]
-        self.words = _Words(question, sentences, reading.in_question)
+        self._in_question = [m for m in reading.in_question if m.label != "TERM"]
+        self.words = _Words(question, sentences, self._in_question)
         titled = _match_titles(question, sentences, reading.spans) * _TITLE
         self._met = np.maximum(reading.matches, titled)
 
@@ -130,7 +132,9 @@ class SentenceSigns:
             "other name": self._find_others(),
             "nothing new": words.nothing_new * (not is_yes_no(self.question)),
             "back": np.array([float(s.own > s.start) for s in self.sentences]),
-            "asks": np.array([float(s.parts[-1].rstrip().endswith("?")) for s in self.sentences]),
+            "asks": np.array(
+                [float(s.parts[-1].rstrip().endswith(QUESTION_MARKS)) for s in self.sentences]
+            ),
             **self._find_values(),
         }
         full = words.titled_shares.max() ** 3
@@ -154,7 +158,7 @@ class SentenceSigns:
     @cached_property
     def question_names(self) -> list[Mention]:
         """The names in the question that are no dates."""
-        return [m for m in self._reading.in_question if m.label != "DATE"]
+        return [m for m in self._in_question if m.label != "DATE"]
 
     @cached_property
     def question_keys(self) -> set[str]:
@@ -190,7 +194,7 @@ class SentenceSigns:
         0 to 1, of the worst and the best of the sentences. The noun that says what is asked for
         counts half: what answers "which town" need not be called a town.
         """
-        names = [(m.start, m.end) for m in self._reading.in_question]
+        names = [(m.start, m.end) for m in self._in_question]
         words = [(a, b) for _, a, b in term_spans(self.question)]
         free = [word for word in words if not any(overlap(word, name) for name in names)]
         met = [any(overlap(span, word) for word in free) for span in self._reading.spans]
@@ -306,6 +310,14 @@ class _Words:
         codes = np.array([bool(_CODE.fullmatch(word)) for word in self._asked])
         missing = float(1 - has[:, codes].any(axis=0).mean()) if codes.any() else 0.0
         return missing, float(has.mean(axis=1).max())
+
+
+def _read_names(text: str, mentions: Sequence[Mention]) -> Iterator[str]:
+    """Yield the names of a text, without dates and without terms that may be parts of words."""
+    for each in mentions:
+        name = text[each.start : each.end]
+        if each.label not in {"DATE", "TERM"} or (each.label == "TERM" and is_long_term(name)):
+            yield name
 
 
 def _has_word(text: str, word: str) -> bool:

@@ -7,17 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew import steps
+from clew.algo.fusion import min_max
 from clew.algo.links import neighbours
 from clew.algo.maxsim import best_matches
-from clew.models import Models, gives_tokens
+from clew.models import Models, gives_tokens, is_paid
 from clew.models.maxsim import unit_rows
 from clew.snapshot import Snapshot
 from clew.text.analyze import term_spans, terms
 from clew.text.phrases import Span
-from clew.text.questions import refers_back
+from clew.text.questions import has_question_word, refers_back
 from clew.text.sentences import sentence_spans
 from clew.types import Mention, Passage
 
+_NEAR = 0.6  # the weight of a sentence's nearness beside words, where there are no token vectors
 _MOST_SENTENCES = 3  # of a quote
 
 
@@ -72,9 +74,11 @@ def read_sentences(
     snapshot: Snapshot | None,
 ) -> ReadSentences:
     """Read the sentences: by the embedder's tokens where it gives such, else by words."""
+    # In English words tell more than nearness where there are no token vectors.
+    is_near = snapshot is not None and not has_question_word(question)
     asked = (
         steps.read_query(models, question)
-        if gives_tokens(models.embedder)
+        if gives_tokens(models.embedder) or (is_near and not is_paid(models.embedder))
         else steps.Query(question, np.zeros(0, dtype=np.float32), None)
     )
     coverage = None if snapshot is None else steps.Coverage(snapshot, asked)
@@ -84,6 +88,9 @@ def read_sentences(
         spans = [(a, b) for _, a, b in words]
         known = {part: set(terms(part)) for part in parts}
         of_part = {p: np.array([term in known[p] for term, _, _ in words], float) for p in parts}
+        nearness = _stored_nearness(snapshot, asked, passages)
+        for part in of_part.keys() & nearness.keys():
+            of_part[part] = (1 - _NEAR) * of_part[part] + _NEAR * nearness[part]
         weights = coverage.weights if coverage else np.ones(len(words))
     else:
         spans = [(int(a), int(b)) for a, b in asked.tokens.spans]
@@ -103,15 +110,34 @@ def read_sentences(
     )
 
 
+def _stored_nearness(
+    snapshot: Snapshot | None, asked: steps.Query, passages: Sequence[Passage]
+) -> dict[str, float]:
+    """Return the nearness to the question of the sentences that the index has, by their texts.
+
+    0 of the farthest, 1 of the nearest.
+    """
+    if snapshot is None or not len(asked.vector):
+        return {}
+    rows = _stored_sentences(snapshot, passages)
+    cosines = steps.cosines_of(snapshot, "unit", asked, np.array(rows, dtype=np.intp))
+    return dict(zip(snapshot.layer("unit").texts(rows), min_max(cosines).tolist(), strict=True))
+
+
+def _stored_sentences(snapshot: Snapshot, passages: Sequence[Passage]) -> list[int]:
+    """Return the rows of the units of passages."""
+    chunks = snapshot.layer("chunk").rows([passage.chunk_id for passage in passages])
+    link = snapshot.linked("chunk", "unit")
+    return [unit for row in chunks if row >= 0 for unit in neighbours(link, row).tolist()]
+
+
 def _stored_matches(
     snapshot: Snapshot | None, coverage: steps.Coverage | None, passages: Sequence[Passage]
 ) -> dict[str, NDArray[np.floating]]:
     """Return the matches of the sentences whose token vectors the index stores, by their texts."""
     if snapshot is None or coverage is None or not coverage.is_late:
         return {}
-    chunks = snapshot.layer("chunk").rows([passage.chunk_id for passage in passages])
-    link = snapshot.linked("chunk", "unit")
-    rows = [unit for row in chunks if row >= 0 for unit in neighbours(link, row).tolist()]
+    rows = _stored_sentences(snapshot, passages)
     return dict(zip(snapshot.layer("unit").texts(rows), coverage.of("unit", rows), strict=True))
 
 

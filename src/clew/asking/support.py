@@ -16,6 +16,7 @@ import numpy as np
 
 from clew import steps
 from clew.text.keys import name_key
+from clew.text.names import is_long_term
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,6 +32,7 @@ CALIBRATED = "all-MiniLM-L6-v2/"  # the embedder whose matches and cosines the w
 
 _NAMED = 5  # hits among which a name is looked for
 _LEAST = 1e-6  # a probability whose odds are taken
+_FORM = 0.4  # a match with a form of a word, by its subwords
 _READ = 10  # hits, and nearest chunks, that are read at all
 
 
@@ -132,9 +134,13 @@ class Signs:
         asked = steps.read_query(models, query)
         late = steps.Coverage(snapshot, asked)
         embedder = str(snapshot.recipe.get("embedder", ""))
-        self.is_late = late.is_late and embedder.startswith(CALIBRATED)
-        self._asked = asked if self.is_late else replace(asked, tokens=None)
-        self._coverage = late if self.is_late else steps.Coverage(snapshot, self._asked)
+        # In a foreign script tokens are words, which forms of them match in part.
+        self._is_foreign = is_foreign = asked.tokens is not None and bool(
+            (asked.tokens.ids < 0).any()
+        )
+        self.is_late = late.is_late and not is_foreign and embedder.startswith(CALIBRATED)
+        self._asked = asked if self.is_late or is_foreign else replace(asked, tokens=None)
+        self._coverage = late if self._asked is asked else steps.Coverage(snapshot, self._asked)
         self._names = list(_find_names(models, query))
 
     def estimate_support(self) -> float:
@@ -225,14 +231,24 @@ class Signs:
         words = self._snapshot.layer("term").rows(keys)
         places = zip(self._names, entities, words, strict=True)
         unknown = [
-            entity < 0 and word < 0 and (start > 0 or " " in name)
-            for (name, start, _), entity, word in places
+            entity < 0
+            and word < 0
+            and (start > 0 or " " in name)
+            and not self._has_form(start, end)
+            for (name, start, end), entity, word in places
         ]
         return sum(unknown) / max(len(unknown), 1)
+
+    def _has_form(self, start: int, end: int) -> bool:
+        """Say whether a chunk has a form of a name of the query, in a foreign script."""
+        begins, ends = self._coverage.spans.T
+        matches = self._matches[:_READ, (begins < end) & (ends > start)]
+        return self._is_foreign and matches.size > 0 and matches.mean(axis=1).max() >= _FORM
 
     @property
     def _unknown_words(self) -> float:
         known = np.array([row >= 0 for row in self._coverage.words], dtype=bool)
+        known |= self._matches[:_READ].max(axis=0) >= _FORM
         return float(self._share((~known).astype(np.float64)))
 
 
@@ -240,5 +256,6 @@ def _find_names(models: Models, query: str) -> Iterator[tuple[str, int, int]]:
     """Yield each name in the query that is no date, with its place."""
     [mentions] = models.tagger.tag([query])
     for each in mentions:
-        if each.label != "DATE":
-            yield query[each.start : each.end], each.start, each.end
+        name = query[each.start : each.end]
+        if each.label != "DATE" and (each.label != "TERM" or is_long_term(name)):
+            yield name, each.start, each.end

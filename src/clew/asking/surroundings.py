@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
-_NEAR = 150  # characters on either side, at most
+from clew.text.analyze import UNSPACED
+
+_NEAR = 150  # columns on either side, at most; a character of a script without spaces takes two
 _HEADER = 600  # characters of a table's header, at most
 _CELLS = re.compile(r"[^|\n]*\|")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]")
 _HEADING = re.compile(r"^#+ .*$", re.MULTILINE)  # stands beside the quote as its section
-_BREAK = re.compile(r"\n[ \t]*\n|(?<=[.!?:;])\s|\n")
+_BREAK = re.compile(r"\n[ \t]*\n|(?<=[.!?:;])\s|(?<=[。！？])|\n")
 
 
 def find_surroundings(text: str, start: int, end: int) -> tuple[str, str]:
@@ -18,13 +20,14 @@ def find_surroundings(text: str, start: int, end: int) -> tuple[str, str]:
     Before a row of a table that is its header, before an item of a list the line that leads in;
     else whole sentences or lines near by, and words where one of these is too long.
     """
+    room = _NEAR // 2 if UNSPACED.search(text, start, end) else _NEAR
     begin = text.rfind("\n", 0, start) + 1
     line = text[begin : text.find("\n", start) % (len(text) + 1)]
     if _CELLS.match(line) and (head := _find_header(text, begin)):
         return head[:_HEADER].strip(), ""
     if _ITEM.match(line) and (lead := _find_lead(text, begin)):
-        return lead, _read_after(text, end)
-    return _read_before(text, start), _read_after(text, end)
+        return lead, _read_after(text, end, room)
+    return _read_before(text, start, room), _read_after(text, end, room)
 
 
 def _find_header(text: str, begin: int) -> str:
@@ -43,8 +46,8 @@ def _find_lead(text: str, begin: int) -> str:
     return ""
 
 
-def _read_before(text: str, start: int) -> str:
-    begin = max(0, start - _NEAR)
+def _read_before(text: str, start: int, room: int) -> str:
+    begin = max(0, start - room)
     near = text[begin:start]
     if begin:
         ends = [m.end() for m in _BREAK.finditer(near.rstrip())]
@@ -52,9 +55,9 @@ def _read_before(text: str, start: int) -> str:
     return _HEADING.split(near)[-1].strip()
 
 
-def _read_after(text: str, end: int) -> str:
-    near = text[end : end + _NEAR]
-    if end + _NEAR < len(text):
+def _read_after(text: str, end: int, room: int) -> str:
+    near = text[end : end + room]
+    if end + room < len(text):
         ends = [m.start() for m in _BREAK.finditer(near) if near[: m.start()].strip()]
         near = near[: ends[-1]] if ends else near.rpartition(" ")[0]
     return _HEADING.split(near)[0].strip()

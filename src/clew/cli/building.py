@@ -25,6 +25,7 @@ from clew.cli.progress import (
 from clew.cli.render import render_usage
 from clew.cli.talk import is_verbose, print_result, say
 from clew.errors import BudgetSpent, InputError
+from clew.text.languages import find_language
 from clew.text.quantities import format_count
 from clew.types import Skipped, Usage
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 _MOST_PATHS = 3  # of a command to type next
 _MOST_TITLES, _LONGEST_TITLE = 5, 40  # looked at for a question, and its characters
+_MOST_READ = 100  # chunks looked at for their language
 _MOST_SKIPPED = 20  # lines of a graph that are named one by one
 _TELLING_FALLBACKS = 5  # chunks without one usable reply that make a model doubtful
 
@@ -181,6 +183,7 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
         is_new = added.n_documents == len(added.report.added) > 0  # no document was there before
         triples = (i.snapshot().layer("triple") for i in options.iterate_indexes(opened))
         bare = is_new and not any(map(len, triples))
+        foreign = _suggest_embedder(opened) if is_new else ""
     warn_skipped(added.report.skipped)
     if as_json:
         echo_json({"index": options.index_name(folder), **added.to_dict()})
@@ -188,6 +191,8 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
         say("\n".join([*_summarize(added, folder), *(["", asked] if asked else [])]))
         if bare and extraction["triples"] is None:
             say(_suggest_triples(paths, folder, files))
+        if foreign:
+            say(foreign)
     _end_run(added, paths if part is None else ())
 
 
@@ -583,6 +588,22 @@ def _suggest_triples(paths: Sequence[str], folder: Path, files: Mapping[str, Any
     left_out += [] if files["gitignore"] else ["--no-gitignore"]
     words = [*paths, *left_out, "--triples", "cooccurrence"]
     return f"{need}  {options.command_line('index', *words, folder=folder)}"
+
+
+def _suggest_embedder(opened: Index | Shards) -> str:
+    """Return the embedder for texts of which most are in a language that the index's is not for."""
+    snapshot = next(iter(options.iterate_indexes(opened))).snapshot()
+    chunks = snapshot.layer("chunk")
+    rows = range(0, len(chunks), max(1, len(chunks) // _MOST_READ))
+    languages = Counter(map(find_language, chunks.texts(list(rows))))
+    language, n = languages.most_common(1)[0] if languages else (None, 0)
+    is_default = str(snapshot.recipe.get("embedder_spec", "minilm")).startswith("minilm")
+    if language in {None, "English"} or 2 * n < len(rows) or not is_default:
+        return ""
+    return (
+        f"Most of it is {language}, and its embedder was trained on English: for such texts index"
+        f" with --embedder multilingual (pip install 'clew[multilingual]')"
+    )
 
 
 def _summarize_graph(done: GraphImport, layers: Mapping[str, int], folder: Path) -> Iterator[str]:

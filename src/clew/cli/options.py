@@ -451,8 +451,8 @@ build_options = gather_options(
         ),
         text(
             "--embedder SPEC",
-            "minilm (default), sentence-transformers:NAME, static:FOLDER, openai:MODEL@URL or "
-            "ollama:MODEL.",
+            "minilm (default), multilingual, sentence-transformers:NAME, static:FOLDER, "
+            "openai:MODEL@URL or ollama:MODEL.",
         ),
         text("--tagger SPEC", "rules (default), spacy or spacy:PIPELINE."),
     ],

@@ -20,6 +20,7 @@ import numpy as np
 from clew.errors import MissingExtra, ModelError
 from clew.models import Kind, TokenVectors
 from clew.models.bert import FILES, Bert, OnnxBert
+from clew.models.subwords import is_foreign, read_subwords
 
 if TYPE_CHECKING:
     import tokenizers
@@ -59,15 +60,19 @@ class MiniLM:
         if not texts:
             return np.zeros((0, DIMENSION), dtype=np.float32)
         pooled = np.empty((len(texts), DIMENSION), dtype=np.float32)
-        for i, encoding, hidden in self._passes(texts):
-            pooled[i] = _pool(hidden, len(encoding.ids))
+        known = [i for i, text in enumerate(texts) if not is_foreign(text)]
+        for n, encoding, hidden in self._passes([texts[i] for i in known]):
+            pooled[known[n]] = _pool(hidden, len(encoding.ids))
+        for i in sorted({*range(len(texts))} - {*known}):
+            pooled[i] = read_subwords(texts[i], DIMENSION).pooled
         return pooled
 
     def embed_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
-        found: dict[int, TokenVectors] = {}
-        for i, encoding, hidden in self._passes(texts):
+        found = {i: read_subwords(t, DIMENSION) for i, t in enumerate(texts) if is_foreign(t)}
+        known = [i for i in range(len(texts)) if i not in found]
+        for n, encoding, hidden in self._passes([texts[i] for i in known]):
             inner = np.concatenate([h[1:-1] for h in hidden])
-            found[i] = TokenVectors(
+            found[known[n]] = TokenVectors(
                 inner,
                 np.asarray(encoding.ids, dtype=np.int32),
                 np.asarray(encoding.offsets, dtype=np.int32).reshape(-1, 2),

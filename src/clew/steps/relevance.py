@@ -1,5 +1,6 @@
 """How well chosen rows meet a query, token by token; each row is read once."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,11 +15,14 @@ from clew.models import Models, TokenVectors, is_late
 from clew.models.maxsim import blend, unit_rows
 from clew.snapshot import Snapshot
 from clew.steps.scores import Query, n_chunks, term_chunks
-from clew.text.analyze import term_spans, terms
+from clew.text.analyze import UNSPACED, term_spans, terms
+from clew.text.questions import find_foreign_asking
 
 Match = Callable[[TokenVectors, Sequence[NDArray[Any]]], NDArray[np.float32]]
 
 
+_HIRAGANA, _KATAKANA = re.compile(r"[\u3041-\u309f]+"), re.compile(r"[\u30a0-\u30ff]+")
+_ENDING = 0.3  # the weight of a pair of hiragana beside other words
 # The weight of a stop word or mark: half of a word's that stands in every chunk, since no token of
 # such is stored. So support is on average what it was with tokens of all words.
 _COMMON = 0.5 * float(np.log1p(1.0))
@@ -111,7 +115,30 @@ class Coverage:
         counts, known = np.zeros(len(rows)), np.array(rows, dtype=np.intp) >= 0
         counts[known] = term_chunks(self._snapshot, np.array(rows, dtype=np.intp)[known])
         weights = np.log1p(n_chunks(self._snapshot) / (counts + 1))
+        weights *= _weigh_words(self._query.text, words, known)
         return _Words([(start, end) for _, start, end in words], rows, weights)
+
+
+def _weigh_words(
+    text: str, words: Sequence[tuple[str, int, int]], known: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return (m,) factors of the weights of words: 1, less for what only asks or joins.
+
+    Asking words of other languages than English count nothing, as stop words do. Scripts without
+    spaces have pairs of characters as terms: one that the index does not have, beside one that it
+    has, is of two words and counts nothing, unless in katakana; one in hiragana is an ending.
+    """
+    factors = np.ones(len(words))
+    _, (first, last) = find_foreign_asking(text) or ("name", (0, 0))
+    for i, (term, start, end) in enumerate(words):
+        beside = (j for j in (i - 1, i + 1) if 0 <= j < len(words) and known[j])
+        if start < last and end > first:
+            factors[i] = 0.0
+        elif _HIRAGANA.fullmatch(term):
+            factors[i] = _ENDING
+        elif not known[i] and UNSPACED.match(term) and not _KATAKANA.fullmatch(term):
+            factors[i] = not any(words[j][1] < end and words[j][2] > start for j in beside)
+    return factors
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import dropwhile, pairwise
 
-from clew.text.analyze import MARKS, STOP_WORDS, is_uncased, term_spans
+from clew.text.analyze import MARKS, STOP_WORDS, UNSPACED, is_uncased, term_spans
 from clew.text.normalize import collapse
 from clew.text.sections import SEPARATOR
 
@@ -23,12 +23,13 @@ _MONTH = (
 )
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _YEAR = r"(?:1\d{3}|20\d{2})"
+_DENSE = "[\u0e00-\u0eff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]"  # with no space beside a number
 _DATE = re.compile(
     rf"\b{_DAY}(?: of)? {_MONTH}(?:,? {_YEAR})?\b"
     rf"|\b{_MONTH} {_DAY}(?:,? {_YEAR})?\b"
     rf"|\b{_MONTH},? {_YEAR}\b"
     rf"|\b{_YEAR}-\d{{2}}-\d{{2}}\b"
-    rf"|\b{_YEAR}(?:[–/-]\d{{2,4}})?s?\b"
+    rf"|(?:\b|(?<={_DENSE})){_YEAR}(?:[–/-]\d{{2,4}})?(?:s?\b|(?={_DENSE}))"
     r"|\b\d{1,4} (?:BCE?|AD|CE)\b"
     r"|\b(?:1\d|2[02-9]|[4-9])th century\b|\b(?:1|2)1st century\b"
 )
@@ -41,6 +42,15 @@ _QUOTED = re.compile(
 _WORD = re.compile(rf"&|[^\W_](?:(?:['’/-]?[\w{MARKS}])*(?:['’/-]?[^\W_]|[{MARKS}]))?")
 _POSSESSIVE = re.compile(r"['’]s$")
 _INITIAL = re.compile(r"(?:\w\.)*\w$")
+_KANA = re.compile(r"[\u3041-\u30fa]")
+_HAN_OR_KATAKANA = re.compile(r"[\u3005\u4e00-\u9fff\u30a1-\u30fa\u30fc]{2,}")
+# The commonest characters that are words by themselves and join others in Chinese.
+_FUNCTION = (
+    "的了是在和与與及或从從于於由为為以被把对對将將到不也就都这這那哪什么麼怎吗嗎呢啊吧其之而所且但可能会會"
+    "要我你您他她它们們个個些一几幾谁誰多少有没沒"
+)
+_HAN_PAIR = re.compile(rf"(?:(?![{_FUNCTION}])[\u4e00-\u9fff]){{2}}")
+_PAIR = 2  # characters of a term that may be a part of words
 _PARENTHESIS = re.compile(r"(?<!\s)\s*[(（][^()（）]*[)）]\s*$")
 
 # Words that may stand between two capitalised words of one name. "Tight" ones bind always;
@@ -90,12 +100,27 @@ def quoted_spans(text: str) -> Iterator[Span]:
 
 
 def uncased_spans(text: str) -> Iterator[Span]:
-    """Yield the terms of `text` that are in a script without capital letters."""
+    """Yield what may be names in scripts without capital letters.
+
+    Beside kana those are runs of Han characters and katakana, since endings and particles are in
+    hiragana; without kana, pairs of Han characters none of which is a function word's. In other
+    scripts without spaces nothing tells where words begin; in those with spaces each term is one.
+    """
     if text.isascii():
         return
-    for _, start, end in term_spans(text):
-        if is_uncased(text[start:end]):
+    if _KANA.search(text):
+        yield from (match.span() for match in _HAN_OR_KATAKANA.finditer(text))
+    for term, start, end in term_spans(text):
+        if UNSPACED.match(term):
+            if _HAN_PAIR.fullmatch(term) and not _KANA.search(text):
+                yield start, end
+        elif is_uncased(text[start:end]):
             yield start, end
+
+
+def is_long_term(term: str) -> bool:
+    """Say whether a term in a script without spaces is a word of three characters or more."""
+    return len(term) > _PAIR and bool(UNSPACED.match(term))
 
 
 def name_spans(text: str) -> Iterator[Span]:

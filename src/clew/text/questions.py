@@ -4,11 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import exp
-from typing import Literal
 
+from clew.text.languages import ASKING, Kind
 from clew.text.phrases import Span
-
-Kind = Literal["number", "date", "place", "person", "name"]
 
 # The word behind "which" or "what" says what is asked for; two words may stand between: "which
 # small harbour town".
@@ -67,12 +65,15 @@ _WORDS_NEAR = 2  # so many words on, nearness falls to 1 / e
 
 _NUMBER = re.compile(
     r"\b(?:\d[\d,.]*|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty"
-    r"|forty|fifty|hundred|thousand|million|billion|dozen)\b",
+    r"|forty|fifty|hundred|thousand|million|billion|dozen)\b"
+    # In scripts with no space between a number and what is counted.
+    r"|(?<![A-Za-z\d_.,])\d[\d,.]*(?=[^\W\dA-Za-z_])|[一二三四五六七八九十百千万億亿]+(?=[个個人年月日本冊台枚回歳座条])",
     re.IGNORECASE,
 )
 _BEHIND_PREPOSITION = re.compile(r"\b(?:in|at|of|near|from|to|on|into|outside) (?:the )?[A-Z]")
 _OR = re.compile(r"\bor\b")
-_MARKS = "?!.,;:\"'()[]“”‘’«»"
+QUESTION_MARKS = ("?", "？", "؟", "\u037e")  # the last is the Greek one
+_MARKS = "？。、¿¡?!.,;:\"'()[]“”‘’«»"
 _ONLY_ASKING = frozenset(
     "a all an and any are at by can compare could describe did do does each every explain find for"
     " from give had has have how i in is list many me much my name of on or show tell that the"
@@ -99,7 +100,8 @@ def find_question_word(question: str) -> int:
         for place in _PLACES:
             if match := place.match(question, start, end):
                 return match.start(1)
-    return 0
+    _, (start, _) = find_foreign_asking(question) or ("name", (0, 0))
+    return start
 
 
 def score_nearness(question: str, spans: Sequence[Span]) -> list[float]:
@@ -115,7 +117,19 @@ def score_nearness(question: str, spans: Sequence[Span]) -> list[float]:
 def question_kind(question: str) -> Kind:
     """Return the kind of thing that a question asks for, "name" if its words do not say."""
     asking = find_question_word(question)
-    return next((kind for kind, words in _ASKED if words.match(question, asking)), "name")
+    kinds = (kind for kind, words in _ASKED if words.match(question, asking))
+    return next(kinds, None) or (find_foreign_asking(question) or ("name",))[0]
+
+
+def find_foreign_asking(question: str) -> tuple[Kind, Span] | None:
+    """Return what a question in another language asks for, and the words that say so.
+
+    In the Latin script it takes a mark: "dove migration" is no Italian question.
+    """
+    if has_question_word(question) or (question.isascii() and "?" not in question):
+        return None
+    found = ((kind, words.search(question)) for kind, words in ASKING.items())
+    return next(((kind, match.span()) for kind, match in found if match), None)
 
 
 def has_question_word(question: str) -> bool:

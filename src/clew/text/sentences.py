@@ -9,7 +9,9 @@ word of more than `_LONGEST_WORD` characters is therefore shown to it in parts.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+
+from clew.text.languages import ABBREVIATION, COUNTED, ORDINAL
 
 MAX_CHARACTERS = 1_000
 
@@ -18,7 +20,10 @@ _BLOCK_BREAK = re.compile(
     r"|\r?\n(?=[ \t]*(?:#{1,6}[ \t]|[-*+•][ \t]|\d{1,3}[.)][ \t]|\||>))"  # heading, item, row
 )
 _AFTER_HEADING = re.compile(r"^[ \t]*#{1,6}[ \t][^\n]*\n")
-_WIDE_STOP = re.compile(r"[。！？｡]+[」』）”’\"]*|[؟۔।॥။።]+\s*")  # no space need follow these
+# No space need follow these; what is quoted may go on with a particle.
+_WIDE_STOP = re.compile(
+    r"(?:[。！？｡]|(?<=[^\W\dA-Za-zＡ-Ｚａ-ｚ_])．)+(?![」』）”’\"]+[とっ、])[」』）”’\"]*|[؟۔।॥။።]+\s*"
+)
 _WORD = re.compile(r"[^\W_]")  # a letter or digit
 _LONGEST_WORD = 2_000
 _LONG_WORD = re.compile(rf"(?<!\S)\S{{{_LONGEST_WORD + 1},}}")
@@ -55,12 +60,34 @@ def _split_heading(text: str, start: int, end: int) -> Iterator[tuple[int, int]]
 def _block_sentences(block: str) -> Iterator[tuple[int, int]]:
     if not _WORD.search(block):
         return
-    for a, b in _split(block):
+    for a, b in _join_abbreviated(block, _split(block)):
         previous = a
         for stop in _WIDE_STOP.finditer(block, a, b):
             yield previous, stop.end()
             previous = stop.end()
         yield previous, b
+
+
+def _join_abbreviated(block: str, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield spans, those as one between which an abbreviation or an ordinal stands."""
+    open_: tuple[int, int] | None = None
+    for start, end in spans:
+        if open_ is not None and not _goes_on(block, open_, start):
+            yield open_
+            open_ = None
+        open_ = (start if open_ is None else open_[0], end)
+    if open_ is not None:
+        yield open_
+
+
+def _goes_on(block: str, span: tuple[int, int], start: int) -> bool:
+    """Say whether the sentence of a span goes on at `start`, behind the dot that it ends with."""
+    said = block[max(span[0], span[1] - 20) : span[1]].rstrip()
+    if not said.endswith("."):
+        return False
+    if ABBREVIATION.search(said) or block[start : start + 1].islower():
+        return True
+    return bool(ORDINAL.search(said) and COUNTED.match(block, start))
 
 
 def _split(block: str) -> Iterator[tuple[int, int]]:

@@ -24,7 +24,7 @@ from clew.wire.indexes import CostLine, IndexLine, IndexView, Listed
 from clew.wire.refusals import Refusal, forbidden, no_space
 
 INDEXES, SHARDS = EndpointGroup("indexes"), EndpointGroup("indexes")
-_OWN_EMBEDDERS = ("minilm", "minilm-float32")
+_OWN_EMBEDDERS = ("minilm", "minilm-float32", "multilingual")
 
 
 def _check_named(name: str) -> str:
