@@ -111,6 +111,28 @@ def test_quotations(text, quoted):
     assert texts(text, quoted_spans(text)) == quoted
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "I.B.M", "U.S.A", "AT&T", "R&D", "C#", "C++", ".NET", "Node.js", "Wal*Mart", "v2.1",
+        "Debian 12.4", "TLS 1.3", "8812-00-7", "PX-4471-A", "Warner Bros. Records", "La Paz",
+        "Al Pacino", "Van Morrison", "Ibn al-Nafis", "Robert De Niro", "José Núñez", "O'Brien",
+        "Rolls-Royce", "Apollo 11", "Henry VIII",
+    ],
+)  # fmt: skip
+def test_names_of_many_kinds(name):
+    """Each is one name, wherever it stands."""
+    for text in (f"Last year {name} was seen there.", f"They asked about {name}.", f"{name} came."):
+        assert name in texts(text, name_spans(text))
+
+
+def test_a_name_within_a_longer_one_is_a_name_too():
+    text = "She was CEO of Bank of America in 1990."
+    found = texts(text, name_spans(text))
+    assert found == ["CEO of Bank of America", "Bank of America", "America"]
+    assert texts("Do Americans sail?", name_spans("Do Americans sail?")) == ["Americans"]
+
+
 def test_terms_and_titles_without_names():
     """Where nothing marks a name, every term may be one."""
     text = "Oslo 北京 مصر"

@@ -34,12 +34,19 @@ _DATE = re.compile(
     r"|\b(?:1\d|2[02-9]|[4-9])th century\b|\b(?:1|2)1st century\b"
 )
 _YEAR_BEFORE = re.compile(rf"\b({_YEAR}) $")  # "1920 Summer Olympics"
-_ONLY_YEAR = re.compile(_YEAR + "$")
 _QUOTED = re.compile(
     r'"([^"\n]{2,80})"|“([^”\n]{2,80})”|«\s*([^»\n]{2,80}?)\s*»|„([^“”\n]{2,80})[“”]'
     r"|「([^」\n]{2,80})」|『([^』\n]{2,80})』|《([^》\n]{2,80})》"
 )
-_WORD = re.compile(rf"&|[^\W_](?:(?:['’/-]?[\w{MARKS}])*(?:['’/-]?[^\W_]|[{MARKS}]))?")
+_WORD = re.compile(
+    r"(?:[A-Z]\.)+[A-Z](?![\w'’])"  # U.S.A, whose last dot may end a sentence
+    r"|[A-Z]{1,3}&[A-Z]{1,3}\b|[A-Z](?:#|\+\+)(?!\w)|[A-Z]\w*[*$]\w+"  # AT&T, C#, C++, Wal*Mart
+    r"|(?<![\w.])\.NET\b|[A-Z]\w*\.(?:NET|com|io|js|org)\b"
+    r"|\bv?\d+(?:\.\d+)+\b|\b(?!\d{4}-\d\d-\d\d\b)\d+(?:-\d+){2,}\b"  # v2.1, 12.4, 8812-00-7
+    rf"|&|[^\W_](?:(?:['’/-]?[\w{MARKS}])*(?:['’/-]?[^\W_]|[{MARKS}]))?"
+)
+_VERSION = re.compile(r"v\d+(?:\.\d+)+|\d+(?:-\d+){2,}")  # names by themselves
+_NUMBER = re.compile(r"(?!(?:1\d{3}|20\d{2})$)\d{1,4}(?:\.\d+)*")  # in a name, and no year
 _POSSESSIVE = re.compile(r"['’]s$")
 _INITIAL = re.compile(r"(?:\w\.)*\w$")
 _KANA = re.compile(r"[\u3041-\u30fa]")
@@ -61,13 +68,14 @@ _TIGHT = frozenset(
 )
 _LOOSE = frozenset("the and & in on for to at with y e et und og och a an from".split())
 _CONNECTORS = _TIGHT | _LOOSE
+_PARTICLES = _TIGHT - STOP_WORDS  # those that may begin a name
 _ADDRESS = frozenset(
     "mr mrs ms miss sir dame dr prof professor lord lady king queen prince princess emperor "
     "empress tsar czar pope saint st captain capt lieutenant lt colonel col general gen admiral "
     "commander major sergeant president senator governor rev reverend baron count duke duchess "
     "earl".split()
 )
-_ABBREVIATED = _ADDRESS | frozenset("jr sr mt ft hon vs no ed inc ltd co".split())
+_ABBREVIATED = _ADDRESS | frozenset("jr sr mt ft hon vs no ed inc ltd co bros corp dept".split())
 _LEADING = STOP_WORDS | {"mr", "mrs", "ms", "sir", "dame", "dr", "prof", "rev"}
 _LONGEST = 150  # characters of a title: a longer first line is a paragraph
 _BEFORE = re.compile(r"\W*(?:The |A |An )?\W*")  # a name that a text begins with
@@ -140,7 +148,11 @@ def strip_title(title: str) -> str:
 
 def _words(text: str) -> list[_Word]:
     return [
-        _Word(*match.span(), match[0].lower(), any(map(str.isupper, match[0])))
+        _Word(
+            *match.span(),
+            match[0].lower(),
+            any(map(str.isupper, match[0])) or bool(_VERSION.fullmatch(match[0])),
+        )
         for match in _WORD.finditer(text)
     ]
 
@@ -149,6 +161,7 @@ def _runs(text: str) -> Iterator[list[_Word]]:
     """Yield maximal runs of capitalised words with connectors between them."""
     run: list[_Word] = []
     pending: list[_Word] = []  # connectors that join only if a capitalised word follows
+    particle: _Word | None = None  # a capitalised one just before, as in "La Paz"
     for word in _words(text):
         before = pending or run
         if not before or not _are_joined(text, before[-1], word):
@@ -162,11 +175,13 @@ def _runs(text: str) -> Iterator[list[_Word]]:
                 yield run
                 run, pending = [], []
         elif (word.capital and not connector) or (run and _is_number(text, word)):
-            run += [*pending, word]
+            begins = not run and particle is not None and _are_joined(text, particle, word)
+            run += [particle, word] if begins and particle is not None else [*pending, word]
             pending = []
         elif run:
             yield run
             run, pending = [], []
+        particle = word if word.capital and word.lower in _PARTICLES else None
     if run:
         yield run
 
@@ -183,8 +198,7 @@ def _are_joined(text: str, last: _Word, word: _Word) -> bool:
 
 
 def _is_number(text: str, word: _Word) -> bool:
-    digits = text[word.start : word.end]
-    return digits.isdigit() and len(digits) < 5 and not _ONLY_YEAR.match(digits)
+    return _NUMBER.fullmatch(text, word.start, word.end) is not None
 
 
 def _run_names(text: str, run: list[_Word]) -> Iterator[Span]:
@@ -204,16 +218,26 @@ def _run_names(text: str, run: list[_Word]) -> Iterator[Span]:
     whole = _strip_leading(run)
     edges = [0, *loose, len(parts)] if loose else []  # both sides of "Duke of York and Albany"
     groups = [[word for part in parts[a:b] for word in part] for a, b in pairwise(edges)]
-    inner = map(_strip_leading, [*groups, *parts])
+    inner = map(_strip_leading, [*groups, *_find_ends(run, parts, edges), *parts])
     seen = set()
     for words in (whole, _strip_address(whole), *inner):
-        if not words or words[0].lower in _CONNECTORS:
+        if not words or (words[0].lower in _CONNECTORS and words[0] is not run[0]):
             continue
         span = words[0].start, _name_end(text, words[-1])
         is_head = len(words) == 1 and words[0].start in heads
         if span not in seen and not is_head and span[1] - span[0] > 1:
             seen.add(span)
             yield span
+
+
+def _find_ends(
+    run: list[_Word], parts: list[list[_Word]], edges: list[int]
+) -> Iterator[list[_Word]]:
+    """Yield what ends a name and has two parts: "Bank of America" of "CEO of Bank of America"."""
+    for a, b in pairwise(edges or [0, len(parts)]):
+        for part in parts[a + 1 : b - 1]:
+            if part and parts[b - 1]:
+                yield run[run.index(part[0]) : run.index(parts[b - 1][-1]) + 1]
 
 
 def _strip_leading(words: list[_Word]) -> list[_Word]:

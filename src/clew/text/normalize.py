@@ -5,6 +5,9 @@ import unicodedata
 
 _POSSESSIVE = re.compile(r"['’]s?$")
 _NO_KEY = re.compile(r"[^0-9a-z]+")  # of ASCII, case folded
+_SHORT = 20  # characters of what the next two match
+_INITIALS = re.compile(r"(?:[^\W\d_]\.){2,}[^\W\d_]?|[^\W\d_](?:\.[^\W\d_])+")  # "i.b.m."
+_SIGNED = re.compile(r"[a-z](?:#|\+\+)")  # languages that a sign tells apart
 _SPACES = re.compile(r"\s+")
 _MARKS_AT_MOST = 30  # upon one letter
 _JOINER = "\u034f"  # says nothing; marks are not sorted across it
@@ -43,10 +46,14 @@ def entity_key(name: str) -> str:
 
     >>> entity_key("Shackleton’s")
     'shackleton'
-    >>> entity_key("Pourquoi-Pas?")
-    'pourquoi pas'
+    >>> entity_key("Pourquoi-Pas?"), entity_key("I.B.M."), entity_key("C#"), entity_key("C++")
+    ('pourquoi pas', 'ibm', 'c#', 'c++')
     """
     folded = nfkc(name).casefold()
+    if len(folded) <= _SHORT and (short := _SIGNED.fullmatch(folded)):
+        return short[0]
+    if len(folded) <= _SHORT and _INITIALS.fullmatch(folded):
+        folded = folded.replace(".", "")
     # Once more: case folding takes some letters apart, as in "ΐ" and "ß" with an accent.
     folded = _POSSESSIVE.sub("", nfkc(folded).strip())
     if folded.isascii():
