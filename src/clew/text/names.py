@@ -42,10 +42,10 @@ _WORD = re.compile(
     r"(?:[A-Z]\.)+[A-Z](?![\w'’])"  # U.S.A, whose last dot may end a sentence
     r"|[A-Z]{1,3}&[A-Z]{1,3}\b|[A-Z](?:#|\+\+)(?!\w)|[A-Z]\w*[*$]\w+"  # AT&T, C#, C++, Wal*Mart
     r"|(?<![\w.])\.NET\b|[A-Z]\w*\.(?:NET|com|io|js|org)\b"
-    r"|\bv?\d+(?:\.\d+)+\b|\b(?!\d{4}-\d\d-\d\d\b)\d+(?:-\d+){2,}\b"  # v2.1, 12.4, 8812-00-7
+    r"|\bv?\d+(?:\.\d+)+\b|\b\d+(?:-\d+){2,}\b"  # v2.1, 12.4, 8812-00-7
     rf"|&|[^\W_](?:(?:['’/-]?[\w{MARKS}])*(?:['’/-]?[^\W_]|[{MARKS}]))?"
 )
-_VERSION = re.compile(r"v\d+(?:\.\d+)+|\d+(?:-\d+){2,}")  # names by themselves
+_VERSION = re.compile(r"v\d+(?:\.\d+)+|(?!\d{4}-\d\d-\d\d$)\d+(?:-\d+){2,}")  # names by themselves
 _NUMBER = re.compile(r"(?!(?:1\d{3}|20\d{2})$)\d{1,4}(?:\.\d+)*")  # in a name, and no year
 _POSSESSIVE = re.compile(r"['’]s$")
 _INITIAL = re.compile(r"(?:\w\.)*\w$")
