@@ -156,12 +156,13 @@ def test_a_body_that_is_no_json_is_tried_again_then_named(server, endpoint, body
 @pytest.mark.parametrize(
     ("status", "hint"),
     [
-        (400, "shorten the text, or change the setting"),
+        (400, "change what the server names"),
         (401, "API key"),
         (403, "may use"),
         (404, "base URL"),
-        (413, "shorten"),
-        (422, "shorten the text, or change the setting"),
+        (402, "add credit"),
+        (413, "larger than the server takes"),
+        (422, "change what the server names"),
         (302, "base URL"),
     ],
 )

@@ -251,9 +251,9 @@ def test_models_with_other_limits_and_no_temperature_are_served(server, chat):
 
 
 def test_what_is_refused(server, chat):
-    """A 400 about something else is not mistaken; the mistake of a programmer costs nothing."""
-    server.script(Answer({"error": "max_tokens is larger than the context"}, 400))
-    with pytest.raises(EndpointError, match="larger than the context"):
+    """A prompt that is too long is asked once; the mistake of a programmer costs nothing."""
+    server.script(Answer({"error": "the prompt is longer than the context length"}, 400))
+    with pytest.raises(EndpointError, match="context length.*Hint: shorten the text"):
         chat().complete([ASKED])
     with pytest.raises(InputError, match="JSON schema of a prompt is not valid"):
         chat().complete([Prompt(user="?", schema={"type": "nonsense"})])
@@ -411,7 +411,7 @@ def test_a_wrong_dimension_names_both(embedder, server):
     [
         [],
         [{"index": 0, "embedding": [1.0]}],
-        [{"index": 0, "embedding": [1.0]}, {"index": 0, "embedding": [1.0]}],
+        [{"index": 1, "embedding": [1.0]}, {"index": 1, "embedding": [1.0]}],
         [{"index": 0, "embedding": [1.0]}, {"index": 1, "embedding": [1.0, 2.0]}],
         [{"index": 0, "embedding": []}, {"index": 1, "embedding": []}],
         [{"index": 0, "embedding": None}, {"index": 1, "embedding": [1.0]}],
@@ -419,7 +419,9 @@ def test_a_wrong_dimension_names_both(embedder, server):
         [{"index": 0, "embedding": [0.0]}, {"index": 1, "embedding": [1.0]}],
         [{"index": 0, "embedding": [float("nan")]}, {"index": 1, "embedding": [1.0]}],
         [{"index": 0, "embedding": [1e200]}, {"index": 1, "embedding": [1.0]}],
-        [{"embedding": [1.0]}, {"embedding": [1.0]}],
+        [{"index": 1, "embedding": [1.0]}, {"index": 2, "embedding": [1.0]}],
+        [{"embedding": [1.0]}],
+        [{"embedding": "no base64"}, {"embedding": [1.0]}],
         "no",
         None,
     ],
