@@ -35,6 +35,7 @@ _LEAST_TOKENS = 16  # of a reply: with fewer it says nothing
 
 _TOO_LONG = re.compile(
     r"context.?(?:length|size|window)|too long|too many tokens|input\b.{0,40}\btoo large"
+    r"|(?:input|text|prompt) length"
     r"|(?:maximum|max|at most|fewer than|less than|exceed\w*|larger than|longer than|limit)\b"
     r".{0,60}\b(?:tokens|characters|length)|tokens.{0,40}(?:exceed|>|maximum)",
     re.IGNORECASE | re.DOTALL,
@@ -46,7 +47,8 @@ _EXHAUSTED = re.compile(
 )
 _OF_CONTENT = re.compile(r"filter|content.?policy|moderation|safety|flagged|blocked", re.IGNORECASE)
 _TOO_LARGE_LIMIT = re.compile(
-    r"large|exceed|at most|maximum|greater|less than|range|<=|≤|>|up to|limit\b", re.IGNORECASE
+    r"large|exceed|at most|maximum|greater|less than|range|<=|≤|>|up to|(?:above|over).{0,12}limit",
+    re.IGNORECASE,
 )
 _DIFFERENCE = re.compile(r"(\d+) ?- ?(\d+)")
 _ROOM = re.compile(r"context.?(?:length|size|window)\D{0,30}?(\d+)", re.IGNORECASE)
@@ -142,8 +144,9 @@ def _find_limit(said: str, body: Mapping[str, Any], limit: int) -> Remedy | None
     """Return a limit that a server may take, or its other name; None where neither helps."""
     is_large = _TOO_LARGE_LIMIT.search(said) is not None
     if not is_large:
-        field = LIMIT if LIMIT in body else NEW_LIMIT
-        return Remedy({field}, limit) if field in body and field in said else None
+        is_known = NEW_LIMIT in said if NEW_LIMIT in body else LIMIT in body
+        field = NEW_LIMIT if NEW_LIMIT in body else LIMIT
+        return Remedy({field}, limit) if is_known and _MAX_TOKENS.search(said) else None
     difference, room, given = (sign.search(said) for sign in (_DIFFERENCE, _ROOM, _GIVEN))
     stated = [int(each) for each in re.findall(r"\d+", said)]
     is_lasting = False
@@ -157,5 +160,5 @@ def _find_limit(said: str, body: Mapping[str, Any], limit: int) -> Remedy | None
         found = limit // 2
     else:
         return None  # the prompt itself is too long
-    found = min(found, limit - 1)
+    found = found if found < limit else limit // 2  # it counts otherwise than it says
     return Remedy(frozenset(), found, is_lasting, is_lasting) if found >= _LEAST_TOKENS else None
