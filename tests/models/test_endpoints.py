@@ -345,7 +345,7 @@ def test_vectors_by_whatever_index(server, indexes, in_base64):
             rows = [base64.b64encode(struct.pack("<2f", *row)).decode() for row in rows]
         data = [{"embedding": row} for row in rows]
         for each, index in zip(data, indexes, strict=True):
-            each |= {} if index is None else {"index": index}
+            each.update({} if index is None else {"index": index})
         return Answer({"data": data})
 
     server.respond = respond

@@ -534,13 +534,14 @@ _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 @cache
 def _load_certificates(file: str, variables: tuple[str, ...]) -> ssl.SSLContext:
     """Read the certificates that are trusted, once for all endpoints: they take long to read."""
+    read = ", ".join(filter(None, variables))
     try:
         context = httpx2.create_ssl_context()
         if file:
+            read = file
             context.load_verify_locations(file)
     except OSError as error:  # of which an SSLError is one
-        named = ", ".join(each for each in (file, *variables) if each)
-        raise InputError(f"the certificates {named} cannot be read: {error}") from error
+        raise InputError(f"the certificates in {read} cannot be read: {error}") from error
     return context
 
 
