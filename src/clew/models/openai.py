@@ -122,7 +122,7 @@ class OpenAIChat(Served):
                 shown = shown or refusal
                 remedy = find_remedy(refusal, body, limit)
                 if remedy is None or tries == _TRIES:
-                    raise _as_refused(shown) from refusal
+                    raise _choose_error(shown) from refusal
                 shown = None if remedy.is_named else shown  # what it says next counts
                 lacks |= remedy.fields
                 limit = remedy.limit
@@ -469,7 +469,7 @@ def _count(number: Any) -> int | None:  # noqa: ANN401 -- parsed JSON
     return count if 0 <= count <= _MOST_TOKENS else None
 
 
-def _as_refused(refusal: Refused) -> EndpointError:
+def _choose_error(refusal: Refused) -> EndpointError:
     """Return a refusal as that of a prompt, where others may be taken."""
     if not refusal.is_of_prompt:
         return refusal
