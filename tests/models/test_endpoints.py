@@ -325,6 +325,16 @@ def test_deepseek(server):
         ask(chat(server))
 
 
+def test_a_model_that_never_says_that_it_thinks(server):
+    """Once it closed its thoughts, a reply that is cut off before that is thoughts alone."""
+    server.script(said(f"so and so\n</think>\n{GOOD}"), said("so and so [2]", finish="length"))
+    model = chat(server)
+    assert ask(model).data == {"names": ["Archer"]}
+    reply = ask(model, PLAIN)
+    assert reply.text == ""
+    assert reply.error == "the reply was truncated at the token limit, within the model's thoughts"
+
+
 # -- vectors --------------------------------------------------------------------------------------
 
 

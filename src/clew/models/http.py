@@ -372,7 +372,8 @@ class Endpoint:
         if is_in_reply:
             status, reason = _status_of(error), "an error in its reply"
         reason = f"{reason} ({shown})" if shown else reason
-        words = error.decode("utf-8", "replace") if isinstance(error, bytes) else json.dumps(error)
+        body = error.decode("utf-8", "replace") if isinstance(error, bytes) else json.dumps(error)
+        words = f"{said[:_READ]}\n{body[:_READ]}"
         wait_s = _retry_after(headers.get("retry-after", ""))
         wait_s = _find_wait(words) if wait_s is None else wait_s
         if says_exhausted(words, wait_s):
@@ -389,7 +390,7 @@ class Endpoint:
                 return _Fault(reason, hint, wait_s, lost=lost, is_late=is_late, is_busy=is_busy)
         hint = hint or "check the base URL and the settings"
         refused = Refused(
-            f"{self.shown_address} answered {reason}. Hint: {hint}", status, shown, words[:_READ]
+            f"{self.shown_address} answered {reason}. Hint: {hint}", status, shown, words
         )
         refused.brief = self._without_addresses(f"it answered {reason}")
         raise refused

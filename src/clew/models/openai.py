@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -51,6 +51,8 @@ _log = logging.getLogger(__name__)
 _REPLY_BYTES, _TOKEN_BYTES = 1 << 18, 1 << 10  # of a chat's reply at the most: and each token
 _VECTOR_BYTES = 1 << 19  # of one vector at the most, as JSON
 _SLACK = 16  # tokens beyond what was asked for, such as marks of a template
+_CUT = "the reply was truncated at the token limit"
+_CUT_IN_THOUGHTS = f"{_CUT}, within the model's thoughts"
 _LATE_TAG = "<think>"  # the model's thoughts have no first tag
 _TRIES = 6  # of one request, each without more of what it can do without
 _MOST_TOKENS = 1 << 32  # of a request: a larger number is no count
@@ -122,7 +124,7 @@ class OpenAIChat(Served):
                 shown = shown or refusal
                 remedy = find_remedy(refusal, body, limit)
                 if remedy is None or tries == _TRIES:
-                    raise _choose_error(shown) from refusal
+                    _raise_refusal(shown)
                 shown = None if remedy.is_named else shown  # what it says next counts
                 lacks |= remedy.fields
                 limit = remedy.limit
@@ -174,8 +176,11 @@ class OpenAIChat(Served):
         try:
             whole = _join_events(reply) if isinstance(reply, list) else reply
             turn = read_completion(whole)
-            if begins_in_thoughts(_plain(whole["choices"][0]["message"].get("content"))):
+            choice = whole["choices"][0]
+            if begins_in_thoughts(_plain(choice["message"].get("content"))):
                 self._lacks.add(_LATE_TAG)
+            elif _LATE_TAG in self._lacks and choice.get("finish_reason") == "length":
+                turn = replace(turn, text="", fault=_CUT_IN_THOUGHTS)
             if whole is not reply and turn.prompt_tokens is None:
                 self._lacks.add(STREAM)  # it is stated where nothing is streamed
             return turn
@@ -422,8 +427,7 @@ def read_completion(reply: Any) -> Turn:  # noqa: ANN401 -- parsed JSON
         fault = f"the reply is empty {refusal}" if refusal else "the reply is empty"
         fault = f"{fault}: the model only thought" if thought and not refusal else fault
     if choice.get("finish_reason") == "length":
-        within = ", within the model's thoughts" if is_thinking or (thought and not text) else ""
-        fault = f"the reply was truncated at the token limit{within}"
+        fault = _CUT_IN_THOUGHTS if is_thinking or (thought and not text) else _CUT
     if choice.get("finish_reason") == "error":
         fault = "the reply broke off in an error of the server"
     return Turn(text, fault, *_tokens(reply.get("usage")))
@@ -469,13 +473,13 @@ def _count(number: Any) -> int | None:  # noqa: ANN401 -- parsed JSON
     return count if 0 <= count <= _MOST_TOKENS else None
 
 
-def _choose_error(refusal: Refused) -> EndpointError:
-    """Return a refusal as that of a prompt, where others may be taken."""
+def _raise_refusal(refusal: Refused) -> NoReturn:
+    """Raise a refusal: as that of the prompt, where others may be taken."""
     if not refusal.is_of_prompt:
-        return refusal
+        raise refusal
     of_prompt = PromptRefused(str(refusal))
     of_prompt.brief = refusal.brief
-    return of_prompt
+    raise of_prompt from refusal
 
 
 def _find_order(indexes: Sequence[object]) -> list[int]:

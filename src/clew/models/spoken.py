@@ -45,7 +45,7 @@ def find_spoken(text: str, *, ended: bool = True) -> tuple[str, bool]:
     said, place, is_thinking, is_data = "", 0, False, _DATA.match(text)
     tags = iter(()) if is_data else _TAG.finditer(text)
     for tag in tags:
-        before, kind = text[place : tag.start()], str(tag.lastgroup)
+        before, kind = _MARKS.sub("", text[place : tag.start()]), str(tag.lastgroup)
         if tag.start() < place or _is_quoted(text, tag):
             continue
         if kind not in _CLOSES:  # all before it was thought
@@ -59,7 +59,7 @@ def find_spoken(text: str, *, ended: bool = True) -> tuple[str, bool]:
     rest = text[place:]
     if not (ended or is_data):
         rest = _BEGUN.sub("", rest)
-    said = _MARKS.sub("", said + rest).strip()
+    said = (said + _MARKS.sub("", rest)).strip()
     return said.encode("utf-8", "replace").decode(), is_thinking
 
 
