@@ -1,4 +1,5 @@
 import gzip
+import importlib.util
 import socket
 import ssl
 import threading
@@ -521,6 +522,17 @@ def test_the_proxy_is_named(endpoint, proxied, monkeypatch):
         proxy.script(Answer(b"<html>Access denied</html>", 403))
         with pytest.raises(Refused, match=r"HTTP 403 .*Access denied.*by way of the proxy"):
             send(endpoint(base_url="http://models.invalid/v1"), {})
+
+
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:9", "gopher://127.0.0.1:9"])
+def test_a_proxy_that_cannot_be_used(server, endpoint, proxied, monkeypatch, proxy):
+    """It is named where it is asked; this machine needs none."""
+    monkeypatch.setenv("HTTP_PROXY", proxy)
+    if proxy.startswith("socks") and importlib.util.find_spec("socksio"):
+        pytest.skip("a package for it is installed")
+    with pytest.raises(InputError, match="cannot be asked by way of the proxy that is set"):
+        send(endpoint(base_url="http://models.invalid/v1"), {})
+    assert send(endpoint(), {}) == [{}]
 
 
 @pytest.fixture

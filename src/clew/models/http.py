@@ -19,7 +19,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from functools import cache, cached_property, lru_cache, partial
 from ipaddress import ip_address
@@ -348,7 +348,8 @@ class Endpoint:
         said = _message(error)
         if self._takes_other_key(status, said):
             return self._try(content, most_bytes, watch, hear)
-        return self._refuse(status, headers, said, error)
+        fault = self._refuse(status, headers, said, error)
+        return replace(fault, lost=True) if isinstance(body, dict) else fault  # of a stream
 
     def _takes_other_key(self, status: int, said: str) -> bool:
         """Say whether a server that refuses the key may take it in the header of Azure."""
@@ -508,13 +509,20 @@ class Endpoint:
     def _client(self) -> httpx2.Client:
         limits = httpx2.Limits(max_connections=self.concurrency)
         variables = tuple(os.environ.get(name, "") for name in _CERTIFICATES)
-        client = httpx2.Client(
-            headers={"Content-Type": "application/json"},
-            timeout=_timeout(self.timeout_s),
-            limits=limits,
-            verify=_load_certificates(self.certificates, variables),
-            trust_env=not _is_loopback(urlsplit(self.base_url).hostname or ""),
-        )
+        verify = _load_certificates(self.certificates, variables)
+        try:
+            client = httpx2.Client(
+                headers={"Content-Type": "application/json"},
+                timeout=_timeout(self.timeout_s),
+                limits=limits,
+                verify=verify,
+                trust_env=not _is_loopback(urlsplit(self.base_url).hostname or ""),
+            )
+        except (ImportError, ValueError) as error:  # such as one that speaks SOCKS
+            raise InputError(
+                f"{self.shown_address} cannot be asked by way of the proxy that is set: {error}."
+                f" Hint: set NO_PROXY, or another HTTPS_PROXY"
+            ) from error
         weakref.finalize(self, client.close)
         return client
 

@@ -105,7 +105,7 @@ class OpenAIChat(Served):
         heard = None if on_text is None else _Heard(on_text, waits=_LATE_TAG in self._lacks)
         lacks: set[str] = set()  # beside what the endpoint is known to lack
         limit = min(prompt.max_tokens, self._most.get(LIMIT, prompt.max_tokens))
-        shown: Refused | None = None
+        shown, is_lasting = None, False
         for tries in range(1, _TRIES + 1):
             body = self._body(prompt, turns, lacks, limit)
             if is_streamed and STREAM not in self._lacks | lacks:
@@ -127,10 +127,10 @@ class OpenAIChat(Served):
                     _raise_refusal(shown)
                 shown = None if remedy.is_named else shown  # what it says next counts
                 lacks |= remedy.fields
-                limit = remedy.limit
-                if remedy.is_lasting:
-                    self._most[LIMIT] = limit
+                limit, is_lasting = remedy.limit, remedy.is_lasting
         self._lacks.update(lacks)
+        if is_lasting:
+            self._most[LIMIT] = limit
         turn = self._read(found)
         if heard is not None:
             heard.end(turn.text)

@@ -50,7 +50,7 @@ _TOO_LARGE_LIMIT = re.compile(
     r"large|exceed|at most|maximum|greater|less than|range|<=|≤|>|up to|(?:above|over).{0,12}limit",
     re.IGNORECASE,
 )
-_DIFFERENCE = re.compile(r"(\d+) ?- ?(\d+)")
+_DIFFERENCE = re.compile(r"[>=≤] ?(\d+) ?- ?(\d+)")
 _ROOM = re.compile(r"context.?(?:length|size|window)\D{0,30}?(\d+)", re.IGNORECASE)
 _GIVEN = re.compile(
     r"(\d+) (?:tokens )?(?:in (?:the|your) )?(?:input|prompt|messages)"
@@ -142,22 +142,21 @@ def find_remedy(refusal: Refused, body: Mapping[str, Any], limit: int) -> Remedy
 
 def _find_limit(said: str, body: Mapping[str, Any], limit: int) -> Remedy | None:
     """Return a limit that a server may take, or its other name; None where neither helps."""
-    is_large = _TOO_LARGE_LIMIT.search(said) is not None
-    if not is_large:
-        is_known = NEW_LIMIT in said if NEW_LIMIT in body else LIMIT in body
+    is_limit = _MAX_TOKENS.search(said) is not None
+    if _TOO_LARGE_LIMIT.search(said) is None:
         field = NEW_LIMIT if NEW_LIMIT in body else LIMIT
-        return Remedy({field}, limit) if is_known and _MAX_TOKENS.search(said) else None
+        is_known = field in body and (field == LIMIT or field in said)
+        return Remedy({field}, limit) if is_limit and is_known else None
     difference, room, given = (sign.search(said) for sign in (_DIFFERENCE, _ROOM, _GIVEN))
     stated = [int(each) for each in re.findall(r"\d+", said)]
-    is_lasting = False
+    lasting = max((each for each in stated if _LEAST_TOKENS <= each < limit), default=0)
+    is_lasting = is_limit and room is None and lasting > 0
     if difference is not None:
         found = int(difference[1]) - int(difference[2])
     elif room is not None and given is not None:
         found = int(room[1]) - int(given[1] or given[2])
-    elif room is None and any(_LEAST_TOKENS <= each < limit for each in stated):
-        found, is_lasting = max(each for each in stated if each < limit), True
-    elif _MAX_TOKENS.search(said):
-        found = limit // 2
+    elif is_limit:
+        found = lasting if is_lasting else limit // 2
     else:
         return None  # the prompt itself is too long
     found = found if found < limit else limit // 2  # it counts otherwise than it says
