@@ -210,6 +210,9 @@ def test_shapes_of_a_message(server, chat):
     server.script(said(None, refusal="I cannot help."))
     (reply,) = chat().complete([Prompt(user="?")])
     assert reply.error == "the reply is empty I cannot help."
+    server.script(said("", finish="content_filter"))
+    (reply,) = chat().complete([Prompt(user="?")])
+    assert reply.error == "the reply is empty: a content filter kept it back"
 
 
 def test_an_endpoint_without_schemas_is_asked_in_words_from_then_on(server, chat):

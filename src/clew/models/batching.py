@@ -51,11 +51,11 @@ class Batching:
                 if keep is not None:
                     keep(first, rows)
                 return rows, cut
-        found = [
+        parts = [
             self.embed(ask, texts[i : i + size], first=first + i, prefix=prefix, keep=keep)
             for i in range(0, n, size)
         ]
-        return np.concatenate([rows for rows, _ in found]), [row for _, cut in found for row in cut]
+        return np.concatenate([rows for rows, _ in parts]), [row for _, cut in parts for row in cut]
 
     def _find_size(self, refusal: Refused, n: int) -> int:
         """Return how many texts to ask for where `n` were refused; remember it if they are why."""
@@ -73,14 +73,14 @@ class Batching:
 
         Raises the refusal where even a short text is too long.
         """
-        said = text.removeprefix(prefix)
-        if len(said) < _SHORTEST:
+        plain = text.removeprefix(prefix)
+        if len(plain) < _SHORTEST:
             raise refusal
-        middle = len(said) // 2
-        middle = max(said.find(" ", middle, middle + _SHORTEST), middle)
-        parts = [prefix + said[:middle], prefix + said[middle:]]
-        rows, _ = self.embed(ask, parts, first=0, prefix=prefix, keep=None)
-        mean = np.average(rows, axis=0, weights=[middle, len(said) - middle])
+        middle = len(plain) // 2
+        middle = max(plain.find(" ", middle, middle + _SHORTEST), middle)
+        halves = [prefix + plain[:middle], prefix + plain[middle:]]
+        rows, _ = self.embed(ask, halves, first=0, prefix=prefix, keep=None)
+        mean = np.average(rows, axis=0, weights=[middle, len(plain) - middle])
         length = float(np.linalg.norm(mean))
         if not length:
             raise refusal

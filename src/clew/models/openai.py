@@ -105,13 +105,13 @@ class OpenAIChat(Served):
         heard = None if on_text is None else _Heard(on_text, waits=_LATE_TAG in self._lacks)
         lacks: set[str] = set()  # beside what the endpoint is known to lack
         limit = min(prompt.max_tokens, self._most.get(LIMIT, prompt.max_tokens))
-        shown, is_lasting = None, False
+        first, is_lasting = None, False
         for tries in range(1, _TRIES + 1):
             body = self._body(prompt, turns, lacks, limit)
             if is_streamed and STREAM not in self._lacks | lacks:
                 body |= {STREAM: True, "stream_options": {"include_usage": True}}
             try:
-                found = self._endpoint.post(
+                reply = self._endpoint.post(
                     body,
                     stop=stop,
                     on_lost=on_lost,
@@ -121,17 +121,17 @@ class OpenAIChat(Served):
                 )
                 break
             except Refused as refusal:
-                shown = shown or refusal
+                first = first or refusal
                 remedy = find_remedy(refusal, body, limit)
                 if remedy is None or tries == _TRIES:
-                    _raise_refusal(shown)
-                shown = None if remedy.is_named else shown  # what it says next counts
+                    _raise_refusal(first)
+                first = None if remedy.is_named else first  # what it says next counts
                 lacks |= remedy.fields
                 limit, is_lasting = remedy.limit, remedy.is_lasting
         self._lacks.update(lacks)
         if is_lasting:
             self._most[LIMIT] = limit
-        turn = self._read(found)
+        turn = self._read(reply)
         if heard is not None:
             heard.end(turn.text)
         return turn
@@ -426,6 +426,8 @@ def read_completion(reply: Any) -> Turn:  # noqa: ANN401 -- parsed JSON
     if not text:
         fault = f"the reply is empty {refusal}" if refusal else "the reply is empty"
         fault = f"{fault}: the model only thought" if thought and not refusal else fault
+        if choice.get("finish_reason") == "content_filter":
+            fault = f"{fault}: a content filter kept it back"
     if choice.get("finish_reason") == "length":
         fault = _CUT_IN_THOUGHTS if is_thinking or (thought and not text) else _CUT
     if choice.get("finish_reason") == "error":

@@ -103,8 +103,8 @@ def says_exhausted(said: str, wait_s: float | None) -> bool:
 def find_batch_size(refusal: Refused, n: int) -> int | None:
     """Return how many texts may be taken together where `n` were too many; None: it is not that."""
     if _OF_BATCH.search(refusal.said):
-        stated = [int(each) for each in _MOST.findall(refusal.said)]
-        return max((each for each in stated if 0 < each < n), default=n // 2)
+        numbers = [int(each) for each in _MOST.findall(refusal.said)]
+        return max((each for each in numbers if 0 < each < n), default=n // 2)
     return None if says_too_long(refusal.status, refusal.said) else n // 2
 
 
@@ -129,10 +129,10 @@ def find_remedy(refusal: Refused, body: Mapping[str, Any], limit: int) -> Remedy
     present = {name for name in _OPTIONAL if name in body}
     if len(body["messages"]) > 1 and body["messages"][0]["role"] == SYSTEM:
         present.add(SYSTEM)
-    spoken_of = {name for name in present if _SIGNS[name].search(said)}
-    named = {name for name in spoken_of if re.search(rf"\b{name}\b", said)}
-    if spoken_of:
-        return Remedy(named or spoken_of, limit)
+    matches = {name for name in present if _SIGNS[name].search(said)}
+    named = {name for name in matches if re.search(rf"\b{name}\b", said)}
+    if matches:
+        return Remedy(named or matches, limit)
     if _MAX_TOKENS.search(said) or refusal.is_too_long:
         return _find_limit(said, body, limit)
     if not present or refusal.status not in _UNNAMED or _OF_CONTENT.search(said):
@@ -147,17 +147,21 @@ def _find_limit(said: str, body: Mapping[str, Any], limit: int) -> Remedy | None
         field = NEW_LIMIT if NEW_LIMIT in body else LIMIT
         is_known = field in body and (field == LIMIT or field in said)
         return Remedy({field}, limit) if is_limit and is_known else None
-    difference, room, given = (sign.search(said) for sign in (_DIFFERENCE, _ROOM, _GIVEN))
-    stated = [int(each) for each in re.findall(r"\d+", said)]
-    lasting = max((each for each in stated if _LEAST_TOKENS <= each < limit), default=0)
-    is_lasting = is_limit and room is None and lasting > 0
+    difference, room, size = (sign.search(said) for sign in (_DIFFERENCE, _ROOM, _GIVEN))
+    numbers = [int(each) for each in re.findall(r"\d+", said)]
+    own = max((each for each in numbers if _LEAST_TOKENS <= each < limit), default=0)
+    is_lasting = is_limit and room is None and own > 0
     if difference is not None:
-        found = int(difference[1]) - int(difference[2])
-    elif room is not None and given is not None:
-        found = int(room[1]) - int(given[1] or given[2])
+        new_limit = int(difference[1]) - int(difference[2])
+    elif room is not None and size is not None:
+        new_limit = int(room[1]) - int(size[1] or size[2])
     elif is_limit:
-        found = lasting if is_lasting else limit // 2
+        new_limit = own if is_lasting else limit // 2
     else:
         return None  # the prompt itself is too long
-    found = found if found < limit else limit // 2  # it counts otherwise than it says
-    return Remedy(frozenset(), found, is_lasting, is_lasting) if found >= _LEAST_TOKENS else None
+    new_limit = new_limit if new_limit < limit else limit // 2  # it counts otherwise than it says
+    return (
+        Remedy(frozenset(), new_limit, is_lasting, is_lasting)
+        if new_limit >= _LEAST_TOKENS
+        else None
+    )
