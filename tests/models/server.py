@@ -1,6 +1,8 @@
 """A real HTTP server on the loopback address that behaves, and misbehaves, as a test says."""
 
 import json
+import socket
+import ssl
 import sys
 import threading
 import time
@@ -61,7 +63,9 @@ class Server:
 
 class _Quiet(ThreadingHTTPServer):
     def handle_error(self, request, client_address):
-        if not isinstance(sys.exception(), ConnectionError):  # a client may be killed
+        if not isinstance(
+            sys.exception(), ConnectionError | ssl.SSLError
+        ):  # a client may be killed
             super().handle_error(request, client_address)
 
 
@@ -97,9 +101,13 @@ def _dripping(content: bytes, pause_s: float) -> Iterator[bytes]:
         time.sleep(pause_s)
 
 
+def _wrap(plain: socket.socket, context: ssl.SSLContext | None) -> socket.socket:
+    return plain if context is None else context.wrap_socket(plain, server_side=True)
+
+
 @contextmanager
-def serving() -> Iterator[Server]:
-    """Run a server on a free port for the length of the block."""
+def serving(context: ssl.SSLContext | None = None) -> Iterator[Server]:
+    """Run a server on a free port for the length of the block; with a context, by HTTPS."""
     server = Server()
 
     class Handler(BaseHTTPRequestHandler):
@@ -140,6 +148,7 @@ def serving() -> Iterator[Server]:
             """Say nothing."""
 
     with _Quiet(("127.0.0.1", 0), Handler) as httpd:
+        httpd.socket = _wrap(httpd.socket, context)
         httpd.daemon_threads = True
         httpd.block_on_close = False
         server.url = f"http://127.0.0.1:{httpd.server_port}/v1"

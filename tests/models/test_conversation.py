@@ -364,3 +364,17 @@ def test_a_chat_is_used_by_as_many_threads_as_it_allows():
 
     Conversation(ScriptedChat(answer, concurrency=3)).complete(prompts(20))
     assert most == 3
+
+
+@pytest.mark.parametrize("schema", [None, SCHEMA])
+def test_thoughts_of_any_chat_are_left_out(ledger, schema):
+    """Also of a reply that was recorded with them; it is not asked for again."""
+    text = '<thought>{"name": "Amundsen [2]"}</thought>{"name": "Nobile"}'
+    asked = replace(ASKED, schema=schema)
+    chat = ScriptedChat(lambda *_: text)
+    talk = Conversation(chat, ledger=ledger)
+    for n_calls in (1, 0):
+        [reply] = talk.complete([asked])
+        assert (reply.text, reply.calls) == ('{"name": "Nobile"}', n_calls)
+        assert reply.data == (schema and GOOD)
+    assert ledger.recall(Request(talk.name, asked)).text == text  # old ones stay as they are

@@ -1,10 +1,13 @@
 import gzip
+import importlib.util
 import socket
+import ssl
 import threading
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from ipaddress import ip_address
 
 import pytest
 
@@ -156,12 +159,13 @@ def test_a_body_that_is_no_json_is_tried_again_then_named(server, endpoint, body
 @pytest.mark.parametrize(
     ("status", "hint"),
     [
-        (400, "shorten the text, or change the setting"),
+        (400, "change what the server names"),
         (401, "API key"),
         (403, "may use"),
         (404, "base URL"),
-        (413, "shorten"),
-        (422, "shorten the text, or change the setting"),
+        (402, "add credit"),
+        (413, "larger than the server takes"),
+        (422, "change what the server names"),
         (302, "base URL"),
     ],
 )
@@ -484,3 +488,104 @@ def test_a_packed_reply_is_measured_unpacked(server, endpoint, answer):
     server.script(answer)
     with pytest.raises(EndpointError, match="more than 16,777,216 bytes, which was cut off"):
         send(endpoint(), {})
+
+
+# -- proxies and certificates ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def proxied(monkeypatch):
+    """Let a proxy be set at which nobody listens."""
+    for name in ("NO_PROXY", "no_proxy", "http_proxy", "https_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    proxy = f"http://anna:secret@127.0.0.1:{closed_port()}"
+    monkeypatch.setenv("HTTP_PROXY", proxy)
+    return proxy
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_this_machine_is_asked_directly(server, endpoint, proxied, host):
+    """A proxy would look for it at its own place."""
+    server.script(Answer({"a": 1}))
+    port = server.url.rpartition(":")[2]
+    assert send(endpoint(base_url=f"http://{host}:{port}"), {}) == [{"a": 1}]
+
+
+def test_the_proxy_is_named(endpoint, proxied, monkeypatch):
+    """It may be why an address cannot be reached, or what refuses; its password is not told."""
+    shown = rf"proxy {proxied.rpartition('@')[2]} \(HTTP_PROXY\)"
+    with pytest.raises(EndpointError, match=rf"models\.invalid.*{shown}.*NO_PROXY") as caught:
+        send(endpoint(base_url="http://models.invalid/v1"), {})
+    assert "secret" not in str(caught.value)
+    with serving() as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url.removesuffix("/v1"))
+        proxy.script(Answer(b"<html>Access denied</html>", 403))
+        with pytest.raises(Refused, match=r"HTTP 403 .*Access denied.*by way of the proxy"):
+            send(endpoint(base_url="http://models.invalid/v1"), {})
+
+
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:9", "gopher://127.0.0.1:9"])
+def test_a_proxy_that_cannot_be_used(server, endpoint, proxied, monkeypatch, proxy):
+    """It is named where it is asked; this machine needs none."""
+    monkeypatch.setenv("HTTP_PROXY", proxy)
+    if proxy.startswith("socks") and importlib.util.find_spec("socksio"):
+        pytest.skip("a package for it is installed")
+    with pytest.raises(InputError, match="cannot be asked by way of the proxy that is set"):
+        send(endpoint(base_url="http://models.invalid/v1"), {})
+    assert send(endpoint(), {}) == [{}]
+
+
+@pytest.fixture
+def signed(tmp_path, monkeypatch):
+    """Serve HTTPS with a certificate that it signed itself; give its address and the file."""
+    x509 = pytest.importorskip("cryptography.x509")
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
+    names = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
+    now = datetime.now(UTC)
+    built = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+    built = built.not_valid_before(now - timedelta(1)).not_valid_after(now + timedelta(1))
+    certificate = built.add_extension(names, critical=False).sign(key, hashes.SHA256())
+    files = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    encoding = serialization.Encoding.PEM
+    form, plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    files[0].write_bytes(certificate.public_bytes(encoding))
+    files[1].write_bytes(key.private_bytes(encoding, form, plain))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*files)
+    with serving(context) as server:
+        server.script(Answer({"a": 1}))
+        yield server.url.replace("http:", "https:"), str(files[0])
+
+
+def test_a_certificate_of_one_s_own(signed, endpoint, monkeypatch):
+    """The error says which variable names it; it is trusted by that, or by the setting."""
+    url, file = signed
+    with pytest.raises(EndpointError, match="CERTIFICATE_VERIFY_FAILED.*Hint: set SSL_CERT_FILE"):
+        send(endpoint(base_url=url), {})
+    assert send(endpoint(base_url=url, certificates=file), {}) == [{"a": 1}]
+    monkeypatch.setenv("SSL_CERT_FILE", file)
+    assert send(endpoint(base_url=url), {}) == [{"a": 1}]
+    by_name = url.replace("127.0.0.1", "localhost")
+    with pytest.raises(EndpointError, match="ask it by a name that its certificate has"):
+        send(endpoint(base_url=by_name), {})
+
+
+def test_certificates_that_cannot_be_read(endpoint, tmp_path, monkeypatch):
+    """A missing file, and one of something else, are named."""
+    with pytest.raises(InputError, match=r"certificates in .*missing\.pem cannot be read"):
+        send(endpoint(certificates=str(tmp_path / "missing.pem")), {})
+    (tmp_path / "odd.pem").write_text("no certificate")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "odd.pem"))
+    with pytest.raises(InputError, match=r"certificates in .*odd\.pem.* cannot be read"):
+        send(endpoint(), {})
+
+
+def test_https_at_a_server_that_speaks_none(server, endpoint):
+    with pytest.raises(EndpointError, match=r"write http:// in the base URL"):
+        send(endpoint(base_url=server.url.replace("http:", "https:")), {})

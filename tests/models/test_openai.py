@@ -210,6 +210,9 @@ def test_shapes_of_a_message(server, chat):
     server.script(said(None, refusal="I cannot help."))
     (reply,) = chat().complete([Prompt(user="?")])
     assert reply.error == "the reply is empty I cannot help."
+    server.script(said("", finish="content_filter"))
+    (reply,) = chat().complete([Prompt(user="?")])
+    assert reply.error == "the reply is empty: a content filter kept it back"
 
 
 def test_an_endpoint_without_schemas_is_asked_in_words_from_then_on(server, chat):
@@ -251,9 +254,9 @@ def test_models_with_other_limits_and_no_temperature_are_served(server, chat):
 
 
 def test_what_is_refused(server, chat):
-    """A 400 about something else is not mistaken; the mistake of a programmer costs nothing."""
-    server.script(Answer({"error": "max_tokens is larger than the context"}, 400))
-    with pytest.raises(EndpointError, match="larger than the context"):
+    """A prompt that is too long is asked once; the mistake of a programmer costs nothing."""
+    server.script(Answer({"error": "the prompt is longer than the context length"}, 400))
+    with pytest.raises(EndpointError, match="context length.*Hint: shorten the text"):
         chat().complete([ASKED])
     with pytest.raises(InputError, match="JSON schema of a prompt is not valid"):
         chat().complete([Prompt(user="?", schema={"type": "nonsense"})])
@@ -411,7 +414,7 @@ def test_a_wrong_dimension_names_both(embedder, server):
     [
         [],
         [{"index": 0, "embedding": [1.0]}],
-        [{"index": 0, "embedding": [1.0]}, {"index": 0, "embedding": [1.0]}],
+        [{"index": 1, "embedding": [1.0]}, {"index": 1, "embedding": [1.0]}],
         [{"index": 0, "embedding": [1.0]}, {"index": 1, "embedding": [1.0, 2.0]}],
         [{"index": 0, "embedding": []}, {"index": 1, "embedding": []}],
         [{"index": 0, "embedding": None}, {"index": 1, "embedding": [1.0]}],
@@ -419,7 +422,9 @@ def test_a_wrong_dimension_names_both(embedder, server):
         [{"index": 0, "embedding": [0.0]}, {"index": 1, "embedding": [1.0]}],
         [{"index": 0, "embedding": [float("nan")]}, {"index": 1, "embedding": [1.0]}],
         [{"index": 0, "embedding": [1e200]}, {"index": 1, "embedding": [1.0]}],
-        [{"embedding": [1.0]}, {"embedding": [1.0]}],
+        [{"index": 1, "embedding": [1.0]}, {"index": 2, "embedding": [1.0]}],
+        [{"embedding": [1.0]}],
+        [{"embedding": "no base64"}, {"embedding": [1.0]}],
         "no",
         None,
     ],

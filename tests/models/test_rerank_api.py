@@ -37,6 +37,19 @@ def test_scores_come_in_the_order_of_texts(server, reranker):
     }
 
 
+def test_a_batch_that_is_refused_is_asked_in_parts(server, reranker):
+    """As large as the server says."""
+
+    def respond(request):
+        n = len(request.json["documents"])
+        refusal = {"error": f"batch size {n} > maximum allowed batch size 32"}
+        return by_length(request) if n <= 32 else Answer(refusal, 422)
+
+    server.respond = respond
+    assert reranker.score("q", ["x" * i for i in range(90)]).tolist() == list(range(90))
+    assert [len(each.json["documents"]) for each in server.requests] == [90, 32, 32, 26]
+
+
 def test_many_texts_are_sent_in_batches(server, reranker):
     """A pool beyond a request's limit is scored all the same; for nothing nothing is sent."""
     assert reranker.score("q", []).shape == (0,)

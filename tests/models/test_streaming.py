@@ -146,8 +146,11 @@ def test_an_endpoint_that_streams_no_usage(server):
     ("spoil", "reason"),
     [
         (lambda whole: whole[: len(whole) // 2], "broke off"),
-        (lambda whole: whole.replace(b"data: [DONE]\n\n", b""), "broke off"),
-        (lambda whole: b'data: {"error": {"message": "overloaded"}}\n\n' + whole, "an error"),
+        (lambda whole: whole[: whole.index(b'"stop"')], "broke off"),
+        (
+            lambda whole: b'data: {"error": {"message": "overloaded"}}\n\n' + whole,
+            "an error.*overloaded",
+        ),
         (lambda whole: b"data: {\n\n" + whole, "not JSON"),
         (lambda _: b"", "broke off"),
     ],
@@ -272,25 +275,72 @@ def test_thoughts_are_not_told(server):
         told = []
         [reply] = conversation(server).complete(asked(), on_text=told.append)
         assert "".join(told) == reply.text == "Larvik, of course."
-    whole(server, "<think>so and so")  # it never ends, so it is all that there is
+    whole(server, "<think>so and so")  # they never end, so nothing is said
     told = []
-    conversation(server).complete(asked(), on_text=told.append)
-    assert told == ["<think>so and so"]
+    [reply] = conversation(server).complete(asked(), on_text=told.append)
+    assert (told, reply.text) == ([], "")
+    assert reply.error == "the reply is empty: the model only thought"
 
 
-@given(st.text("<think>/ \nab", max_size=40), st.lists(st.integers(0, 40), max_size=9))
-def test_what_is_said_is_the_text_of_the_reply(text, places):
+def test_thoughts_that_nothing_opens_are_taken_back_once(server):
+    """What was told before the tag that closes them does not count; then nothing is told early."""
+    whole(server, "Archer? Yes.\n</think>\n\nLarvik, of course.", 3)
+    talk = conversation(server)
+    for n_taken_back in (1, 0):
+        told = []
+        [reply] = talk.complete(asked(), on_text=told.append)
+        assert told.count(None) == n_taken_back
+        said = told[told.index(None) + 1 :] if n_taken_back else told
+        assert "".join(said) == reply.text == "Larvik, of course."
+
+
+@pytest.mark.parametrize("rest", [b"", b"data: {", b'data: {"error": {"message": "gone"}}\n\n'])
+def test_a_stream_that_says_why_it_ends_is_whole(server, rest):
+    """Nobody asks again, and pays again, for the mark behind it."""
+    body = streamed(completion())
+    done = body.index(b"data: [DONE]")
+    server.respond = lambda _: Answer(body[:done] + rest, headers=EVENTS)
+    budget = Budget(tokens=10_000)
+    told = []
+    [reply] = conversation(server, budget).complete(asked(), on_text=told.append)
+    assert "".join(told) == reply.text == WORDS
+    assert (len(server.requests), budget.spent_tokens, budget.lost_tokens) == (1, 39, 0)
+    server.respond = lambda _: Answer(body[:done], headers=EVENTS, missing_bytes=9)
+    [reply] = conversation(server).complete(asked())
+    assert (reply.text, len(server.requests)) == (WORDS, 2)
+
+
+def test_a_stream_that_does_not_close_is_whole_soon(server, monkeypatch):
+    """A server that leaves the connection open behind the last words is not waited for."""
+    monkeypatch.setattr("clew.models.http._USAGE_S", 0.1)
+    body = streamed(completion(usage=None)).replace(
+        b"data: [DONE]\n\n", b": still here\n\n" * 9_999
+    )
+    server.respond = lambda _: Answer(body, headers=EVENTS, drip_s=0.0001)
+    began = time.monotonic()
+    [reply] = conversation(server, timeout_s=30).complete(asked())
+    assert (reply.text, len(server.requests)) == (WORDS, 1)
+    assert time.monotonic() - began < 12
+
+
+MARKS = ["<think>", "</think>", "<think", "[THINK]", "[/THINK]", "<|channel|>", "analysis", "final",
+         "<|message|>", "<|end|>", "<|start|>assistant", "assistantfinal", "`", " ", "\n", "a", "B",
+         "{", '"', "◁think▷", "◁/think▷", "<|channel>thought", "<channel|>", "<"]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(MARKS), max_size=9), st.lists(st.integers(0, 80), max_size=9))
+def test_what_is_said_is_the_text_of_the_reply(parts, places):
     """However a reply is cut, what is told together with the rest is what is read of it whole."""
+    text = "".join(parts)
     pieces, said = [], read_completion(completion(text)).text
     told = PieceStream(pieces.append)
     hearing = Spoken(told)
     edges = [0, *sorted(places), len(text)]
     for start, end in pairwise(edges):
         hearing.add(text[start:end])
-    assert said.startswith("".join(pieces))
     told.end(said)
-    assert "".join(pieces) == said
-    assert None not in pieces
+    since = len(pieces) - pieces[::-1].index(None) if None in pieces else 0
+    assert "".join(pieces[since:]) == said
 
 
 @pytest.mark.parametrize("budget", [None, 10_000])
@@ -310,7 +360,7 @@ def test_a_stream_that_broke_off_is_told_anew(server, budget):
 def test_a_second_attempt_has_its_own_length(server):
     """What was lost of the first one does not make the second one too long."""
     body = streamed(completion("so and so " * 20))
-    bodies = [body, body.replace(b"data: [DONE]\n\n", b"")]
+    bodies = [body, body[: body.index(b'"stop"')]]
     server.respond = lambda _: Answer(bodies.pop(), headers=EVENTS)
     [reply] = conversation(server).complete(asked(35))
     assert reply.text.startswith("so and so")

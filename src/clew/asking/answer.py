@@ -73,7 +73,8 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
     )
     told = None
     if on_text is not None:
-        told = AnswerText(on_text, "" if support is None else _UNKNOWN, on_marks)
+        unknown = "" if support is None else _UNKNOWN
+        told = AnswerText(on_text, unknown, on_marks, len(context.passages))
     if evidence.hits and not context.passages:
         evidence = _add_note(
             evidence, f"no passage fits a context of {context.budget_tokens} tokens"
@@ -256,7 +257,7 @@ def _build_llm_answer(
 
     A prompt without a context asks for neither. None for a reply of no use.
     """
-    text = extract_answer(reply.text)
+    text = extract_answer(reply.text, len(context.passages))
     if not text or reply.error:
         return None
     if may_refuse and is_word(text, _UNKNOWN):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from clew.text.analyze import fold, is_uncased, term_spans, terms
-from clew.text.answer_line import AROUND, MARKS, NUMBERS, strip_marks
+from clew.text.answer_line import AROUND, find_marks, parse_numbers, strip_marks
 from clew.text.normalize import collapse
 from clew.text.sentences import sentence_spans
 from clew.types import Context, Passage
@@ -55,11 +55,12 @@ def find_citations(question: str, said: str, reply: str, context: Context) -> Fo
     Where the answer itself names no passage, the numbers of the whole reply are taken for its own.
     """
     citing, start = CitationFinder(question, context), 0
-    for match in MARKS.finditer(said):
+    for match in find_marks(len(context.passages)).finditer(said):
         citing.feed(said[start : match.start()], match[0])
         start = match.end()
     if not start:  # there was no citation
-        citing.numbers = _parse_numbers(reply)
+        marks = find_marks().finditer(reply)
+        citing.numbers = parse_numbers(" ".join(match[0] for match in marks))
     citing.end(said[start:])
     return citing.collect(said)
 
@@ -81,7 +82,7 @@ class CitationFinder:
 
     def feed(self, claim: str, marks: str) -> list[CitedRange]:
         """Return what is cited by citations for what was said since those before them."""
-        numbers = _parse_numbers(marks)
+        numbers = parse_numbers(marks)
         if not terms(claim):  # they stand before what they are for
             self._plain += claim
             self.numbers += numbers
@@ -123,7 +124,8 @@ class CitationFinder:
 
     def collect(self, said: str) -> FoundCitations:
         """Return all that is cited of the whole answer, `said` with its citations."""
-        plain, answer = MARKS.sub("", said), strip_marks(said)
+        n_passages = len(self._context.passages)
+        plain, answer = find_marks(n_passages).sub("", said), strip_marks(said, n_passages)
         left_off = len(plain) - len(plain.lstrip(AROUND))
         ranges = []
         for (number, a, b), at in self._ranges.items():
@@ -131,11 +133,6 @@ class CitationFinder:
             ranges.append(CitedRange(self._by_number[number], a, b, tuple(places)))
         unheld = tuple(self._unsupported)
         return FoundCitations(tuple(ranges), unheld, tuple(dict.fromkeys(self._notes)))
-
-
-def _parse_numbers(text: str) -> list[int]:
-    found = (int(n) for group in NUMBERS.findall(text) for n in re.findall(r"\d+", str(group)))
-    return list(dict.fromkeys(found))
 
 
 def _describe_unheld(named: Sequence[Passage], kept: Sequence[Passage]) -> Iterator[str]:

@@ -29,7 +29,7 @@ from clew.models.budget import Bill, Budget, Purchase, bill
 from clew.models.ledger import Ledger, Request
 from clew.models.prices import Price
 from clew.models.replies import messages, read, validator
-from clew.models.spoken import Kept
+from clew.models.spoken import Kept, find_spoken
 from clew.text import tokens
 from clew.text.pieces import OnPiece
 
@@ -386,7 +386,7 @@ def _reply(turns: Sequence[Turn], paid: Sequence[Turn]) -> Reply:
     n_calls = sum(turn.calls for turn in paid)
     costs = [turn.cost_usd for turn in paid if turn.cost_usd is not None]
     return Reply(
-        text=turns[-1].text if turns else "",
+        text=find_spoken(turns[-1].text)[0] if turns else "",
         prompt_tokens=sum(turn.prompt_tokens or 0 for turn in paid),
         completion_tokens=sum(turn.completion_tokens or 0 for turn in paid),
         cost_usd=sum(costs) if len(costs) == len(paid) else None,

@@ -19,15 +19,18 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from functools import cache, cached_property, lru_cache, partial
+from ipaddress import ip_address
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from clew.errors import EndpointError, InputError, MissingExtra
 from clew.models import OnLost, Stopped, batch
+from clew.models.refusals import Refused, says_exhausted, says_too_long
 from clew.models.waiting import BUSY_S, REST_S, STEP_S, find_failures, part
 
 try:
@@ -47,27 +50,39 @@ MOST_BYTES = 16 << 20  # of a reply, where whoever asks knows no better
 _WHOLE = 5  # times the time-out: for all of a reply, however it drips
 _CONNECT_S = 2.0  # for a connection; a server that takes longer is as good as none
 _LOOK_S = 5.0  # without a byte, where it is only looked what is there
-_GATEWAY_TIME_OUT = 504  # the server behind the gateway may have done the work
-_TOO_MANY = 429
-_RETRIED = frozenset({_TOO_MANY, 500, 502, 503, _GATEWAY_TIME_OUT})
+_LATE = frozenset({504, 524})  # the server behind the gateway may have done the work
+_NO_KEY, _TOO_MANY, _FAILED = 401, 429, 500
+_RETRIED = frozenset({408, _TOO_MANY, _FAILED, 502, 503, 504, *range(520, 530)})
+_BY_PROXY = frozenset({403, 407, 502, 503, 504})  # what a proxy may answer itself
+_USAGE_S = 5.0  # for the usage, and the end, of a stream that has all of its text
 _NO_CONNECTION = f"no connection within {_CONNECT_S:g} s"
 _OLLAMA_PORT = 11434
+_AZURE = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
 _EVENTS, _FIELD, _DONE = "text/event-stream", b"data:", b"[DONE]"
 _SHOWN = 200  # characters of a server's message
+_READ = 4000  # of all that it says
 _ADDRESS = re.compile(r"\bhttps?://[^\s\"'()<>]+")
 _SECRET = 8  # characters of a key at least: a shorter one is a placeholder, and maybe a word
 
-_SHORTEN = "shorten the text, or change the setting that the server names"
-
 _HINTS = {
-    400: _SHORTEN,
-    401: "check the API key",
+    400: "change what the server names, or look into its log",
+    _NO_KEY: "check the API key",
+    402: "add credit to the account, or use another key",
     403: "check that this key may use this model",
     404: "check the base URL and the name of the model",
-    413: "shorten the text",
-    422: _SHORTEN,
-    429: "lower the concurrency, or raise the limit of the account",
+    413: "the request is larger than the server takes: raise its limit",
+    422: "change what the server names, or look into its log",
+    _TOO_MANY: "lower the concurrency, or raise the limit of the account",
 }
+_WAIT = re.compile(
+    r"(?:(?:re)?try (?:again )?(?:in|after)|retryDelay\W+)\s*([\d.]+) ?(ms|m|h)?", re.IGNORECASE
+)
+_SECONDS = {"ms": 0.001, "": 1.0, "m": 60.0, "h": 3600.0}
+_KINDS = (  # of errors that come without a status
+    (re.compile("rate.?limit|too.?many|throttl"), _TOO_MANY),
+    (re.compile("auth|permission|api.?key"), _NO_KEY),
+    (re.compile("invalid|unsupported|not.?found|bad.?request"), 400),
+)
 
 
 class TooMuch(Exception):
@@ -82,13 +97,11 @@ class _BrokenOff(Exception):
     """A stream of events ended before all of the reply was there."""
 
 
-class Refused(EndpointError):
-    """The server understood the request and will not do it; asking again cannot help."""
+class _ErrorEvent(Exception):
+    """A stream told an error in place of what is missing."""
 
-    def __init__(self, sentence: str, status: int, reason: str) -> None:
-        self.status = status
-        self.reason = reason
-        super().__init__(sentence)
+    def __init__(self, event: Any) -> None:  # noqa: ANN401 -- parsed JSON
+        self.event = event
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +143,11 @@ class Endpoint:
     sleep: Callable[[float], None] | None = None  # None: real time, cut short by a fatal error
     random: Callable[[], float] = random.random  # in [0, 1): keeps clients from marching in step
     clock: Callable[[], float] = time.monotonic
+    certificates: str = ""  # a file of further certificates that are trusted, PEM
     _reached: threading.Event = field(
+        default_factory=threading.Event, init=False, repr=False, compare=False
+    )
+    _is_azure: threading.Event = field(
         default_factory=threading.Event, init=False, repr=False, compare=False
     )
 
@@ -140,6 +157,8 @@ class Endpoint:
             raise InputError("the base URL of an endpoint must begin with http:// or https://")
         if self.attempts < 1 or self.concurrency < 1 or self.timeout_s <= 0:
             raise InputError("attempts, concurrency and timeout_s of an endpoint must be positive")
+        if "api-version=" in parts.query or parts.hostname.endswith(_AZURE):
+            self._is_azure.set()
 
     @property
     def shown_address(self) -> str:
@@ -159,7 +178,7 @@ class Endpoint:
         """
         if not items:
             return []
-        _ = self._client  # a missing key is found before any thread starts
+        _ = self._headers, self._client  # a missing key is found before any thread starts
 
         def run_job(item: Item, stop: threading.Event) -> Result:
             return job(partial(self.post, stop=stop, most_bytes=most_bytes), item)
@@ -252,7 +271,7 @@ class Endpoint:
 
     def _unreachable(self, reason: str) -> EndpointError:
         error = EndpointError(
-            f"{self.shown_address} cannot be reached ({reason}). Hint: {self._start}"
+            f"{self.shown_address} cannot be reached ({reason}). Hint: {self._find_start(reason)}"
         )
         error.brief = "it cannot be reached"
         return error
@@ -266,12 +285,33 @@ class Endpoint:
         error.brief = self._without_addresses(f"no usable answer: {fault.reason}")
         return error
 
-    @property
-    def _start(self) -> str:
+    def _find_start(self, reason: str) -> str:
+        """Return what to do where there is no connection."""
         parts = urlsplit(self.base_url)
+        if "CERTIFICATE_VERIFY_FAILED" in reason:
+            return (
+                "set SSL_CERT_FILE to a PEM file with the certificate that signed the server's,"
+                " and ask it by a name that its certificate has"
+            )
+        if "[SSL" in reason:
+            return "the server may not speak TLS: write http:// in the base URL"
+        if self._proxy:
+            return self._proxy
         if parts.port == _OLLAMA_PORT:
             return "start Ollama with 'ollama serve', or set OLLAMA_HOST to where it runs"
         return "check the base URL, and that the server is running"
+
+    @property
+    def _proxy(self) -> str:
+        """What to do about the proxy that is asked in place of the server, empty where none is."""
+        parts = urlsplit(self.base_url)
+        host, known = parts.hostname or "", getproxies()
+        proxy = known.get(parts.scheme) or known.get("all")
+        if not proxy or _is_loopback(host) or proxy_bypass(host):
+            return ""
+        shown = proxy.rpartition("@")[2].removeprefix(f"{parts.scheme}://")
+        variable = f"{parts.scheme.upper() if parts.scheme in known else 'ALL'}_PROXY"
+        return f"it is asked by way of the proxy {shown} ({variable}): check that, or set NO_PROXY"
 
     def look(self) -> Any:  # noqa: ANN401 -- parsed JSON
         """Return the JSON that a GET of the address gives, None where it gives none."""
@@ -283,7 +323,7 @@ class Endpoint:
 
     def _get(self) -> httpx2.Response:
         timeout = _timeout(min(self.timeout_s, _LOOK_S))
-        ask = partial(self._client.get, self._url, timeout=timeout)
+        ask = partial(self._client.get, self._url, timeout=timeout, headers=self._headers)
         return _run_with_deadline(_WHOLE * _LOOK_S, lambda _: ask(), _hear_nothing)
 
     def _try(self, content: bytes, most_bytes: int, watch: Watch | None, hear: Hear | None) -> Any:  # noqa: ANN401 -- JSON or a _Fault
@@ -295,36 +335,84 @@ class Endpoint:
             return received
         self._reached.set()
         status, headers, body = received
-        if 200 <= status < 300:
+        error = body if not 200 <= status < 300 else None
+        if error is None:
             try:
-                return json.loads(body) if isinstance(body, bytes) else body
+                reply = json.loads(body) if isinstance(body, bytes) else body
             except (ValueError, RecursionError):
                 hint = "check that the base URL is that of the API"
                 return _Fault("a reply that is not JSON", hint, lost=True)
-        said = self._short(_message(body)) if isinstance(body, bytes) else ""
-        reason = f"HTTP {status} ({said})" if said else f"HTTP {status}"
-        if status in _RETRIED:
-            hint = _HINTS.get(status, "try again later")
-            wait_s = _retry_after(headers.get("retry-after", ""))
-            is_late = status == _GATEWAY_TIME_OUT
-            is_busy = status == _TOO_MANY or wait_s is not None
-            return _Fault(reason, hint, wait_s, lost=is_late, is_late=is_late, is_busy=is_busy)
-        hint = _HINTS.get(status, "check the base URL and the settings")
-        error = Refused(f"{self.shown_address} answered {reason}. Hint: {hint}", status, said)
-        error.brief = self._without_addresses(f"it answered {reason}")
-        raise error
+            error = _find_error(reply)
+            if error is None:
+                return reply
+        said = _message(error)
+        if self._takes_other_key(status, said):
+            return self._try(content, most_bytes, watch, hear)
+        fault = self._refuse(status, headers, said, error)
+        return replace(fault, lost=True) if isinstance(body, dict) else fault  # of a stream
+
+    def _takes_other_key(self, status: int, said: str) -> bool:
+        """Say whether a server that refuses the key may take it in the header of Azure."""
+        by_azure = re.search("api-key|subscription key", said, re.IGNORECASE)
+        if status != _NO_KEY or not by_azure or not self._key or self._is_azure.is_set():
+            return False
+        self._is_azure.set()
+        return True
+
+    def _refuse(
+        self,
+        status: int,
+        headers: Mapping[str, str],
+        said: str,
+        error: Any,  # noqa: ANN401 -- parsed JSON
+    ) -> _Fault:
+        """Return why an attempt failed; raise Refused where another one cannot help."""
+        shown = self._short(said)
+        reason = f"HTTP {status}"
+        is_in_reply = 200 <= status < 300
+        if is_in_reply:
+            status, reason = _status_of(error), "an error in its reply"
+        reason = f"{reason} ({shown})" if shown else reason
+        body = error.decode("utf-8", "replace") if isinstance(error, bytes) else json.dumps(error)
+        words = f"{said[:_READ]}\n{body[:_READ]}"
+        wait_s = _retry_after(headers.get("retry-after", ""))
+        wait_s = _find_wait(words) if wait_s is None else wait_s
+        if says_exhausted(words, wait_s):
+            hint = "the account's quota is used up: add credit, or use another key"
+        elif status <= _FAILED and says_too_long(status, words):
+            hint = "shorten the text, or let the server take longer ones"
+        else:
+            hint = (status in _BY_PROXY and self._proxy) or _HINTS.get(status, "")
+            if status in _RETRIED:
+                is_late = status in _LATE
+                is_busy = status == _TOO_MANY or wait_s is not None
+                lost = is_late or (is_in_reply and status >= _FAILED)
+                hint = hint or "try again later"
+                return _Fault(reason, hint, wait_s, lost=lost, is_late=is_late, is_busy=is_busy)
+        hint = hint or "check the base URL and the settings"
+        refused = Refused(
+            f"{self.shown_address} answered {reason}. Hint: {hint}", status, shown, words
+        )
+        refused.brief = self._without_addresses(f"it answered {reason}")
+        raise refused
 
     def _exchange(
         self, content: bytes, most_bytes: int, watch: Watch | None, hear: Hear | None
-    ) -> tuple[int, Mapping[str, str], bytes | list[Any]] | _Fault:
+    ) -> tuple[int, Mapping[str, str], Any] | _Fault:
         """Send a request; return the status, the headers and the body, or events, of the reply."""
         is_step = part() == "step"
         timeout_s = min(self.timeout_s, self.step_s) if is_step else self.timeout_s
         whole_s, timeout = _WHOLE * timeout_s, _timeout(timeout_s)
+        events: list[Any] = []
+
+        def take(event: object) -> None:
+            events.append(event)
+            if hear is not None:
+                hear(event)
 
         def exchange(tell: Hear) -> tuple[int, Mapping[str, str], bytes | list[Any]]:
             with self._client.stream(
-                "POST", self._url, content=content, timeout=timeout
+                "POST", self._url, content=content, timeout=timeout, headers=self._headers
             ) as response:
                 pieces = _limit_bytes(response.iter_bytes(), most_bytes, time.monotonic() + whole_s)
                 kind = response.headers.get("content-type", "")
@@ -334,26 +422,37 @@ class Endpoint:
                 return response.status_code, response.headers, b"".join(pieces)
 
         try:
-            return _run_with_deadline(whole_s, exchange, hear or _hear_nothing)
-        except TooMuch as error:
+            return _run_with_deadline(whole_s, exchange, take)
+        except _ErrorEvent as error:
+            return 200, {}, error.event
+        except _TooLate as error:
+            if any(map(_is_last, events)):
+                return 200, {}, events
+            return self._fault_of(error, timeout_s)
+        except (TooMuch, _BrokenOff, httpx2.RequestError) as error:
+            return self._fault_of(error, timeout_s)
+
+    def _fault_of(
+        self, error: TooMuch | _BrokenOff | httpx2.RequestError, timeout_s: float
+    ) -> _Fault:
+        """Return why an exchange brought no reply, not even an error."""
+        if isinstance(error, httpx2.ConnectTimeout):
+            return _Fault(_NO_CONNECTION, self._find_start(""), unreached=True)
+        if not isinstance(error, httpx2.RequestError) or isinstance(error, httpx2.TimeoutException):
             self._reached.set()
+        if isinstance(error, TooMuch):
             hint = "check the server, or the base URL; it may have been billed"
             is_late = isinstance(error, _TooLate)
             return _Fault(str(error), hint, lost=True, is_final=True, is_late=is_late)
-        except _BrokenOff as error:
-            self._reached.set()
+        if isinstance(error, _BrokenOff):
             return _Fault(str(error), "try again later", lost=True)
-        except httpx2.ConnectTimeout:
-            return _Fault(_NO_CONNECTION, self._start, unreached=True)
-        except httpx2.TimeoutException as error:
-            self._reached.set()
+        if isinstance(error, httpx2.TimeoutException):
             hint = "raise the time-out, or lower the concurrency"
             reason = f"nothing within {timeout_s:g} s"
             return _Fault(reason, hint, lost=_was_sent(error), is_late=True)
-        except httpx2.RequestError as error:
-            reason = self._short(str(error)) or type(error).__name__
-            unreached = isinstance(error, httpx2.ConnectError)
-            return _Fault(reason, self._start, lost=_was_sent(error), unreached=unreached)
+        reason = self._short(str(error)) or type(error).__name__
+        unreached = isinstance(error, httpx2.ConnectError)
+        return _Fault(reason, self._find_start(reason), lost=_was_sent(error), unreached=unreached)
 
     def _pause_s(self, attempt: int, fault: _Fault) -> float:
         """Return the asked-for wait, or an exponential one; both with jitter and under the cap."""
@@ -398,16 +497,32 @@ class Endpoint:
             raise InputError(f"the API key for {self.shown_address} has characters that no key has")
         return key
 
+    @property
+    def _headers(self) -> dict[str, str]:
+        if not self._key:
+            return {}
+        if self._is_azure.is_set():
+            return {"api-key": self._key}
+        return {"Authorization": f"Bearer {self._key}"}
+
     @cached_property
     def _client(self) -> httpx2.Client:
-        headers = {"Content-Type": "application/json"}
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
         limits = httpx2.Limits(max_connections=self.concurrency)
-        timeout = _timeout(self.timeout_s)
-        client = httpx2.Client(
-            headers=headers, timeout=timeout, limits=limits, verify=_load_certificates()
-        )
+        variables = tuple(os.environ.get(name, "") for name in _CERTIFICATES)
+        verify = _load_certificates(self.certificates, variables)
+        try:
+            client = httpx2.Client(
+                headers={"Content-Type": "application/json"},
+                timeout=_timeout(self.timeout_s),
+                limits=limits,
+                verify=verify,
+                trust_env=not _is_loopback(urlsplit(self.base_url).hostname or ""),
+            )
+        except (ImportError, ValueError) as error:  # such as one that speaks SOCKS
+            raise InputError(
+                f"{self.shown_address} cannot be asked by way of the proxy that is set: {error}."
+                f" Hint: set NO_PROXY, or another HTTPS_PROXY"
+            ) from error
         weakref.finalize(self, client.close)
         return client
 
@@ -422,10 +537,30 @@ def _timeout(seconds: float) -> httpx2.Timeout:
     return httpx2.Timeout(seconds, connect=min(_CONNECT_S, seconds))
 
 
+_CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+
+
 @cache
-def _load_certificates() -> ssl.SSLContext:
+def _load_certificates(file: str, variables: tuple[str, ...]) -> ssl.SSLContext:
     """Read the certificates that are trusted, once for all endpoints: they take long to read."""
-    return httpx2.create_ssl_context()
+    read = ", ".join(filter(None, variables))
+    try:
+        context = httpx2.create_ssl_context()
+        if file:
+            read = file
+            context.load_verify_locations(file)
+    except OSError as error:  # of which an SSLError is one
+        raise InputError(f"the certificates in {read} cannot be read: {error}") from error
+    return context
+
+
+def _is_loopback(host: str) -> bool:
+    """Say whether a host is this machine, which no proxy reaches."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+    return address.is_loopback or address.is_unspecified
 
 
 def _hear_nothing(_event: object) -> None:
@@ -464,6 +599,8 @@ def _run_with_deadline(seconds: float, ask: Callable[[Hear], Result], hear: Hear
         if each is _ENDED:
             return found.result()
         hear(each)
+        if _is_last(each):
+            ends = min(ends, time.monotonic() + _USAGE_S)
 
 
 def _limit_bytes(pieces: Iterable[bytes], most_bytes: int, ends: float) -> Iterator[bytes]:
@@ -481,22 +618,76 @@ def _limit_bytes(pieces: Iterable[bytes], most_bytes: int, ends: float) -> Itera
 def _events(pieces: Iterable[bytes], watch: Watch, tell: Hear) -> list[Any]:
     """Return the JSON of the events of a stream, up to the one that says that it is done.
 
-    Raises _BrokenOff where that does not come, or an event is no JSON.
+    That may be missing behind one that says why the reply ends. Raises _ErrorEvent for an error,
+    and _BrokenOff where the stream is not whole, or an event is no JSON.
     """
     events: list[Any] = []
-    for data in _data(pieces):
-        if data == _DONE:
-            return events
-        try:
-            event = json.loads(data)
-        except (ValueError, RecursionError):
-            raise _BrokenOff("a stream with an event that is not JSON") from None
-        if isinstance(event, dict) and event.get("error"):
-            raise _BrokenOff("a stream that ended in an error")
-        watch(event)
-        tell(event)
-        events.append(event)
+    try:
+        for data in _data(pieces):
+            if data == _DONE:
+                return events
+            event = _read_event(data)
+            watch(event)
+            tell(event)
+            events.append(event)
+    except (_BrokenOff, _ErrorEvent, _TooLate, httpx2.RequestError):
+        if not any(map(_is_last, events)):
+            raise
+    if any(map(_is_last, events)):
+        return events
     raise _BrokenOff("a stream that broke off")
+
+
+def _read_event(data: bytes) -> Any:  # noqa: ANN401 -- parsed JSON
+    try:
+        event = json.loads(data)
+    except (ValueError, RecursionError):
+        raise _BrokenOff("a stream with an event that is not JSON") from None
+    if _find_error(event) is not None:
+        raise _ErrorEvent(event)
+    return event
+
+
+def _is_last(event: Any) -> bool:  # noqa: ANN401 -- parsed JSON
+    """Say whether an event of a stream tells why the reply ends: all of its text has come."""
+    try:
+        return bool(event["choices"][0].get("finish_reason"))
+    except (AttributeError, IndexError, KeyError, TypeError):
+        return False
+
+
+def _find_error(reply: Any) -> Any:  # noqa: ANN401 -- parsed JSON
+    """Return the error in place of a reply, or within one; None where there is none."""
+    if not isinstance(reply, dict):
+        return None
+    choices = reply.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    error = reply.get("error") or (first.get("error") if isinstance(first, dict) else None)
+    if error or reply.get("object") == "error":
+        return error or reply
+    base = reply.get("base_resp")  # as MiniMax has it
+    failed = isinstance(base, dict) and base.get("status_code") and not choices
+    return {"message": base.get("status_msg")} if failed and isinstance(base, dict) else None
+
+
+def _status_of(error: Any) -> int:  # noqa: ANN401 -- parsed JSON
+    """Return the status that an error would have as a reply of its own."""
+    if not isinstance(error, dict):
+        return _FAILED
+    stated = str(error.get("code") or error.get("status") or "")
+    if stated.isdecimal() and 400 <= int(stated) < 600:
+        return int(stated)
+    kind = f"{error.get('type')} {stated}".casefold()
+    return next((status for sign, status in _KINDS if sign.search(kind)), _FAILED)
+
+
+def _find_wait(said: str) -> float | None:
+    """Return the seconds after which a server says to ask again, None where it does not."""
+    found = _WAIT.search(said)
+    try:
+        return float(found[1]) * _SECONDS[(found[2] or "").casefold()] if found else None
+    except ValueError:
+        return None
 
 
 def _data(pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -514,15 +705,23 @@ def _was_sent(error: httpx2.RequestError) -> bool:
     return not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
 
 
-def _message(said: bytes) -> str:
+def _message(error: Any) -> str:  # noqa: ANN401 -- parsed JSON, or bytes
     """Return what the server said: the message of its JSON error, or the start of its page."""
-    try:
-        body = json.loads(said)
-    except (ValueError, RecursionError):
-        return said.decode("utf-8", "replace")
+    body = error
+    if isinstance(error, bytes):
+        try:
+            body = json.loads(error)
+        except (ValueError, RecursionError):
+            return error.decode("utf-8", "replace")
+    if isinstance(body, list) and len(body) == 1:  # as Gemini has it
+        [body] = body
+    raw = ""
     while isinstance(body, dict):
+        more = body.get("metadata")  # what a provider behind OpenRouter says
+        raw = str(more.get("raw") or "") if isinstance(more, dict) else raw
         body = next((body[k] for k in ("error", "message", "detail") if body.get(k)), "")
-    return body if isinstance(body, str) else json.dumps(body)
+    said = body if isinstance(body, str) else json.dumps(body)
+    return f"{said}: {raw}" if raw else said
 
 
 def _retry_after(header: str) -> float | None:

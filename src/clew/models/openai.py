@@ -1,28 +1,42 @@
 """Any OpenAI-compatible endpoint: chat completions and embeddings.
 
-OpenAI, vLLM, Ollama, llama.cpp and many more speak it. Where an endpoint lacks a feature it says
-so with HTTP 400; the feature is then left out for the rest of the run.
+OpenAI, vLLM, Ollama, llama.cpp and many more speak it. What an endpoint refuses of a request that
+can do without it is left out, then and for the rest of the run.
 """
 
 from __future__ import annotations
 
+import base64
+import logging
 import re
 import threading
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
 import numpy as np
 
-from clew.errors import BadReply, EndpointError
+from clew.errors import BadReply, EndpointError, InputError
 from clew.models import Keep, Kind, OnLost, Prompt, PromptRefused, Reply, Turn
+from clew.models.batching import Batching
 from clew.models.budget import Budget, Payer, Purchase, bill, payer
 from clew.models.prices import Price, embedding_price, list_price
+from clew.models.refusals import (
+    LIMIT,
+    NEW_LIMIT,
+    SCHEMA,
+    STREAM,
+    SYSTEM,
+    TEMPERATURE,
+    Refused,
+    find_remedy,
+)
 from clew.models.replies import messages
 from clew.models.served import Served
-from clew.models.spoken import THOUGHTS, Spoken
+from clew.models.spoken import Spoken, begins_in_thoughts, find_spoken
 from clew.models.waiting import STEP_S, in_part
 from clew.text import tokens
 from clew.text.pieces import OnPiece, PieceStream
@@ -30,16 +44,21 @@ from clew.text.pieces import OnPiece, PieceStream
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.models.http import Endpoint, Post, Refused
+    from clew.models.http import Endpoint, Post
+
+_log = logging.getLogger(__name__)
 
 _REPLY_BYTES, _TOKEN_BYTES = 1 << 18, 1 << 10  # of a chat's reply at the most: and each token
 _VECTOR_BYTES = 1 << 19  # of one vector at the most, as JSON
 _SLACK = 16  # tokens beyond what was asked for, such as marks of a template
-_STREAM = "stream"
+_CUT = "the reply was truncated at the token limit"
+_CUT_IN_THOUGHTS = f"{_CUT}, within the model's thoughts"
+_LATE_TAG = "<think>"  # the model's thoughts have no first tag
+_TRIES = 6  # of one request, each without more of what it can do without
 _MOST_TOKENS = 1 << 32  # of a request: a larger number is no count
 _AROUND = 8  # tokens that may stand around a text, at the most
 _BATCH = 128  # texts in one embedding request
-_FOR_THE_PROMPT = frozenset({400, 413, 422})  # another prompt may be taken
+_SHOWN = 60  # characters of a text that a note names
 _OPENAI_HOST = "api.openai.com"
 _V1 = re.compile(r"/v1/?\Z")
 
@@ -54,6 +73,7 @@ class OpenAIChat(Served):
     json_schema: bool = True  # the endpoint can hold a reply to a schema
     prices: Mapping[str, Price] = field(default_factory=dict)
     _lacks: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
+    _most: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -79,39 +99,42 @@ class OpenAIChat(Served):
         on_lost: OnLost | None = None,
         on_text: OnPiece | None = None,
     ) -> Turn:
-        from clew.models.http import Refused
-
-        most = _REPLY_BYTES + _TOKEN_BYTES * prompt.max_tokens
+        most_bytes = _REPLY_BYTES + _TOKEN_BYTES * prompt.max_tokens
         # What comes is paid for, or waited for.
         is_streamed = on_lost is not None or on_text is not None
-        heard = None if on_text is None else _Heard(on_text)
-        while True:
-            body = self._body(prompt, turns)
-            if is_streamed and _STREAM not in self._lacks:
-                body |= {_STREAM: True, "stream_options": {"include_usage": True}}
+        heard = None if on_text is None else _Heard(on_text, waits=_LATE_TAG in self._lacks)
+        lacks: set[str] = set()  # beside what the endpoint is known to lack
+        limit = min(prompt.max_tokens, self._most.get(LIMIT, prompt.max_tokens))
+        first, is_lasting = None, False
+        for tries in range(1, _TRIES + 1):
+            body = self._body(prompt, turns, lacks, limit)
+            if is_streamed and STREAM not in self._lacks | lacks:
+                body |= {STREAM: True, "stream_options": {"include_usage": True}}
             try:
-                found = self._endpoint.post(
+                reply = self._endpoint.post(
                     body,
                     stop=stop,
                     on_lost=on_lost,
-                    most_bytes=most,
+                    most_bytes=most_bytes,
                     watch=partial(_Watched, prompt.max_tokens),
                     hear=heard,
                 )
-                turn = self._read(found)
-                if heard is not None:
-                    heard.end(turn.text)
-                return turn
+                break
             except Refused as refusal:
-                lacking = _lacking(refusal, body)
-                if lacking:
-                    self._lacks.add(lacking)
-                elif refusal.status in _FOR_THE_PROMPT:
-                    refused = PromptRefused(str(refusal))
-                    refused.brief = refusal.brief
-                    raise refused from refusal
-                else:
-                    raise
+                first = first or refusal
+                remedy = find_remedy(refusal, body, limit)
+                if remedy is None or tries == _TRIES:
+                    _raise_refusal(first)
+                first = None if remedy.is_named else first  # what it says next counts
+                lacks |= remedy.fields
+                limit, is_lasting = remedy.limit, remedy.is_lasting
+        self._lacks.update(lacks)
+        if is_lasting:
+            self._most[LIMIT] = limit
+        turn = self._read(reply)
+        if heard is not None:
+            heard.end(turn.text)
+        return turn
 
     def count_tokens(self, prompt: Prompt, turns: Sequence[Turn] = ()) -> int | None:
         """Return what a llama.cpp server counts; no other endpoint says it beforehand."""
@@ -119,36 +142,47 @@ class OpenAIChat(Served):
             return None
         try:
             with in_part("step"):
-                filled = self._at_root("apply-template").post(self._body(prompt, turns))
+                body = self._body(prompt, turns, frozenset(), prompt.max_tokens)
+                filled = self._at_root("apply-template").post(body)
                 asked = {"content": filled["prompt"], "add_special": True, "parse_special": True}
                 return len(self._at_root("tokenize").post(asked)["tokens"])
         except (EndpointError, KeyError, TypeError):
             return None  # an old server: it is not known, which is no fault
 
-    def _body(self, prompt: Prompt, turns: Sequence[Turn]) -> dict[str, object]:
-        """Return the request, without what the endpoint has refused before."""
-        can_hold = self.json_schema and "response_format" not in self._lacks
+    def _body(
+        self, prompt: Prompt, turns: Sequence[Turn], lacks: AbstractSet[str], limit: int
+    ) -> dict[str, object]:
+        """Return the request, without what it and the endpoint lack."""
+        lacks = self._lacks | lacks
+        can_hold = self.json_schema and SCHEMA not in lacks
         held = prompt.schema is not None and can_hold  # to its schema, by the endpoint itself
-        limit = "max_completion_tokens" if "max_tokens" in self._lacks else "max_tokens"
-        body: dict[str, object] = {
-            "model": self.model,
-            "messages": messages(prompt, turns, in_words=not held),
-            limit: prompt.max_tokens,
-        }
-        if self.temperature is not None and "temperature" not in self._lacks:
-            body["temperature"] = self.temperature
+        # Some take a schema and do not keep to it: a repair has it in words, too.
+        said = messages(prompt, turns, in_words=not held or bool(turns))
+        if SYSTEM in lacks and said[0]["role"] == SYSTEM:
+            system, first, *rest = said
+            joined = f"{system['content']}\n\n{first['content']}"
+            said = [{"role": "user", "content": joined}, *rest]
+        body: dict[str, object] = {"model": self.model, "messages": said}
+        if NEW_LIMIT not in lacks:
+            body[NEW_LIMIT if LIMIT in lacks else LIMIT] = limit
+        if self.temperature is not None and TEMPERATURE not in lacks:
+            body[TEMPERATURE] = self.temperature
         if held:
             shape = {"name": "reply", "schema": prompt.schema, "strict": True}
-            body["response_format"] = {"type": "json_schema", "json_schema": shape}
+            body[SCHEMA] = {"type": "json_schema", "json_schema": shape}
         return body
 
     def _read(self, reply: Any) -> Turn:  # noqa: ANN401 -- parsed JSON
         try:
-            if not isinstance(reply, list):
-                return read_completion(reply)
-            turn = read_completion(_join_events(reply))
-            if turn.prompt_tokens is None:  # it is stated where nothing is streamed
-                self._lacks.add(_STREAM)
+            whole = _join_events(reply) if isinstance(reply, list) else reply
+            turn = read_completion(whole)
+            choice = whole["choices"][0]
+            if begins_in_thoughts(_plain(choice["message"].get("content"))):
+                self._lacks.add(_LATE_TAG)
+            elif _LATE_TAG in self._lacks and choice.get("finish_reason") == "length":
+                turn = replace(turn, text="", fault=_CUT_IN_THOUGHTS)
+            if whole is not reply and turn.prompt_tokens is None:
+                self._lacks.add(STREAM)  # it is stated where nothing is streamed
             return turn
         except (KeyError, IndexError, TypeError, AttributeError):
             raise BadReply(
@@ -184,7 +218,13 @@ class OpenAIEmbeddings(Served):
     query_prefix: str = ""  # as the model's card asks: "query: ", "search_query: "
     document_prefix: str = ""
     prices: Mapping[str, Price] = field(default_factory=dict)
+    batch_size: int = _BATCH  # texts in one request at the most; fewer where that is refused
+    _batching: Batching = field(default_factory=Batching, init=False, repr=False, compare=False)
     _seen: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.batch_size < 1:
+            raise InputError(f"batch_size of an embedder is {self.batch_size}: it must be positive")
 
     @property
     def name(self) -> str:
@@ -210,15 +250,23 @@ class OpenAIEmbeddings(Served):
         inputs = [prefix + text or " " for text in texts]  # an empty input is refused by many
 
         who = payer()  # in this thread; the jobs are in others
+        batching = self._batching
 
-        def job(post: Post, first: int) -> NDArray[np.float32]:
-            rows = self._embed(post, inputs[first : first + _BATCH], who)
-            if keep is not None:
-                keep(first, rows)
-            return rows
+        def job(post: Post, first: int) -> tuple[NDArray[np.float32], list[int]]:
+            batch = inputs[first : first + self.batch_size]
+            ask = partial(self._embed, post, who)
+            return batching.embed(ask, batch, first=first, prefix=prefix, keep=keep)
 
-        firsts = range(0, len(inputs), _BATCH)
-        return np.concatenate(self._endpoint.run(job, firsts, _BATCH * _VECTOR_BYTES))
+        firsts = range(0, len(inputs), self.batch_size)
+        done = self._endpoint.run(job, firsts, self.batch_size * _VECTOR_BYTES)
+        cut = [row for _, rows in done for row in rows]
+        if cut:
+            _log.warning(
+                "%d of %d texts are longer than %s takes: they were cut, and the vectors of their"
+                " parts averaged; the first begins %r. Hint: a smaller --chunk-size",
+                len(cut), len(inputs), self.model, " ".join(texts[cut[0]].split())[:_SHOWN],
+            )  # fmt: skip
+        return np.concatenate([rows for rows, _ in done])
 
     @property
     def price(self) -> Price | None:
@@ -252,16 +300,17 @@ class OpenAIEmbeddings(Served):
         who.on_bill(billed)
         return reply
 
-    def _embed(self, post: Post, batch: Sequence[str], who: Payer | None) -> NDArray[np.float32]:
+    def _embed(self, post: Post, who: Payer | None, batch: Sequence[str]) -> NDArray[np.float32]:
+        """Return the unit vectors that one request gives."""
         reply = self._bought(post, batch, who)
         place = f"{self._endpoint.shown_address}, model {self.model}"
         try:
-            rows = sorted(reply["data"], key=lambda item: item["index"])
-            indexes = [item["index"] for item in rows]
-            vectors = np.array([item["embedding"] for item in rows], dtype=np.float64)
-        except (KeyError, OverflowError, TypeError, ValueError):
+            rows = [_read_vector(item["embedding"]) for item in reply["data"]]
+            order = _find_order([item.get("index") for item in reply["data"]])
+            vectors = np.array([rows[i] for i in order], dtype=np.float64)
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
             raise BadReply(f"{place}: the reply is no list of vectors of one length") from None
-        if indexes != list(range(len(batch))):
+        if len(order) != len(batch):
             raise BadReply(f"{place}: {len(rows)} vectors or wrong indexes for {len(batch)} texts")
         if vectors.ndim != 2 or not vectors.size:
             raise BadReply(f"{place}: the reply is no list of vectors of one length")
@@ -318,19 +367,19 @@ class _Watched:
 
 
 class _Heard:
-    """Tells of a reply's text while it streams."""
+    """Tells of a reply's text while it streams; `waits` as in `Spoken`."""
 
-    def __init__(self, on_text: OnPiece) -> None:
+    def __init__(self, on_text: OnPiece, *, waits: bool) -> None:
         self._pieces = PieceStream(on_text)
-        self._spoken = Spoken(self._pieces)
+        self._spoken = Spoken(self._pieces, waits=waits)
 
     def __call__(self, event: Any) -> None:  # noqa: ANN401 -- parsed JSON, None: another attempt
         if event is None:
             self._spoken.restart()
             return
         content = _delta(event).get("content")
-        if isinstance(content, str):
-            self._spoken.add(content)
+        if isinstance(content, str | list):
+            self._spoken.add(_plain(content))
 
     def end(self, text: str) -> None:
         """Tell what nobody was told of yet."""
@@ -348,7 +397,7 @@ def _delta(event: Any) -> Mapping[str, Any]:  # noqa: ANN401 -- parsed JSON
 
 def _join_events(events: Sequence[Any]) -> dict[str, Any]:
     """Return the chat completion that the events of a stream are the parts of."""
-    message: dict[str, str] = {"content": "", "refusal": ""}
+    message = dict.fromkeys(("content", "refusal", *_THOUGHTS), "")
     reason, usage, choices = None, None, 0
     for event in events:
         delta = _delta(event)
@@ -369,24 +418,37 @@ def read_completion(reply: Any) -> Turn:  # noqa: ANN401 -- parsed JSON
     Raises KeyError, IndexError, TypeError or AttributeError for JSON that is none.
     """
     choice = reply["choices"][0]
-    text = _text(choice["message"].get("content"))
-    refusal = _text(choice["message"].get("refusal"))
-    fault = "" if text else f"the reply is empty {refusal}".strip()
+    message = choice["message"]
+    text, is_thinking = find_spoken(_plain(message.get("content")))
+    refusal, _ = find_spoken(_plain(message.get("refusal")))
+    thought = is_thinking or any(message.get(name) for name in _THOUGHTS)
+    fault = ""
+    if not text:
+        fault = f"the reply is empty {refusal}" if refusal else "the reply is empty"
+        fault = f"{fault}: the model only thought" if thought and not refusal else fault
+        if choice.get("finish_reason") == "content_filter":
+            fault = f"{fault}: a content filter kept it back"
     if choice.get("finish_reason") == "length":
-        fault = "the reply was truncated at the token limit"
+        fault = _CUT_IN_THOUGHTS if is_thinking or (thought and not text) else _CUT
+    if choice.get("finish_reason") == "error":
+        fault = "the reply broke off in an error of the server"
     return Turn(text, fault, *_tokens(reply.get("usage")))
 
 
-def _text(content: Any) -> str:  # noqa: ANN401 -- parsed JSON
-    """Return the words of a message: a string, or a list of parts; without a model's thoughts."""
-    text = THOUGHTS.sub("", _plain(content)).strip()
-    return text.encode("utf-8", "replace").decode()
+_THOUGHTS = ("reasoning_content", "reasoning", "thinking")  # of a message, beside its content
 
 
 def _plain(content: Any) -> str:  # noqa: ANN401 -- parsed JSON
+    """Return the words of a message: a string, or a list of parts; without parts of thoughts."""
     if isinstance(content, list):
-        return "".join(str(part["text"]) for part in content if part.get("text"))
+        parts = (
+            p for p in content if p.get("text") and not _OF_THOUGHTS.search(str(p.get("type")))
+        )
+        return "".join(str(part["text"]) for part in parts)
     return content or ""
+
+
+_OF_THOUGHTS = re.compile("think|reason|thought")
 
 
 def _tokens(usage: Any) -> tuple[int | None, int | None]:  # noqa: ANN401 -- parsed JSON
@@ -413,15 +475,34 @@ def _count(number: Any) -> int | None:  # noqa: ANN401 -- parsed JSON
     return count if 0 <= count <= _MOST_TOKENS else None
 
 
-def _lacking(refusal: Refused, body: Mapping[str, object]) -> str:
-    """Return which part of a refused request the endpoint does not know, empty if none."""
-    signs = {
-        "response_format": ("response_format", "json_schema"),
-        "max_tokens": ("max_completion_tokens",),  # the new name, which some models insist on
-        "temperature": ("temperature",),
-        _STREAM: ("stream",),
-    }
-    if refusal.status not in {400, 422}:
-        return ""
-    named = (p for p in signs if p in body and any(s in refusal.reason for s in signs[p]))
-    return next(named, "")
+def _raise_refusal(refusal: Refused) -> NoReturn:
+    """Raise a refusal: as that of the prompt, where others may be taken."""
+    if not refusal.is_of_prompt:
+        raise refusal
+    of_prompt = PromptRefused(str(refusal))
+    of_prompt.brief = refusal.brief
+    raise of_prompt from refusal
+
+
+def _find_order(indexes: Sequence[object]) -> list[int]:
+    """Return the places of vectors by the order of their texts, none where they tell no order.
+
+    Some servers leave out the index, that of the first alone, or say 0 for each.
+    """
+    n = len(indexes)
+    if all(index in {None, 0} for index in indexes):
+        return list(range(n))
+    rest = set(range(n)).difference(each for each in indexes if isinstance(each, int))
+    if indexes.count(None) == len(rest) == 1:
+        [missing] = rest
+        indexes = [missing if each is None else each for each in indexes]
+    given = {index: place for place, index in enumerate(indexes)}
+    return [given[i] for i in range(n)] if given.keys() == set(range(n)) else []
+
+
+def _read_vector(embedding: Any) -> Any:  # noqa: ANN401 -- parsed JSON
+    """Return the numbers of a vector: as a list, in a list of one, or as float32 in base64."""
+    if isinstance(embedding, str):
+        return np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4")
+    is_nested = isinstance(embedding, list) and len(embedding) == 1
+    return embedding[0] if is_nested and isinstance(embedding[0], list) else embedding

@@ -11,6 +11,7 @@ from typing import Any
 
 from clew.errors import InputError, MissingExtra
 from clew.models import Prompt, Turn
+from clew.models.spoken import find_spoken
 
 _PLAIN = "Reply with one JSON value and nothing else. It must satisfy this JSON schema:\n"
 _REPAIR = "That reply cannot be used: {fault}. Reply again with nothing but corrected JSON."
@@ -46,12 +47,12 @@ def messages(
 
 def read(turn: Turn, prompt: Prompt) -> tuple[Any, str]:
     """Return the validated JSON of a reply where a schema was asked for, and what is wrong."""
-    validate = validator(prompt.schema)
+    validate, (text, _) = validator(prompt.schema), find_spoken(turn.text)
     if validate is None:
         # An answer that ran into its limit is still an answer; an empty one is not.
-        return None, "" if turn.text else turn.fault
+        return None, "" if text else turn.fault
     fault = turn.fault
-    for value in () if fault else chain(json_values(turn.text), repair_reply(turn.text)):
+    for value in () if fault else chain(json_values(text), repair_reply(text)):
         problem = validate(value)
         if not problem:
             return value, ""

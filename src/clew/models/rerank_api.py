@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import BadReply
+from clew.models.refusals import Refused, find_batch_size
 from clew.models.served import Served
 
 if TYPE_CHECKING:
@@ -36,7 +37,14 @@ class RerankEndpoint(Served):
     def _score(self, query: str, post: Post, batch: Sequence[str]) -> NDArray[np.float64]:
         n = len(batch)
         body = {"model": self.model, "query": query, "documents": list(batch), "top_n": n}
-        reply = post(body)
+        try:
+            reply = post(body)
+        except Refused as refusal:
+            if n == 1 or not refusal.is_of_prompt:
+                raise
+            size = find_batch_size(refusal, n) or -(-n // 2)  # too many, or one is too long
+            parts = [batch[i : i + size] for i in range(0, n, size)]
+            return np.concatenate([self._score(query, post, part) for part in parts])
         place = f"{self._endpoint.shown_address}, model {self.model}"
         try:
             results = sorted(reply["results"], key=lambda result: result["index"])

@@ -22,6 +22,7 @@ class Served:
     concurrency: int = 8
     attempts: int = 5
     sleep: Callable[[float], None] | None = field(default=None, repr=False, compare=False)
+    certificates: str = ""  # a PEM file of further certificates that are trusted
 
     def endpoint_at(self, path: str) -> Endpoint:
         """Return the endpoint of these settings at `path` below the base URL."""
@@ -36,4 +37,5 @@ class Served:
             concurrency=self.concurrency,
             attempts=self.attempts,
             sleep=self.sleep,
+            certificates=self.certificates,
         )

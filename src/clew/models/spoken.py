@@ -1,4 +1,4 @@
-"""A model's reply piece by piece: what of it is spoken, and listeners that may fail meanwhile."""
+"""What a model says, without its thoughts: of a whole reply or as it comes, and who listens."""
 
 from __future__ import annotations
 
@@ -6,48 +6,96 @@ import re
 
 from clew.text.pieces import OnPiece, PieceStream
 
-THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
-_OPENS, _CLOSES = "<think>", "</think>"
+_NAMES = r"(?i:(?:\w+:)?(?:think(?:ing)?|thoughts?|reasoning))"
+_INSIDE = r"(?:[^<]|<\|constrain\|>)"  # a channel's name, and for whom it is
+_TAGS = (  # what opens thoughts, and what closes them
+    (rf"<{_NAMES}>", rf"</{_NAMES}>"),
+    (r"\[THINK\]", r"\[/THINK\]"),
+    (r"◁think▷", r"◁/think▷"),
+    (r"<\|(?:START_THINKING|begin_of_thought)\|>", r"<\|(?:END_THINKING|end_of_thought)\|>"),
+    (r"<\|channel>thought", r"<channel\|>"),
+    # The channels of gpt-oss, and what is left of them where their marks are not shown.
+    (
+        rf"<\|channel\|>\s?(?:analysis|commentary){_INSIDE}*<\|message\|>",
+        rf"<\|channel\|>\s?final{_INSIDE}*<\|message\|>",
+    ),
+    (r"\A\s*analysis(?=[A-Z])", r"assistantfinal"),
+)
+_TAG = re.compile("|".join(f"(?P<o{i}>{o})|(?P<c{i}>{c})" for i, (o, c) in enumerate(_TAGS)))
+_CLOSES = {f"o{i}": re.compile(closes) for i, (_, closes) in enumerate(_TAGS)}
+_BEGUN = re.compile(  # what further pieces may make a tag of
+    rf"(?:<[^<>\s]{{0,24}}|<\|channel\|?>{_INSIDE}{{0,60}}(?:<\|?\w{{0,9}}\|?)?"
+    r"|\[[A-Z]{0,5}|◁\w{0,5}|\A\s*a\w{0,7})\Z"
+)
+_MARKS = re.compile(r"<\|start\|>\w*|<\|(?:end|return|im_end|(?:begin|end)_of_solution)\|>")
+_DATA = re.compile(r"\s*(?:```|\{|\[\s*[\[{\"\]])")  # JSON, of which a tag is a part at most
+_OPENED = re.compile(r"(?:^|[\s(])[`'\"“‘]\Z")
+_QUOTES = "`'\"”’"
+
+
+def find_spoken(text: str, *, ended: bool = True) -> tuple[str, bool]:
+    """Return what a model says in a text, and whether the text ends within its thoughts.
+
+    Thoughts stand between two tags, of which the first may be missing. Where the text has not
+    `ended`, that is as much as is known not to become a part of a tag.
+
+    >>> find_spoken("<think>Archer?</think> Archer."), find_spoken("Archer? Yes.</think>Archer.")
+    (('Archer.', False), ('Archer.', False))
+    """
+    said, place, is_thinking, is_data = "", 0, False, _DATA.match(text)
+    tags = iter(()) if is_data else _TAG.finditer(text)
+    for tag in tags:
+        before, kind = _MARKS.sub("", text[place : tag.start()]), str(tag.lastgroup)
+        if tag.start() < place or _is_quoted(text, tag):
+            continue
+        if kind not in _CLOSES:  # all before it was thought
+            said, place = "", tag.end()
+            continue
+        closing = _CLOSES[kind].search(text, tag.end())
+        if closing is not None:
+            said, place = said + before, closing.end()
+        elif not (ended and before.rpartition("\n")[2].strip()):  # else the text is about tags
+            said, place, is_thinking = said + before, len(text), True
+    rest = text[place:]
+    if not (ended or is_data):
+        rest = _BEGUN.sub("", rest)
+    said = (said + _MARKS.sub("", rest)).strip()
+    return said.encode("utf-8", "replace").decode(), is_thinking
+
+
+def begins_in_thoughts(text: str) -> bool:
+    """Say whether a reply begins with thoughts that no tag opens."""
+    tag = None if _DATA.match(text) else _TAG.search(text)
+    return tag is not None and tag.lastgroup not in _CLOSES and not _is_quoted(text, tag)
+
+
+def _is_quoted(text: str, tag: re.Match[str]) -> bool:
+    """Say whether a tag stands in quotes: it is spoken of."""
+    before, behind = text[max(tag.start() - 2, 0) : tag.start()], text[tag.end() : tag.end() + 1]
+    return bool(_OPENED.search(before) and behind) and behind in _QUOTES
 
 
 class Spoken:
     """What a model says, piece by piece, without its thoughts and the white space around it.
 
-    A model that thinks says so at the very beginning: `<think>`, up to `</think>`.
+    With `waits` nothing is told before thoughts have ended: the model does not say that they begin.
     """
 
-    def __init__(self, pieces: PieceStream) -> None:
+    def __init__(self, pieces: PieceStream, *, waits: bool = False) -> None:
         self._pieces = pieces
-        self._begin()
-
-    def _begin(self) -> None:
-        self._held = ""  # nobody was told of it, and may never be
-        self._is_thinking: bool | None = None  # None: it is not known yet
+        self._waits = waits
+        self._text = ""
 
     def restart(self) -> None:
         """Forget what came: another reply begins."""
-        self._begin()
+        self._text = ""
         self._pieces.restart()
 
     def add(self, piece: str) -> None:
         """Take what came; tell of it as far as it is known to be said."""
-        self._held += piece.encode("utf-8", "replace").decode()
-        if self._is_thinking is None:
-            self._held = self._held.lstrip()
-            if len(self._held) < len(_OPENS) and _OPENS.startswith(self._held):
-                return
-            self._is_thinking = self._held.startswith(_OPENS)
-        if self._is_thinking:
-            _, closed, behind = self._held.partition(_CLOSES)
-            self._held = behind if closed else self._held[-len(_CLOSES) :]
-            self._is_thinking = not closed
-            if not closed:
-                return
-        if not self._pieces.has_sent:
-            self._held = self._held.lstrip()
-        said = self._held.rstrip()
-        self._held = self._held[len(said) :]
-        self._pieces.add(said)
+        self._text += piece
+        if not self._waits or begins_in_thoughts(self._text):
+            self._pieces.end(find_spoken(self._text, ended=False)[0])
 
 
 class Kept:

@@ -7,21 +7,69 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from clew.text.pieces import OnPiece, PieceStream
 
-NUMBERS = re.compile(r"\[(\d{1,3}(?:, ?\d{1,3})*)\]")  # [2], [2, 3]
+_LABEL = (  # what models call a passage
+    r"(?:(?:sources?|passages?|documents?|docs?|ref(?:erence)?s?|citations?|cit(?:e|ation)?|chunks?"
+    r"|excerpts?|quellen?|fuentes?|fontes?|来源|資料|出典)[\s.:#№]{0,2})?"
+)
+_NUMBER = r"\^?#?\d{1,3}\^?"
+_MORE = rf"(?:\s?(?:[,;、&–-]|and|or|to)\s?{_LABEL}{_NUMBER})*"  # [1, 2], [1-3]
+_INSIDE = rf"\s?{_LABEL}{_NUMBER}{_MORE}(?:†[^\[\]]{{0,40}})?\s?"
+_FILED = rf"\s?{_LABEL}{_NUMBER}(?:{_MORE}|:\d{{1,3}})(?:†[^【】]{{0,40}})?\s?"  # 【4:0†source】
+_BRACKETS = rf"(?:\[{{1,2}}{_INSIDE}\]{{1,2}}|【{_FILED}】|［{_INSIDE}］)"
 _JOINTS = r"[\s,;]*(?:(?:and|or|&)\s*)?"  # "[2], [3] and [4]"
-MARKS = re.compile(rf"[\s,;]*{NUMBERS.pattern}(?:{_JOINTS}{NUMBERS.pattern})*")
+_AROUND_MARKS = r"\((?:(?:see|cf\.?|sources?):?\s?)?"  # ([1]), (see [1])
+_NAMED = (  # what can be nothing else, wherever it stands
+    rf"(?i:{_BRACKETS}|{_AROUND_MARKS}{_BRACKETS}(?:{_JOINTS}{_BRACKETS})*\)"
+    rf"|\({_LABEL.removesuffix('?')}{_NUMBER}{_MORE}\))"
+)
+_RANGES = re.compile(r"(\d{1,3})\s?(?:[–-]|to\b)\s?[^\d\[\]【】,;]{0,12}(\d{1,3})|(\d{1,3})")
+_WIDEST = 20  # passages in a range at the most
+_AT_END = r"(?=\s*(?:[.,;!?。、]|\(\d|\Z))"  # in the middle of a sentence it may count something
+
+
+@lru_cache
+def find_marks(n_passages: int = 0) -> re.Pattern[str]:
+    """Return what citations look like in an answer from so many passages, with what joins them.
+
+    Models write [1], [1][2], [1, 2], [1-3], [^1], [Source 1], 【1†source】 and the like. (1) is one
+    behind what is said, where there is such a passage.
+    """
+    numbers = "|".join(map(str, range(n_passages, 0, -1)))
+    mark = rf"(?:{_NAMED}|(?<![^\W_])\((?:{numbers})\){_AT_END})" if numbers else _NAMED
+    return re.compile(rf"[\s,;]*{mark}(?:{_JOINTS}{mark})*")
+
+
+def parse_numbers(marks: str) -> list[int]:
+    """Return the numbers of the passages that citations name, each once, ranges filled.
+
+    >>> parse_numbers("[Source 4], [1-3] and 【2†source】")
+    [4, 1, 2, 3]
+    """
+    found: list[int] = []
+    for match in _RANGES.finditer(_FOOTNOTES.sub("", marks)):
+        first, last = int(match[1] or match[3]), int(match[2] or match[3])
+        found += range(first, last + 1) if first <= last < first + _WIDEST else (first, last)
+    return list(dict.fromkeys(found))
+
 
 # Told of what stands between two groups of citations, and of the second; None: it begins anew.
 OnMarks = Callable[[str, str | None], None]
 
+_FOOTNOTES = re.compile(r"(?<=\d):\d+|†[^\[\]【】]*")
 _MARKER = re.compile(r"\bANSWER:", re.IGNORECASE)
 _WORD = "answer:"
 AROUND = " ,;"  # what joins citations, and is left off at both ends
 _OPEN = " ,;*"  # what may be left off before what follows
-_OF_MARKS = "0123456789,;*[]&andor "  # what stands in citations, and between two of them
+# Citations at the end of a part, with what joins them, and what may become another one.
+_LAST = re.compile(
+    rf"(?:(?:{_NAMED}|\(\d{{1,3}}\))[\s,;]*(?:(?:and|or|&)\s*|an?|o)?)*"
+    rf"(?:\*{{0,2}}(?:(?i:{_AROUND_MARKS})(?:{_BRACKETS}{_JOINTS})*)?"
+    r"(?:(?:\[{1,2}|[(【［])[^\[\]【】［］()]{0,48}\]?)?)?\Z"
+)
 _ENDINGS = ".!"
 _SPACES = re.compile(r"\s+")
 
@@ -33,14 +81,14 @@ def find_answer_line(reply: str) -> str:
     return " ".join(line.replace("**", "").split())
 
 
-def extract_answer(reply: str) -> str:
+def extract_answer(reply: str, n_passages: int = 0) -> str:
     """Return the line that answers without citations, nor what joins them to the words."""
-    return strip_marks(find_answer_line(reply))
+    return strip_marks(find_answer_line(reply), n_passages)
 
 
-def strip_marks(line: str) -> str:
+def strip_marks(line: str, n_passages: int = 0) -> str:
     """Return a line without citations, nor what joins them to the words."""
-    return MARKS.sub("", line).strip(AROUND)
+    return find_marks(n_passages).sub("", line).strip(AROUND)
 
 
 class AnswerText:
@@ -55,8 +103,13 @@ class AnswerText:
     """
 
     def __init__(
-        self, on_text: OnPiece, unknown: str = "", on_marks: OnMarks | None = None
+        self,
+        on_text: OnPiece,
+        unknown: str = "",
+        on_marks: OnMarks | None = None,
+        n_passages: int = 0,
     ) -> None:
+        self._marks = find_marks(n_passages)
         self._pieces = PieceStream(on_text)
         self._unknown = unknown
         self._on_marks = on_marks
@@ -87,6 +140,7 @@ class AnswerText:
     def _begin_line(self, *, behind: bool) -> None:
         self._is_line = behind
         self._line = ""  # what waits of the line that answers
+        self._past = ""  # the character before it
         self._answer = ""  # what waits of the answer: it may be the word for none
         self._claim = ""  # what stands behind the last citations
         self._tells_marks = True
@@ -101,10 +155,11 @@ class AnswerText:
         self._is_line = not ends
         self._line = _SPACES.sub(" ", self._line + new)
         known = len(self._line) if ends else _find_open_end(self._line)
-        part = _SPACES.sub(" ", self._line[:known].replace("**", ""))
+        start = len(self._past)
+        part = self._past + _SPACES.sub(" ", self._line[:known].replace("**", ""))
         self._line = self._line[known:]
-        start = 0
-        for marks in MARKS.finditer(part):
+        self._past = part[-1:]
+        for marks in self._marks.finditer(part, start):
             self._feed_words(part[start : marks.start()])
             self._feed_marks(marks[0])
             start = marks.end()
@@ -144,6 +199,5 @@ def _may_become_marker(text: str) -> int:
 
 def _find_open_end(line: str) -> int:
     """Return where a line ends without what may become a citation, or be left off."""
-    whole = len(line.rstrip(_OF_MARKS))
-    bracket = line.find("[", whole)
-    return len(line[: bracket if bracket >= 0 else len(line)].rstrip(_OPEN))
+    last = _LAST.search(line)
+    return len(line[: last.start() if last else len(line)].rstrip(_OPEN))

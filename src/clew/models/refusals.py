@@ -1,0 +1,167 @@
+"""What servers say where they refuse a request: why, and what they may take in its place.
+
+Each says it in words of its own, so signs are looked for in all that it says: the names of fields,
+and how the fields are spoken of.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any
+
+from clew.errors import EndpointError
+
+STREAM, SYSTEM, TEMPERATURE, SCHEMA = "stream", "system", "temperature", "response_format"
+LIMIT, NEW_LIMIT = "max_tokens", "max_completion_tokens"
+_OPTIONAL = {  # fields that a request can do without, in the order of their signs
+    SCHEMA: r"response.?format|json.?(?:schema|output|mode|object)|structured|grammar",
+    TEMPERATURE: r"temperature",
+    STREAM: r"stream",
+    SYSTEM: r"(?:system|developer).{0,3}(?:role|message|prompt|instruction)|roles? must alternate"
+    r"|role.{0,20}\b(?:system|developer)\b|only.{0,20}\buser\b.{0,20}\bassistant\b",
+}
+_SIGNS = {name: re.compile(sign, re.IGNORECASE) for name, sign in _OPTIONAL.items()}
+_MAX_TOKENS = re.compile(
+    r"max_(?:\w+_)?tokens|maxOutputTokens|(?:completion|output|new) tokens", re.IGNORECASE
+)
+_OF_FIELDS = frozenset({400, 404, 415, 422, 501})  # a field may be why
+_UNNAMED = frozenset({400, 422})  # also where none is named
+_OF_THE_PROMPT = frozenset({400, 413, 422})  # another prompt may be taken
+_TOO_MANY, _TOO_LARGE = 429, 413
+_LEAST_TOKENS = 16  # of a reply: with fewer it says nothing
+
+_TOO_LONG = re.compile(
+    r"context.?(?:length|size|window)|too long|too many tokens|input\b.{0,40}\btoo large"
+    r"|(?:input|text|prompt) length"
+    r"|(?:maximum|max|at most|fewer than|less than|exceed\w*|larger than|longer than|limit)\b"
+    r".{0,60}\b(?:tokens|characters|length)|tokens.{0,40}(?:exceed|>|maximum)",
+    re.IGNORECASE | re.DOTALL,
+)
+_EXHAUSTED = re.compile(
+    r"insufficient[_ ](?:quota|balance|credits?|funds)|exceeded your current quota|out of credits"
+    r"|credit balance is too low|billing_hard_limit|quota (?:is )?exhausted|arrearage|余额不足",
+    re.IGNORECASE,
+)
+_OF_CONTENT = re.compile(r"filter|content.?policy|moderation|safety|flagged|blocked", re.IGNORECASE)
+_TOO_LARGE_LIMIT = re.compile(
+    r"large|exceed|at most|maximum|greater|less than|range|<=|≤|>|up to|(?:above|over).{0,12}limit",
+    re.IGNORECASE,
+)
+_DIFFERENCE = re.compile(r"[>=≤] ?(\d+) ?- ?(\d+)")
+_ROOM = re.compile(r"context.?(?:length|size|window)\D{0,30}?(\d+)", re.IGNORECASE)
+_GIVEN = re.compile(
+    r"(\d+) (?:tokens )?(?:in (?:the|your) )?(?:input|prompt|messages)"
+    r"|(?:prompt|input)\D{0,20}(\d+)",
+    re.IGNORECASE,
+)
+_OF_BATCH = re.compile(
+    r"(?<!physical )batch|array|(?:too many|number of) (?:inputs|texts|items)"
+    r"|(?:inputs|texts|items) (?:per|in)\b",
+    re.IGNORECASE,
+)
+_MOST = re.compile(
+    r"(?:than|to|most|maximum|max|allowed|limit\w*|exceeds?|size|<=|≤|>)\D{0,24}?(\d+)",
+    re.IGNORECASE,
+)
+
+
+class Refused(EndpointError):
+    """The server understood the request and will not do it; asking again cannot help."""
+
+    def __init__(self, sentence: str, status: int, reason: str, said: str = "") -> None:
+        self.status = status
+        self.reason = reason
+        self.said = said or reason  # all that the server said
+        super().__init__(sentence)
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether a text is longer than the model takes: as the server says, or all it says."""
+        silent = self.status == _TOO_LARGE and not self.reason
+        return silent or says_too_long(self.status, self.said)
+
+    @property
+    def is_of_prompt(self) -> bool:
+        """Whether another prompt may be taken."""
+        return self.status in _OF_THE_PROMPT or self.is_too_long
+
+
+def says_too_long(status: int, said: str) -> bool:
+    """Say whether a server says that a text is too long, and not the reply that is asked for."""
+    is_long = status != _TOO_MANY and _TOO_LONG.search(said) is not None
+    return is_long and _MAX_TOKENS.search(said) is None
+
+
+def says_exhausted(said: str, wait_s: float | None) -> bool:
+    """Say whether an account has nothing left, whenever it is asked again."""
+    return _EXHAUSTED.search(said) is not None and (wait_s is None or "insufficient_quota" in said)
+
+
+def find_batch_size(refusal: Refused, n: int) -> int | None:
+    """Return how many texts may be taken together where `n` were too many; None: it is not that."""
+    if _OF_BATCH.search(refusal.said):
+        numbers = [int(each) for each in _MOST.findall(refusal.said)]
+        return max((each for each in numbers if 0 < each < n), default=n // 2)
+    return None if says_too_long(refusal.status, refusal.said) else n // 2
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """How to ask again: without some fields, and for a reply of `limit` tokens at the most."""
+
+    fields: AbstractSet[str]
+    limit: int
+    is_named: bool = True  # the server said so
+    is_lasting: bool = False  # the limit is the model's own, whatever the prompt
+
+
+def find_remedy(refusal: Refused, body: Mapping[str, Any], limit: int) -> Remedy | None:
+    """Return how to ask again for what was refused, None where that cannot help.
+
+    Where the server names no field, all are left out that the request can do without.
+    """
+    said = refusal.said
+    if refusal.status not in _OF_FIELDS:
+        return None
+    present = {name for name in _OPTIONAL if name in body}
+    if len(body["messages"]) > 1 and body["messages"][0]["role"] == SYSTEM:
+        present.add(SYSTEM)
+    matches = {name for name in present if _SIGNS[name].search(said)}
+    named = {name for name in matches if re.search(rf"\b{name}\b", said)}
+    if matches:
+        return Remedy(named or matches, limit)
+    if _MAX_TOKENS.search(said) or refusal.is_too_long:
+        return _find_limit(said, body, limit)
+    if not present or refusal.status not in _UNNAMED or _OF_CONTENT.search(said):
+        return None
+    return Remedy(present, limit, is_named=False)
+
+
+def _find_limit(said: str, body: Mapping[str, Any], limit: int) -> Remedy | None:
+    """Return a limit that a server may take, or its other name; None where neither helps."""
+    is_limit = _MAX_TOKENS.search(said) is not None
+    if _TOO_LARGE_LIMIT.search(said) is None:
+        field = NEW_LIMIT if NEW_LIMIT in body else LIMIT
+        is_known = field in body and (field == LIMIT or field in said)
+        return Remedy({field}, limit) if is_limit and is_known else None
+    difference, room, size = (sign.search(said) for sign in (_DIFFERENCE, _ROOM, _GIVEN))
+    numbers = [int(each) for each in re.findall(r"\d+", said)]
+    own = max((each for each in numbers if _LEAST_TOKENS <= each < limit), default=0)
+    is_lasting = is_limit and room is None and own > 0
+    if difference is not None:
+        new_limit = int(difference[1]) - int(difference[2])
+    elif room is not None and size is not None:
+        new_limit = int(room[1]) - int(size[1] or size[2])
+    elif is_limit:
+        new_limit = own if is_lasting else limit // 2
+    else:
+        return None  # the prompt itself is too long
+    new_limit = new_limit if new_limit < limit else limit // 2  # it counts otherwise than it says
+    return (
+        Remedy(frozenset(), new_limit, is_lasting, is_lasting)
+        if new_limit >= _LEAST_TOKENS
+        else None
+    )
