@@ -134,7 +134,7 @@ def test_what_a_model_lacks_is_named(load_it, spec, message):
         (
             lambda: load_embedder("bert"),
             """there is no embedder 'bert': take one of minilm, minilm-float32, minilm:FOLDER, \
-sentence-transformers:NAME, static:FOLDER, openai:MODEL@URL, ollama:MODEL""",
+multilingual, sentence-transformers:NAME, static:FOLDER, openai:MODEL@URL, ollama:MODEL""",
         ),
         (
             lambda: load_tagger("flair"),
