@@ -12,6 +12,7 @@ from functools import partial
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
+from textwrap import shorten
 
 from clew import plugins
 from clew.errors import InputError, MissingExtra, UnreadableSource
@@ -27,7 +28,7 @@ from clew.readers.selection import Selection
 from clew.readers.titled import is_plain_name, stem_title
 from clew.readers.walk import Columns, File, files, os_reason
 from clew.text import lines
-from clew.types import Document, Skipped
+from clew.types import PARTLY, Document, Skipped
 
 _log = logging.getLogger(__name__)
 
@@ -63,6 +64,7 @@ _STREAMED = frozenset(".csv .jsonl .mbox .ndjson .parquet .tsv".split())  # reco
 _RECORDS = frozenset(".csv .json .jsonl .mbox .ndjson .parquet .tsv".split())
 _SMALL = 1 << 18  # bytes: less is read in this process, which takes less time than to start one
 _BARE = "without suffix"
+_MOST_NOTES, _LONGEST_NOTE = 20, 300  # of a document, and characters of one
 
 
 def read(  # noqa: PLR0913 -- one argument for each option
@@ -258,9 +260,14 @@ def items_of(file: File) -> Iterator[Document | Skipped]:
 
 
 def _worth(file: File, item: Document | Skipped) -> Document | Skipped:
-    """Return a document, or why it is not worth indexing."""
+    """Return a document with the notes on what was not read, or why it is not worth indexing."""
+    notes = [shorten(note, _LONGEST_NOTE, placeholder=" ...") for note in file.partly]
+    file.partly.clear()
     if isinstance(item, Skipped):
         return item
+    if notes:
+        shown = (*item.partly, *notes)[:_MOST_NOTES]
+        item = replace(item, metadata={**item.metadata, PARTLY: shown})
     limits = file.limits
     if len(item.text) > limits.text_characters:
         reason = f"holds {limits.more_than('text_characters', 'characters of text')}"

@@ -28,6 +28,7 @@ _DROPPED = frozenset(
     "button canvas datalist embed head iframe math nav noscript object script select style svg "
     "template textarea".split()
 )
+STATED = re.compile(rb"<meta[^<>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 _BLOCKS = frozenset(
     "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset "
     "figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr legend li main menu ol p pre "
@@ -88,7 +89,7 @@ _UNCLOSED = frozenset(
 
 def read(file: File) -> Iterator[Document]:
     """Yield the one document of an HTML page."""
-    tree = _parse_page(text_of(file), file.limits)
+    tree = _parse_page(text_of(file, STATED), file.limits)
     headings = (tree.css_first("head title"), tree.css_first("h1"))
     stated = (stated_title(heading.text()) for heading in headings if heading)
     title = next(filter(None, stated), "")
