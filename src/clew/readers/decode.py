@@ -115,7 +115,11 @@ def find_stated(data: bytes, stated: re.Pattern[bytes]) -> str:
 
 def decode_part(data: bytes, file: File, stated: str = "") -> str:
     """Return the text of a part of a file, whatever its bytes are, as `text_of` does."""
-    return _decode(data, _find_encoding(data, file, stated=stated), file)
+    try:
+        encoding = _find_encoding(data, file, stated=stated)
+    except UnreadableSource:
+        encoding = "utf-8"
+    return _decode(data, encoding, file)
 
 
 def find_codec(name: str) -> str:
