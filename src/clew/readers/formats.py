@@ -50,14 +50,17 @@ READERS = {
     ".eml": "mail:read",
     ".mbox": "mail:read_mailbox",
     ".pdf": "pdf:read",
-    ".docx": "word:read",
-    ".pptx": "office:read_slides",
+    **dict.fromkeys((".docx", ".docm", ".dotx", ".dotm"), "word:read"),
+    **dict.fromkeys((".pptx", ".pptm", ".ppsx", ".ppsm", ".potx"), "office:read_slides"),
     **dict.fromkeys((".odt", ".odp"), "office:read_open_document"),
     ".rtf": "rtf:read",
-    **dict.fromkeys((".xlsx", ".xls", ".ods"), "sheets:read"),
+    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), "sheets:read"),
     ".epub": "epub:read",
 }
-_PACKED = frozenset(".docx .epub .odp .ods .odt .parquet .pdf .pptx .rtf .xls .xlsx".split())
+_PACKED = frozenset(
+    ".docm .docx .dotm .dotx .epub .odp .ods .odt .parquet .pdf .potx .ppsm .ppsx .pptm .pptx .rtf "
+    ".xls .xlsb .xlsm .xlsx".split()
+)
 _PARSED = frozenset(".eml .htm .html .ipynb .markdown .mbox .md .xhtml .xml".split())
 _STREAMED = frozenset(".csv .jsonl .mbox .ndjson .parquet .tsv".split())  # record by record
 # Of records, each a document with an id of its own: the name of the file does not tell which.
