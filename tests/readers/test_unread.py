@@ -9,7 +9,7 @@ from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 
 from clew.readers.list_numbers import format_number
-from tests.readers.writers import OFFICE, packed, word
+from tests.readers.writers import OFFICE, packed, sheet, word
 
 LEVEL = (
     '<w:lvl w:ilvl="{}"><w:start w:val="{}"/><w:numFmt w:val="{}"/>{}<w:lvlText w:val="{}"/>'
@@ -265,6 +265,38 @@ def test_a_hidden_slide_is_read_and_said_to_be_hidden(document):
     found = document("a.ppsx", deck(twice, more="show='0'"))
     assert found.text == "Once"
     assert found.partly == ("1 hidden slide read with the others",)
+
+
+def test_hidden_text_of_a_page_is_not_read(document):
+    """What is hidden in hidden text is counted once; a page that scripts show later is read."""
+    hidden = "Buy lamps here. " * 10
+    page = (
+        f"<body style='display: none'><p>Seen.</p><div hidden><p style='display:none'>{hidden}</p>"
+        f"{hidden}</div><p style='VISIBILITY:hidden'>x</p><p style='display:block'>Also.</p></body>"
+    )
+    found = document("a.html", page)
+    assert found.text == "Seen.\n\nAlso."
+    assert found.partly == ("319 characters of hidden text not read",)
+    assert document("b.html", "<p>Seen.</p><p hidden>Menu</p>").partly == ()
+
+
+def test_what_a_spreadsheet_lacks_or_hides_is_said(document):
+    """A formula that no program has computed, hidden sheets, comments and drawings."""
+    source = zipfile.ZipFile(io.BytesIO(sheet("Fees", ["Harbour", "Quay"])))
+    parts = {name: source.read(name) for name in source.namelist()}
+    book, cells = "xl/workbook.xml", "xl/worksheets/sheet1.xml"
+    parts[book] = parts[book].replace(b"sheetId=", b"state='hidden' sheetId=")
+    row = b"<row r='9'><c r='A9'><f>A1*2</f></c><c r='B9'><f>1+1</f><v>2</v></c><c r='C9'><f>B9"
+    parts[cells] = parts[cells].replace(b"</sheetData>", row + b"</f><v/></c></row></sheetData>")
+    parts["xl/comments1.xml"] = b"<comments><commentList><comment/></commentList></comments>"
+    parts["xl/drawings/drawing1.xml"] = b"<d xmlns:x='x'><x:pic/><x:sp><x:txBody/></x:sp></d>"
+    assert document("a.xlsm", packed(parts)).partly == (
+        "1 hidden sheet read with the others",
+        "2 formula cells without a stored value: open and save the file in a spreadsheet program",
+        "1 comment not read",
+        "1 text shape not read",
+        "1 picture not read",
+    )
 
 
 def test_comments_and_pictures_of_open_document(document):
