@@ -58,7 +58,7 @@ class ListNumbers:
             self._begun.add(named)
             for override in instance.iter("lvlOverride"):
                 if override.find("startOverride") is not None:
-                    counts.pop(_whole(override.get("ilvl")), None)
+                    counts.pop(_parse_whole(override.get("ilvl")), None)
         counts[level] = counts[level] + 1 if level in counts else levels[level].start
         for below in [each for each in counts if each > level and levels[each].restart]:
             del counts[below]
@@ -87,12 +87,12 @@ class ListNumbers:
                     return found["numId"], self._level_of_style(found["numId"], style)
             based = self._styles[style].find("basedOn")
             style = "" if based is None else based.get("val", "")
-        return found.get("numId", ""), _whole(found.get("ilvl"))
+        return found.get("numId", ""), _parse_whole(found.get("ilvl"))
 
     def _level_of_style(self, named: str, style: str) -> int:
         for level in self._find_list(named) or ():
             if level.tag == "lvl" and _value(level, "pStyle") == style:
-                return _whole(level.get("ilvl"))
+                return _parse_whole(level.get("ilvl"))
         return 0
 
     def _find_list(self, named: str) -> Element | None:
@@ -113,15 +113,15 @@ class ListNumbers:
             levels: dict[int, _Level] = {}
             for each in self._find_list(named) or ():
                 if each.tag == "lvl":
-                    levels[_whole(each.get("ilvl"))] = _read_level(each)
+                    levels[_parse_whole(each.get("ilvl"))] = _read_level(each)
             instance = self._instances.get(named)
             for override in () if instance is None else instance.iter("lvlOverride"):
-                place, own = _whole(override.get("ilvl")), override.find("lvl")
+                place, own = _parse_whole(override.get("ilvl")), override.find("lvl")
                 if own is not None:
                     levels[place] = _read_level(own)
                 start = _value(override, "startOverride")
                 if start and place in levels:
-                    levels[place] = levels[place]._replace(start=_whole(start))
+                    levels[place] = levels[place]._replace(start=_parse_whole(start))
             self._levels[named] = levels
         return self._levels[named]
 
@@ -129,7 +129,7 @@ class ListNumbers:
 def _read_level(level: Element) -> _Level:
     legal = level.find("isLgl")
     return _Level(
-        _whole(_value(level, "start") or "1"),
+        _parse_whole(_value(level, "start") or "1"),
         _value(level, "numFmt") or "decimal",
         _value(level, "lvlText"),
         _value(level, "lvlRestart") != "0",
@@ -142,7 +142,7 @@ def _value(element: Element, child: str) -> str:
     return "" if found is None else found.get("val", "")
 
 
-def _whole(written: str | None) -> int:
+def _parse_whole(written: str | None) -> int:
     return int(written) if written and written.isdecimal() else 0
 
 

@@ -26,7 +26,7 @@ from clew.readers.titled import make_document, stated_title
 from clew.readers.walk import File
 from clew.runtime.lazy import needs
 from clew.text.normalize import collapse
-from clew.text.quantities import join_numbers
+from clew.text.quantities import format_count, join_numbers
 from clew.types import Document, Heading
 
 if TYPE_CHECKING:
@@ -79,9 +79,10 @@ def read(file: File) -> Iterator[Document]:
     if not any(pages):
         raise UnreadableSource(file.source, "holds no text; scanned pages need OCR first")
     if bare:
-        held = "page holds" if len(bare) == 1 else "pages hold"
+        held = "holds" if len(bare) == 1 else "hold"
         places = join_numbers(bare)
-        file.partly.append(f"{len(bare):,} of {len(pages):,} {held} no text ({places}): scanned?")
+        of = format_count(len(pages), "page")
+        file.partly.append(f"{len(bare):,} of {of} {held} no text ({places}): scanned?")
     starts = list(accumulate((len(page) + 2 for page in pages[:-1]), initial=0))
     headings = list(_headings(outline, pages, starts))
     yield make_document(file, pages, title, about, pages=starts, headings=headings)

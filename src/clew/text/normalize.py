@@ -3,6 +3,8 @@
 import re
 import unicodedata
 
+from clew.text.unseen import drop_unseen
+
 _POSSESSIVE = re.compile(r"['’]s?$")
 _NO_KEY = re.compile(r"[^0-9a-z]+")  # of ASCII, case folded
 _SPACES = re.compile(r"\s+")
@@ -46,7 +48,7 @@ def entity_key(name: str) -> str:
     >>> entity_key("Pourquoi-Pas?")
     'pourquoi pas'
     """
-    folded = nfkc(name).casefold()
+    folded = nfkc(drop_unseen(name)).casefold()
     # Once more: case folding takes some letters apart, as in "ΐ" and "ß" with an accent.
     folded = _POSSESSIVE.sub("", nfkc(folded).strip())
     if folded.isascii():
