@@ -6,7 +6,7 @@ from clew.models.rules import RuleTagger
 from clew.text.analyze import term_spans, terms
 from clew.text.keys import name_key
 from clew.text.normalize import entity_key
-from clew.text.unseen import drop_and_place, drop_unseen
+from clew.text.unseen import blank_codes, drop_and_place, drop_unseen
 
 WORDS = [
     ("co\u00adop\u00aderative", "cooperative"),
@@ -54,3 +54,9 @@ def test_places_lead_back():
     assert seen == "abc"
     assert [text[place] for place in places[:-1]] == list(seen)
     assert places[-1] == len(text)
+
+
+def test_models_read_spaces_for_colour_codes():
+    """As many, so that places of words stay."""
+    text = "The \x1b[1mpump\x1b[0m started."
+    assert blank_codes(text) == "The     pump     started."

@@ -13,9 +13,11 @@ UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\U00020000-\U0003ffff"
 )
+_CODE = "\x1b(?:\\[[0-9:;<=>?]*[ -/]*[@-~]|\\][^\x07\x1b]{0,300}(?:\x07|\x1b\\\\))"  # ECMA-48
+_CODES = re.compile(_CODE)
 _UNSEEN = re.compile(
-    "\x1b(?:\\[[0-9:;<=>?]*[ -/]*[@-~]|\\][^\x07\x1b]{0,300}(?:\x07|\x1b\\\\))"  # ECMA-48
-    "|[\u00ad\u061c\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
+    f"{_CODE}|["
+    "\u00ad\u061c\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
     f"|(?<![{UNSPACED}])\u200b(?![{UNSPACED}])"
 )
 
@@ -40,6 +42,13 @@ def drop_and_place(text: str) -> tuple[str, Sequence[int]]:
     ends = [*(start for start, _ in found), len(text) + 1]
     places = [place for pair in zip(starts, ends, strict=True) for place in range(*pair)]
     return _UNSEEN.sub("", text), places
+
+
+def blank_codes(text: str) -> str:
+    """Return a text of the same length with spaces for escape codes, for models that read them."""
+    if "\x1b" not in text:
+        return text
+    return _CODES.sub(lambda match: " " * len(match[0]), text)
 
 
 def _is_plain(text: str) -> bool:
