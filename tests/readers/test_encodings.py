@@ -122,6 +122,34 @@ def test_a_page_is_in_the_encoding_that_it_states(document, name, content):
     assert document(name, content.format("Işık").encode("cp1254")).text == "Işık"
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "encoding"),
+    [
+        ("a.py", "# -*- coding: latin-1 -*-\nwort = 'Größe'\n", "latin-1"),
+        ("a.el", "#!/bin/emacs\n;; -*- coding: cp850; -*-\n(setq wort 'Größe)\n", "cp850"),
+        ("a.css", '@charset "iso-8859-9";\n/* Işık */\n', "cp1254"),
+        ("a.tex", "\\usepackage[applemac]{inputenc}\nGröße\n", "mac-roman"),
+        ("a.tex", "\\usepackage[ansinew]{inputenc}\nGröße\n", "cp1252"),
+    ],
+)
+def test_a_source_is_in_the_encoding_that_it_states(document, name, content, encoding):
+    """Each language has its own way to say so."""
+    assert document(name, content.encode(encoding)).text == content
+
+
+def test_a_byte_that_is_no_letter_is_replaced(document):
+    """A word of ASCII needs no other encoding for it."""
+    found = document("a.txt", b"Hello\xff there.\n")
+    assert (found.text, found.partly) == ("Hello\ufffd there.\n", (REPLACED.format(1),))
+
+
+def test_a_few_nul_bytes_make_no_binary_file(document):
+    """A crash leaves them in a log; the text keeps them."""
+    content = "".join(f"Pump {n} runs.\n" for n in range(99)) + "\0\0\0After the crash.\n"
+    found = document("a.log", content)
+    assert (found.text, found.partly) == (content, ("3 NUL bytes, the first in line 100",))
+
+
 def test_a_stated_encoding_that_is_wrong_does_not_count(document):
     """Editors write UTF-8 below an old head."""
     page = '<meta charset="{}"><p>Größe und Müßiggang</p>'

@@ -135,6 +135,7 @@ def test_legal_numbers_are_all_digits(document):
     [
         (1994, "lowerRoman", "mcmxciv"), (27, "lowerLetter", "aa"), (113, "ordinal", "113th"),
         (21, "chineseCounting", "二十一"), (3, "russianLower", "в"), (0, "upperRoman", "0"),
+        (10**12, "lowerLetter", "1000000000000"),
     ],
 )  # fmt: skip
 def test_numbers_are_written(number, form, written):
@@ -278,6 +279,19 @@ def test_hidden_text_of_a_page_is_not_read(document):
     assert found.text == "Seen.\n\nAlso."
     assert found.partly == ("319 characters of hidden text not read",)
     assert document("b.html", "<p>Seen.</p><p hidden>Menu</p>").partly == ()
+
+
+def test_hidden_text_pictures_and_comments_of_rtf(document):
+    """They are not read; the numbers of lists stand in the file."""
+    content = (
+        r"{\rtf1\ansi {\listtext 1.\tab}Seen {\v secret {\b words}}words.{\pict\pngblip 89504e}"
+        r"{\*\annotation Why?}}"
+    )
+    found = document("a.rtf", content)
+    assert found.text == "1.\tSeen words."
+    assert found.partly == (
+        "1 hidden passage not read", "1 picture not read", "1 comment not read",
+    )  # fmt: skip
 
 
 def test_what_a_spreadsheet_lacks_or_hides_is_said(document):

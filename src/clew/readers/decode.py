@@ -1,8 +1,8 @@
 """Bytes to text: by the byte order mark, else UTF-8, else as it is stated, else the best guess.
 
 UTF-16 is seen without a mark, too, where most characters are Latin. Newlines stay as they stand and
-a byte order mark is dropped. A file with NUL bytes, or with more than one control character in
-twenty, is taken for a binary file.
+a byte order mark is dropped. A file with many NUL bytes, or with more than one control character in
+twenty, is taken for a binary file; a crash may leave a few NUL bytes in a log.
 
 No byte costs a file its text: what fits no encoding becomes U+FFFD, and a text that is UTF-8 but
 for some of its words has these decoded by themselves. Notes on the file (`File.partly`) say where
@@ -39,6 +39,8 @@ _SNIFFED_BYTES = 1 << 16
 _REPLACED = "\N{REPLACEMENT CHARACTER}"
 _WORDS = re.compile(rb"[^\x00-\x20]+")
 _ASCII = bytes(range(128))
+_NO_LETTERS = b"\xff\xfe"  # which are none by themselves, whatever the encoding
+_TIMES_NUL = 200  # as many other bytes as NUL bytes a text has
 _SEVEN_BITS = frozenset(("utf-7", "hz"))  # encodings whose bytes are those of ASCII
 _SHIFTS = re.compile(rb"\x1b\$[@AB]|\x1b\$\)C")  # of ISO-2022, which is ASCII otherwise
 _STATED_BYTES = 1 << 12  # in which a file states its encoding
@@ -76,6 +78,8 @@ _ALIASES = {  # names that mails have and Python does not know
     "cp-936": "gb18030",
     "x-gbk": "gb18030",
     "x-sjis": "cp932",
+    "ansinew": "cp1252",
+    "applemac": "mac-roman",
     "utf8mb4": "utf-8",
     "unicode-1-1-utf-8": "utf-8",
     "x-unicode-2-0-utf-8": "utf-8",
@@ -110,7 +114,7 @@ def text_of(file: File, stated: re.Pattern[bytes] | None = None) -> str:
 def find_stated(data: bytes, stated: re.Pattern[bytes]) -> str:
     """Return the encoding that a pattern finds in the beginning of a file, "" for none."""
     found = stated.search(data[:_STATED_BYTES])
-    return found[1].decode("ascii", "replace") if found else ""
+    return found[found.lastindex or 0].decode("ascii", "replace") if found else ""
 
 
 def decode_part(data: bytes, file: File, stated: str = "") -> str:
@@ -200,8 +204,12 @@ def _encoding(
     marked = _marked_encoding(data)
     plain = data.decode(marked, "replace").encode() if marked else data
     controls = len(plain) - len(plain.translate(None, _CONTROLS))
-    if b"\0" in plain or controls * 20 > len(plain):
+    n_nul = plain.count(0)
+    if n_nul * _TIMES_NUL > len(plain) or controls * 20 > len(plain):
         raise UnreadableSource(file.source, "looks like a binary file")
+    if n_nul:
+        line = plain.count(b"\n", 0, plain.index(0)) + 1
+        file.partly.append(f"{format_count(n_nul, 'NUL byte')}, the first in line {line:,}")
     if marked or not guess:
         return marked or "utf-8"
     return _find_encoding(data, file, whole=whole, stated=stated)
@@ -216,6 +224,8 @@ def _find_encoding(data: bytes, file: File, *, whole: bool = True, stated: str =
     marked, known = _marked_encoding(data), find_codec(stated)
     if marked or known in _SEVEN_BITS:
         return marked or known
+    if not (data.isascii() or data.translate(None, _ASCII + _NO_LETTERS)):
+        return "utf-8"
     try:
         codecs.getincrementaldecoder("utf-8")().decode(data, final=whole)
     except UnicodeDecodeError:
@@ -239,7 +249,7 @@ def _is_mostly_utf_8(data: bytes) -> bool:
     """Say whether a text is UTF-8 but for some bytes, or some words, of another encoding."""
     text = data.decode("utf-8", "replace")
     n_bad = text.count(_REPLACED)
-    if len(text) - n_bad - _count_ascii(data) > n_bad:
+    if len(text) - n_bad - _count_ascii(data) >= n_bad:
         return True
     good = b"".join(word for word in _WORDS.findall(data) if _is_utf_8(word))
     n_good, n_all = _count_above(good), _count_above(data)

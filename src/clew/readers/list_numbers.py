@@ -16,6 +16,7 @@ _ROMAN = (
     (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"),
     (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
 )  # fmt: skip
+_HIGHEST = 32_767  # number of a list that Word has
 _RUSSIAN = "абвгдежзиклмнопрстуфхцчшщыэюя"
 _HAN = "〇一二三四五六七八九"
 
@@ -152,8 +153,10 @@ def format_number(number: int, form: str) -> str:
     >>> format_number(4, "upperRoman"), format_number(28, "lowerLetter")
     ('IV', 'bb')
     """
-    write = _FORMS.get(form)
-    return write(number) if write and number > 0 else "" if form == "none" else str(number)
+    if form == "none":
+        return ""
+    write = _FORMS.get(form) if 0 < number <= _HIGHEST else None
+    return write(number) if write else str(number)
 
 
 def _roman(number: int) -> str:
