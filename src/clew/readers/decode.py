@@ -48,7 +48,7 @@ _GUESSED_BYTES = 1 << 16  # of the lines that tell the encoding
 _MOST_LINES = 50  # that are looked at one by one
 _LEAST_FOREIGN = 4  # bytes above ASCII by which the encoding of some words is told
 _TIMES_FOREIGN = 4  # as many of them as of UTF-8 may be in a file of both
-_LOW, _NEAR = 0.1, 0.9  # of what chardet calls confidence; the share of the best one's
+_LOW, _NEAR = 0.1, 0.93  # of what chardet calls confidence; the share of the best one's
 # Of bytes of which all are telling: noise has up to .04, short texts from .1 on.
 _LEAST, _ENOUGH = 0.06, 100  # and how many of them tell that
 _USUAL = "cp1252"  # taken where nothing speaks more for another encoding
