@@ -146,8 +146,9 @@ def test_a_byte_that_is_no_letter_is_replaced(document):
 def test_a_few_nul_bytes_make_no_binary_file(document):
     """A crash leaves them in a log; the text keeps them."""
     content = "".join(f"Pump {n} runs.\n" for n in range(99)) + "\0\0\0After the crash.\n"
-    found = document("a.log", content)
-    assert (found.text, found.partly) == (content, ("3 NUL bytes, the first in line 100",))
+    for name in ("a.log", "messages"):
+        found = document(name, content)
+        assert (found.text, found.partly) == (content, ("3 NUL bytes, the first in line 100",))
 
 
 def test_a_stated_encoding_that_is_wrong_does_not_count(document):

@@ -264,7 +264,9 @@ def items_of(file: File) -> Iterator[Document | Skipped]:
 
 def _worth(file: File, item: Document | Skipped) -> Document | Skipped:
     """Return a document with the notes on what was not read, or why it is not worth indexing."""
-    notes = [shorten(note, _LONGEST_NOTE, placeholder=" ...") for note in file.partly]
+    notes = [
+        shorten(note, _LONGEST_NOTE, placeholder=" ...") for note in dict.fromkeys(file.partly)
+    ]
     file.partly.clear()
     if isinstance(item, Skipped):
         return item
