@@ -17,6 +17,7 @@ from clew.text.sections import format_head, page_at, page_range, section_at, sec
 
 Scalar = str | int | float | bool | None
 Value = Scalar | tuple[Scalar, ...]  # of metadata; a date is its ISO 8601 text
+PARTLY = "partly"  # the field of metadata that says what of a document was seen and not read
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -50,6 +51,12 @@ class Document(Shown):
     headings: tuple[Heading, ...] = ()  # in the order of their places
     pages: tuple[int, ...] = ()  # the character at which each page begins; none: it has no pages
     apparatus: tuple[Apparatus, ...] = ()  # where its markup says so; see `apparatus_at`
+
+    @property
+    def partly(self) -> tuple[str, ...]:
+        """What of its file was seen and not read, or not read with certainty: a note for each."""
+        notes = self.metadata.get(PARTLY) or ()
+        return tuple(map(str, notes)) if isinstance(notes, tuple) else (str(notes),)
 
     def section_at(self, place: int) -> str:
         """Return the section that a character is in: headings, the widest first, "" for none."""
@@ -513,6 +520,7 @@ class Citation(Shown):
     line: int | None = None  # of the file, from 1, on which it begins; None: the file has none
     before: str = ""  # what makes it readable: what stands near by, or a table's header
     after: str = ""
+    partly: tuple[str, ...] = ()  # notes on what of its document was not read
 
     @property
     def place(self) -> str:

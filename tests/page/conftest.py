@@ -43,6 +43,7 @@ PAGES = (
     "The first page tells of nothing.",
     "The observatory Vetle was founded by Ingrid Moen in 1904.",
     "The third page tells of nothing else.",
+    ") Tj ET 0 0 99 99 re f BT /F1 12 Tf (",  # a drawing, behind the end of the text
 )
 
 

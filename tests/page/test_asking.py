@@ -97,6 +97,17 @@ def test_a_pdf_opens_on_its_page(reading, opened):
     assert page.locator("#reader .leaf").all_inner_texts() == ["Page 1", "Page 2", "Page 3"]
 
 
+def test_what_was_read_in_part_is_said(reading, opened):
+    """Beside a source, and in the list of documents."""
+    note = "1 of 4 pages holds no text (4): scanned?"
+    page = opened(reading)
+    turn = ask(page, "Who founded the observatory Vetle?")
+    until(lambda: f"was read in part: {note}" in turn.locator(".sources").inner_text())
+    page = opened(reading, "/documents")
+    page.get_by_label("Find").fill("pages.pdf")
+    until(lambda: f"Read in part: {note}" in page.locator("tbody").inner_text())
+
+
 def test_hostile_documents_are_texts(reading, opened):
     """Nothing in them runs, or leaves its place (`opened` looks whether anything ran)."""
     page = opened(reading)

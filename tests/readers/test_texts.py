@@ -54,16 +54,13 @@ def test_other_encodings_are_guessed(document, text, encoding):
         (b"PNG\0\1\2", "looks like a binary file"),
         (bytes(range(1, 256)), "looks like a binary file"),
         ("a\0b".encode("utf-16"), "looks like a binary file"),
-        (codecs.BOM_UTF16_LE + b"a\0b", "is not valid UTF-16 text; save it as UTF-8"),
-        (codecs.BOM_UTF8 + b"a\xff", "is not valid UTF-8 text; save it as UTF-8"),
     ],
 )
 @pytest.mark.parametrize("suffix", ["txt", "md", "html", "json", "jsonl", "csv"])
 def test_what_is_no_text_is_skipped(skipped, content, reason, suffix):
-    """Empty, binary and broken files are told apart, in every format of text."""
+    """Empty and binary files are told apart, in every format of text."""
     (said,) = skipped(f"a.{suffix}", content)
-    line_by_line = suffix in ("jsonl", "csv") and content.startswith(codecs.BOM_UTF8)
-    assert reason in said or line_by_line
+    assert reason in said
 
 
 @pytest.mark.parametrize("suffix", ["txt", "md", "html", "json", "csv"])

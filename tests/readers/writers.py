@@ -314,7 +314,9 @@ WRITERS = {
     ".asciidoc": asciidoc, ".tex": latex, ".html": html, ".htm": html, ".xhtml": html, ".xml": xml,
     ".ipynb": notebook, ".srt": subtitles, ".vtt": web_subtitles, ".eml": mail, ".pdf": portable,
     ".docx": word, ".rtf": rich, ".pptx": slides, ".odt": open_document, ".odp": open_document,
-    ".xlsx": sheet, ".xls": sheet, ".ods": open_sheet, ".epub": book,
+    ".xlsx": sheet, ".xls": sheet, ".ods": open_sheet, ".epub": book, ".docm": word, ".dotx": word,
+    ".dotm": word, ".pptm": slides, ".ppsx": slides, ".ppsm": slides, ".potx": slides,
+    ".xlsm": sheet, ".xlsb": sheet,
 }  # fmt: skip
 
 

@@ -287,7 +287,10 @@ def locate_citations(found: Answer, snapshot: Snapshot) -> Answer:
 
 
 def locate_citation(document: Document, citation: Citation) -> Citation:
-    """Return a citation with its section, pages and line in the document, and what is near."""
+    """Return a citation with its section, pages and line in the document, and what is near.
+
+    It gets the notes on what of the document was not read.
+    """
     page, last_page = document.pages_of(citation.start, citation.end)
     section = document.section_at(citation.start)
     line = document.line_at(citation.start)
@@ -300,6 +303,7 @@ def locate_citation(document: Document, citation: Citation) -> Citation:
         line=line,
         before=before,
         after=after,
+        partly=document.partly,
     )
 
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _MOST_PATHS = 3  # of a command to type next
 _MOST_TITLES, _LONGEST_TITLE = 5, 40  # looked at for a question, and its characters
 _MOST_READ = 100  # chunks looked at for their language
+_MOST_PARTLY = 10  # documents that are named one by one
 _MOST_SKIPPED = 20  # lines of a graph that are named one by one
 _TELLING_FALLBACKS = 5  # chunks without one usable reply that make a model doubtful
 
@@ -185,6 +186,7 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
         bare = is_new and not any(map(len, triples))
         foreign = _suggest_embedder(opened) if is_new else ""
     warn_skipped(added.report.skipped)
+    warn_partly(added.report.partly)
     if as_json:
         echo_json({"index": options.index_name(folder), **added.to_dict()})
     elif part is not None or not added.report.is_empty:
@@ -241,6 +243,7 @@ def _watch(
         finally:
             opened.close()  # so that others may write while nothing changes
         warn_skipped([each for each in added.report.skipped if not each.unread])
+        warn_partly(added.report.partly)
         if added.report.stopped:
             raise KeyboardInterrupt
         if added.extracted.stopped:
@@ -493,6 +496,19 @@ def warn_skipped(skipped: Sequence[Skipped]) -> None:
         say(f"clew: skipped {files}: {kinds} (--verbose names them)", err=True)
 
 
+def warn_partly(partly: Mapping[str, Sequence[str]]) -> None:
+    """Say on stderr which documents were not read whole, a line each, and how many more there are.
+
+    With --verbose all are named.
+    """
+    shown = list(partly.items())[: None if is_verbose() else _MOST_PARTLY]
+    for each, notes in shown:
+        say(f"clew: read in part {one_line(each)}: {one_line('; '.join(notes))}", err=True)
+    if len(partly) > len(shown):
+        more = format_count(len(partly) - len(shown), "more document")
+        say(f"clew: read in part {more}: 'clew list' says why", err=True)
+
+
 def _tell_problems(problems: Sequence[Skipped], most: int | None = None) -> None:
     """Say on stderr what cannot be used, a line each; most of it is a part of a line of a file."""
     for each in problems[:most]:
@@ -512,6 +528,7 @@ def describe_added(added: Added) -> list[str]:
         **({"renamed": len(report.renamed)} if report.renamed else {}),
         "unchanged": report.n_unchanged,
         "skipped": len(report.skipped),
+        **({"read in part": len(report.partly)} if report.partly else {}),
     }
     return [
         f"{format_count(added.n_documents, 'document')}, {format_count(added.n_chunks, 'chunk')}",

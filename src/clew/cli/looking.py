@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -271,6 +272,7 @@ def list_documents(
                 "title": d.title,
                 "source": d.source,
                 "metadata": dict(d.metadata),
+                "partly": d.partly,
             }
             for layer in (
                 each.snapshot().document_layer for each in options.iterate_indexes(opened)
@@ -278,12 +280,16 @@ def list_documents(
             for d in layer.documents([row for row in layer.rows(chosen) if row >= 0])
         ]
     rows.sort(key=_ORDERS[sort])
-    lines = (
-        f"{row['characters']:>9,}  {one_line(row['id'])}  {one_line(row['title'])}".rstrip()
-        for row in rows
-    )
+    lines = chain.from_iterable(map(_describe_document, rows))
     value = {"index": options.index_name(folder), "documents": rows}
     print_result(value, lines, as_json=as_json)
+
+
+def _describe_document(row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a document's line, and below it what of it was not read."""
+    yield f"{row['characters']:>9,}  {one_line(row['id'])}  {one_line(row['title'])}".rstrip()
+    for note in row["partly"]:
+        yield dim(f"{'':11}read in part: {one_line(note)}")
 
 
 _ORDERS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {

@@ -235,6 +235,9 @@ def _render_citation(cited: Citation, weights: Mapping[str, float], max_lines: i
         before, after = (f"... {cited.before}", f"{cited.after} ...")
         near = [wrap_text(each, first=indent, rest=indent) for each in (before, after)]
         lines = [dim(near[0])] * bool(cited.before) + lines + [dim(near[1])] * bool(cited.after)
+    if found := "; ".join(map(one_line, cited.partly)):
+        note = f"This document was read in part: {found}"
+        lines.append(dim(wrap_text(note, first=indent, rest=indent, max_lines=_QUOTE_LINES)))
     return "\n".join([f"{head}{'  '.join(filter(None, (place, pages, section)))}", *lines])
 
 

@@ -109,6 +109,7 @@ class AddReport(Shown):
     restated: list[str] = field(default_factory=list)  # other metadata, the same text
     n_unchanged: int = 0
     skipped: list[Skipped] = field(default_factory=list)
+    partly: dict[str, tuple[str, ...]] = field(default_factory=dict)  # ids of those not read whole
     gone: list[str] = field(default_factory=list)  # gone from a named folder, or left out now
     pruned: bool = False  # those that are gone were removed
     left_out: dict[str, int] = field(default_factory=dict)  # files and folders, by what names them
@@ -300,6 +301,8 @@ class _Addition:
             if document.id in self._read:
                 raise InputError(f"two documents have the id {document.id!r}: ids must differ")
             self._read.add(document.id)
+            if document.partly:
+                self.report.partly[document.id] = document.partly
             content = hash_content(document)
             if known.get(document.id) == content:
                 self.report.n_unchanged += 1

@@ -21,6 +21,7 @@ from clew.errors import MissingExtra, ModelError
 from clew.models import Kind, TokenVectors
 from clew.models.bert import FILES, Bert, OnnxBert
 from clew.models.subwords import is_foreign, read_subwords
+from clew.text.unseen import blank_codes
 
 if TYPE_CHECKING:
     import tokenizers
@@ -84,7 +85,8 @@ class MiniLM:
         self, texts: Sequence[str]
     ) -> Iterator[tuple[int, tokenizers.Encoding, list[NDArray[np.float32]]]]:
         """Yield each text's row, tokens, and hidden states per window with both markers."""
-        encodings = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        shown = [blank_codes(text) for text in texts]  # of the same length: places stay
+        encodings = self._tokenizer.encode_batch(shown, add_special_tokens=False)
         windows = [
             (i, [_CLS, *encoding.ids[a : a + _WINDOW], _SEP])
             for i, encoding in enumerate(encodings)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from clew.text import names
+from clew.text.unseen import drop_and_place
 from clew.types import Mention
 
 
@@ -26,7 +27,8 @@ class RuleTagger:
         return [_mentions(text) for text in texts]
 
 
-def _mentions(text: str) -> list[Mention]:
+def _mentions(given: str) -> list[Mention]:
+    text, places = drop_and_place(given)
     dates = list(names.date_spans(text))
     found = dict.fromkeys(dates, "DATE")
     for span in names.quoted_spans(text):
@@ -37,4 +39,7 @@ def _mentions(text: str) -> list[Mention]:
             found.setdefault((start, end), "NAME")
     for span in names.uncased_spans(text):
         found.setdefault(span, "TERM")
-    return [Mention(start, end, label) for (start, end), label in sorted(found.items())]
+    return [
+        Mention(places[start], places[end - 1] + 1, label)
+        for (start, end), label in sorted(found.items())
+    ]

@@ -12,7 +12,11 @@ What a document is, and what its text is:
 - `.srt .vtt`, `.ipynb`: the file; what is said, and its cells.
 - `.eml`, `.mbox`: the file, and each message; its headers and its words.
 - `.pdf` (extra `pdf`), `.docx .xlsx .xls .ods .rtf` (extra `files`): the file; what was extracted.
+  `.docm .dotx .dotm .pptm .ppsx .ppsm .potx .xlsm .xlsb` are read as their kin.
 - `.jsonl .ndjson .json .csv .tsv`, `.parquet` (extra `parquet`): a record; its text column.
+
+What a reader saw and did not read it appends to `File.partly`, a note for each kind; the next
+document that it yields has these as `partly` in its metadata.
 
 A format is one function from a `File` to documents, and one line in `formats.READERS`.
 """

@@ -7,8 +7,9 @@ from posixpath import dirname, join, normpath
 from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
-from clew.readers import html_page
+from clew.readers import html_page, xml_page
 from clew.readers.archive import ArchiveParts, parts_of
+from clew.readers.decode import decode_part, find_stated
 from clew.readers.properties import of_xml
 from clew.readers.titled import make_document
 from clew.readers.walk import File
@@ -20,10 +21,14 @@ def read(file: File) -> Iterator[Document]:
     with parts_of(file, "EPUB file") as parts:
         package, pages = _package(parts)
         title = next((" ".join(found.itertext()) for found in package.iter("title")), "")
-        texts = (parts.data(page).decode("utf-8-sig") for page in pages)
+        texts = (_decode_page(parts.data(page), file) for page in pages)
         read = (html_page.paragraphs(text, file.limits) for text in texts)
         paragraphs = [paragraph for page in read for paragraph in page]
     yield make_document(file, paragraphs, title, of_xml(package))
+
+
+def _decode_page(data: bytes, file: File) -> str:
+    return decode_part(data, file, find_stated(data, xml_page.STATED))
 
 
 def _package(parts: ArchiveParts) -> tuple[Element, list[str]]:

@@ -12,6 +12,7 @@ from functools import partial
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
+from textwrap import shorten
 
 from clew import plugins
 from clew.errors import InputError, MissingExtra, UnreadableSource
@@ -27,7 +28,7 @@ from clew.readers.selection import Selection
 from clew.readers.titled import is_plain_name, stem_title
 from clew.readers.walk import Columns, File, files, os_reason
 from clew.text import lines
-from clew.types import Document, Skipped
+from clew.types import PARTLY, Document, Skipped
 
 _log = logging.getLogger(__name__)
 
@@ -49,20 +50,24 @@ READERS = {
     ".eml": "mail:read",
     ".mbox": "mail:read_mailbox",
     ".pdf": "pdf:read",
-    ".docx": "word:read",
-    ".pptx": "office:read_slides",
+    **dict.fromkeys((".docx", ".docm", ".dotx", ".dotm"), "word:read"),
+    **dict.fromkeys((".pptx", ".pptm", ".ppsx", ".ppsm", ".potx"), "office:read_slides"),
     **dict.fromkeys((".odt", ".odp"), "office:read_open_document"),
     ".rtf": "rtf:read",
-    **dict.fromkeys((".xlsx", ".xls", ".ods"), "sheets:read"),
+    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), "sheets:read"),
     ".epub": "epub:read",
 }
-_PACKED = frozenset(".docx .epub .odp .ods .odt .parquet .pdf .pptx .rtf .xls .xlsx".split())
+_PACKED = frozenset(
+    ".docm .docx .dotm .dotx .epub .odp .ods .odt .parquet .pdf .potx .ppsm .ppsx .pptm .pptx .rtf "
+    ".xls .xlsb .xlsm .xlsx".split()
+)
 _PARSED = frozenset(".eml .htm .html .ipynb .markdown .mbox .md .xhtml .xml".split())
 _STREAMED = frozenset(".csv .jsonl .mbox .ndjson .parquet .tsv".split())  # record by record
 # Of records, each a document with an id of its own: the name of the file does not tell which.
 _RECORDS = frozenset(".csv .json .jsonl .mbox .ndjson .parquet .tsv".split())
 _SMALL = 1 << 18  # bytes: less is read in this process, which takes less time than to start one
 _BARE = "without suffix"
+_MOST_NOTES, _LONGEST_NOTE = 20, 300  # of a document, and characters of one
 
 
 def read(  # noqa: PLR0913 -- one argument for each option
@@ -258,9 +263,16 @@ def items_of(file: File) -> Iterator[Document | Skipped]:
 
 
 def _worth(file: File, item: Document | Skipped) -> Document | Skipped:
-    """Return a document, or why it is not worth indexing."""
+    """Return a document with the notes on what was not read, or why it is not worth indexing."""
+    notes = [
+        shorten(note, _LONGEST_NOTE, placeholder=" ...") for note in dict.fromkeys(file.partly)
+    ]
+    file.partly.clear()
     if isinstance(item, Skipped):
         return item
+    if notes:
+        shown = (*item.partly, *notes)[:_MOST_NOTES]
+        item = replace(item, metadata={**item.metadata, PARTLY: shown})
     limits = file.limits
     if len(item.text) > limits.text_characters:
         reason = f"holds {limits.more_than('text_characters', 'characters of text')}"

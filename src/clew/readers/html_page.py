@@ -3,8 +3,9 @@
 Block elements give paragraphs, `<br>` a line break, table cells are set apart by ` | `, and `<pre>`
 keeps its white space. Navigation, scripts, styles and other things that are no prose are dropped,
 and so is what a role, a class or an id calls a footer, a side bar or a banner for cookies, and a
-line of links to the previous and the next page. Headings are `<h1>` to `<h6>`. Contents, indexes
-and bibliographies are what a role, a type of EPUB or a class calls so, and runs of links.
+line of links to the previous and the next page. What an attribute hides (`hidden`, `display: none`)
+is dropped with a note. Headings are `<h1>` to `<h6>`. Contents, indexes and bibliographies are what
+a role, a type of EPUB or a class calls so, and runs of links.
 The title is `<title>`, else the first `<h1>`, else the file name.
 """
 
@@ -28,6 +29,7 @@ _DROPPED = frozenset(
     "button canvas datalist embed head iframe math nav noscript object script select style svg "
     "template textarea".split()
 )
+STATED = re.compile(rb"<meta[^<>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 _BLOCKS = frozenset(
     "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset "
     "figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr legend li main menu ol p pre "
@@ -41,6 +43,8 @@ _FRAMES = frozenset(
 )  # classes and ids of what stands around a page
 _TEXT_ITSELF = "main, article, [role=main], h1"  # nothing that holds one of these is a frame
 _NEVER_FRAMES = frozenset("article body h1 html main pre".split())
+_HIDDEN = re.compile(r"\b(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
+_LEAST_HIDDEN = 100  # characters of which a note is made
 _STEPS = frozenset("prev next up start contents index".split())  # values of `rel`
 _KEYS = frozenset("npuNPU")  # values of `accesskey`
 _STEP_LEVELS = 5  # table, tbody, tr and td around a link, and a block around them
@@ -88,7 +92,10 @@ _UNCLOSED = frozenset(
 
 def read(file: File) -> Iterator[Document]:
     """Yield the one document of an HTML page."""
-    tree = _parse_page(text_of(file), file.limits)
+    tree = _parse_page(text_of(file, STATED), file.limits)
+    n_hidden = _drop_hidden(tree)
+    if n_hidden >= _LEAST_HIDDEN:
+        file.partly.append(f"{n_hidden:,} characters of hidden text not read")
     headings = (tree.css_first("head title"), tree.css_first("h1"))
     stated = (stated_title(heading.text()) for heading in headings if heading)
     title = next(filter(None, stated), "")
@@ -110,7 +117,21 @@ def _about(tree: LexborHTMLParser) -> dict[str, Value]:
 
 def paragraphs(page: str, limits: ReadingLimits) -> list[MarkedParagraph]:
     """Return the visible paragraphs of a page, or of a part of one."""
-    return list(_paragraphs(_parse_page(page, limits)))
+    tree = _parse_page(page, limits)
+    _drop_hidden(tree)
+    return list(_paragraphs(tree))
+
+
+def _drop_hidden(tree: LexborHTMLParser) -> int:
+    """Take elements out of a page that it hides, and return how many characters these have."""
+    n_hidden = 0
+    for element in reversed(tree.css("[hidden], [style]")):  # what is inside before the outside
+        attributes = element.attributes
+        is_hidden = "hidden" in attributes or _HIDDEN.search(attributes.get("style") or "")
+        if is_hidden and element.tag not in _NEVER_FRAMES:
+            n_hidden += len(element.text(strip=True))
+            element.decompose()
+    return n_hidden
 
 
 def _parse_page(page: str, limits: ReadingLimits) -> LexborHTMLParser:

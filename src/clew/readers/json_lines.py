@@ -8,22 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clew.readers import record
-from clew.readers.decode import SURROGATE, open_text
+from clew.readers.decode import open_text
 from clew.readers.walk import File
 from clew.types import Document, Skipped
 
 
 def read(file: File) -> Iterator[Document | Skipped]:
     """Yield the document of each line; blank lines are passed over."""
-    with open_text(file, guess=False) as lines:
+    with open_text(file, guess=True) as lines:
         for number, line in enumerate(lines, 1):
             if line.strip():
                 yield _read_line(file, line, number)
 
 
 def _read_line(file: File, line: str, number: int) -> Document | Skipped:
-    if SURROGATE.search(line):
-        return Skipped(source=file.source, reason="is not valid UTF-8 text", line=number)
     try:
         value = record.parse_json(line.rstrip())
     except ValueError as error:

@@ -1,30 +1,47 @@
 """Mail (.eml, .mbox): a message is a document, its subject the title.
 
-The text is who wrote to whom and when, and behind it the plain text of the message, else that of
-its HTML. Attachments are left out. The id of a message in a mailbox is its `Message-ID`.
+The text is who wrote to whom and when, and behind it the texts of the message in their order, with
+those of the messages in it. Of alternatives it is the plain text, or that of the HTML where the
+plain one is short beside it and tells at most where to look. Attachments and parts that are
+encrypted are named in a note on the file. The id of a message in a mailbox is its `Message-ID`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from base64 import b64decode, b64encode
+from binascii import a2b_qp
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import EmailPolicy
 from mailbox import mbox
+from pathlib import Path
 from typing import Any
 
 from clew.errors import UnreadableSource
-from clew.limits import LimitMet, ReadingLimits
+from clew.limits import LimitMet
 from clew.readers import html_page
-from clew.readers.decode import replace_surrogates
+from clew.readers.decode import decode_part, find_stated, replace_surrogates
 from clew.readers.properties import properties
 from clew.readers.titled import stem_title
 from clew.readers.walk import File
+from clew.text.quantities import format_count
 from clew.types import Document, Skipped, Value
 
 _SHOWN = ("From", "To", "Cc", "Date")
 _KEPT = (*_SHOWN, "Message-ID", "In-Reply-To", "List-ID")  # as metadata, in lower case
+_TEXTS = frozenset("text/plain text/html text/enriched text/richtext text/markdown".split())
+_NOT_SHOWN = frozenset(("text/calendar", "text/x-amp-html"))  # alternatives for programs
+_SIGNATURES = frozenset(
+    "application/pgp-signature application/pkcs7-signature application/x-pkcs7-signature".split()
+)
+_LONGEST_STUB, _TIMES_STUB = 500, 3  # characters of a plain text that is none beside the HTML
+_MOST_NAMED = 10  # attachments
+_ENRICHED = re.compile(r"<<|</?[a-zA-Z][\w-]{0,60}>")
+_ENCODED = re.compile(r"=\?([^?\s]{1,60})\?([bBqQ])\?([^?]*)\?=")
+_ENCODED_RUN = re.compile(rf"{_ENCODED.pattern}(?:\s+{_ENCODED.pattern})*")
 _ENCRYPTED = ("multipart/encrypted", "application/pkcs7-mime")
 _LONGEST = 16_000  # characters of a header that is read by its grammar
 _OF_MIME = ("content-", "mime-")
@@ -36,11 +53,13 @@ _DAMAGE = (ValueError, LookupError, AttributeError, TypeError, RecursionError)
 class _Policy(EmailPolicy):
     """How headers are read: by their grammar, where that does not take the square of their length.
 
-    Of a longer one of MIME the beginning counts, and any other is read as words.
+    Of a longer one of MIME the beginning counts, and any other is read as words. Before that
+    encoded words and bytes become words in UTF-8, whatever their encoding is called.
     """
 
     def header_fetch_parse(self, name: str, value: str) -> Any:  # noqa: ANN401 -- as it says there
         read = super().header_fetch_parse
+        value = _recode_words(value)
         if name.lower().startswith(_OF_MIME):
             is_long = len(value) > _LONGEST_OF_MIME
             return read(name, value[:_LONGEST_OF_MIME].rpartition(";")[0] if is_long else value)
@@ -50,6 +69,35 @@ class _Policy(EmailPolicy):
 
 
 _POLICY = _Policy()
+
+
+def _recode_words(value: str) -> str:
+    """Return a header with its encoded words, and bytes above ASCII, in UTF-8."""
+    if not value.isascii():
+        value = _decode_words(value.encode("utf-8", "surrogateescape"))
+    if "=?" not in value:
+        return value
+    return _ENCODED_RUN.sub(_recode_run, value)
+
+
+def _recode_run(run: re.Match[str]) -> str:
+    """Return encoded words as one; a character may be divided between two of one encoding."""
+    words: list[tuple[str, bytes]] = []
+    for charset, how, text in _ENCODED.findall(run[0]):
+        try:
+            data = b64decode(text) if how in "bB" else a2b_qp(text.encode(), header=True)
+        except (ValueError, UnicodeError):
+            return run[0]
+        if words and words[-1][0] == charset.casefold():
+            words[-1] = words[-1][0], words[-1][1] + data
+        else:
+            words.append((charset.casefold(), data))
+    text = "".join(_decode_words(data, charset) for charset, data in words)
+    return f"=?utf-8?b?{b64encode(text.encode()).decode()}?="
+
+
+def _decode_words(data: bytes, charset: str = "") -> str:
+    return decode_part(data, File(path=Path(), id="", source=""), charset)
 
 
 def _parts_of_header(value: str) -> Iterator[str]:
@@ -69,7 +117,7 @@ def read(file: File) -> Iterator[Document]:
         message = _message(file.path.read_bytes())
         if not message.keys():
             raise UnreadableSource(file.source, "is not a mail message: it has no headers")
-        title, text, metadata = _parts(message, file.limits)
+        title, text, metadata = _parts(message, file)
     except _DAMAGE:
         raise UnreadableSource(file.source, "is a broken mail message") from None
     if not text.strip():
@@ -93,7 +141,7 @@ def _message(data: bytes) -> EmailMessage:
 def _in_mailbox(file: File, data: bytes, number: int) -> Document | Skipped:
     try:
         message = _message(data)
-        title, text, metadata = _parts(message, file.limits)
+        title, text, metadata = _parts(message, file)
         name = _header(message, "Message-ID").strip("<> ")
     except _DAMAGE:
         return Skipped(source=file.source, reason="is a broken mail message", line=number)
@@ -110,25 +158,84 @@ def _in_mailbox(file: File, data: bytes, number: int) -> Document | Skipped:
     )
 
 
-def _parts(message: EmailMessage, limits: ReadingLimits) -> tuple[str, str, dict[str, Value]]:
+def _parts(message: EmailMessage, file: File) -> tuple[str, str, dict[str, Value]]:
     """Return the title, the text and the headers of a message; no text where its body has none."""
-    shown = {name: value for name in _SHOWN if (value := _header(message, name))}
-    body = _body(message, limits)
-    head = "\n".join(f"{name}: {value}" for name, value in shown.items())
-    text = f"{head}\n\n{body}".lstrip("\n") if body else ""
+    unread: list[str] = []  # names of attachments
+    body = _read_part(message, file, unread)
+    file.partly.extend(_describe_unread(unread))
+    text = f"{_head(message, _SHOWN)}\n\n{body}".lstrip("\n") if body else ""
     kept = properties((name.lower(), _header(message, name)) for name in _KEPT)
     return _header(message, "Subject"), text, kept
+
+
+def _head(message: EmailMessage, names: Sequence[str]) -> str:
+    shown = ((name, _header(message, name)) for name in dict.fromkeys(names))
+    return "\n".join(f"{name}: {value}" for name, value in shown if value)
 
 
 def _header(message: EmailMessage, name: str) -> str:
     return replace_surrogates(" ".join(str(message.get(name, "")).split()))
 
 
-def _body(message: EmailMessage, limits: ReadingLimits) -> str:
-    part = message.get_body(("plain", "html"))
-    if part is None:
+def _describe_unread(names: Sequence[str]) -> Iterator[str]:
+    if names:
+        shown = ", ".join(names[:_MOST_NAMED])
+        more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+        yield f"{format_count(len(names), 'attachment')} not read: {shown}{more}"
+
+
+def _read_part(part: EmailMessage, file: File, unread: list[str]) -> str:
+    """Return the text of a part of a message, and of what it holds, in order.
+
+    Names of what is not read are added to `unread`.
+    """
+    kind, inside = part.get_content_type(), _parts_in(part)
+    if kind == "message/rfc822" and inside:
+        text = _read_part(inside[0], file, unread)
+        return f"{_head(inside[0], ('Subject', *_SHOWN))}\n\n{text}".strip()
+    if kind == "message/delivery-status":
+        return "\n\n".join(_head(each, each.keys()) for each in inside)
+    if kind == "multipart/alternative" and inside:
+        return _read_alternatives(inside, file, unread)
+    if inside:
+        if kind == "multipart/related":  # what is behind the first belongs to its page
+            inside, rest = inside[:1], inside[1:]
+            unread += [_name_part(each) for each in rest]
+        return "\n\n".join(filter(None, [_read_part(each, file, unread) for each in inside]))
+    is_broken = kind.startswith("multipart/")  # without a boundary, it is all one text
+    if not is_broken and (kind not in _TEXTS or part.get_content_disposition() == "attachment"):
+        if kind not in _SIGNATURES:
+            unread.append(_name_part(part))
         return ""
-    content = str(part.get_content())
-    if part.get_content_subtype() == "html":
-        content = "\n\n".join(each.text for each in html_page.paragraphs(content, limits))
-    return replace_surrogates(content.replace("\r\n", "\n").strip())
+    data = part.get_payload(decode=True)
+    data = data if isinstance(data, bytes) else b""
+    charset = part.get_content_charset() or find_stated(data, html_page.STATED)
+    text = decode_part(data, file, charset)
+    if kind == "text/html":
+        text = "\n\n".join(each.text for each in html_page.paragraphs(text, file.limits))
+    elif kind in ("text/enriched", "text/richtext"):
+        text = _ENRICHED.sub(lambda match: "<" if match[0] == "<<" else "", text)
+    return text.replace("\r\n", "\n").strip()
+
+
+def _parts_in(part: EmailMessage) -> list[EmailMessage]:
+    inside = part.get_payload() if part.is_multipart() else []
+    return [each for each in inside if isinstance(each, EmailMessage)]
+
+
+def _read_alternatives(parts: Sequence[EmailMessage], file: File, unread: list[str]) -> str:
+    """Return the plain text of alternatives, unless it is a stub beside another one."""
+    plain = other = ""
+    for each in parts:
+        kind = each.get_content_type()
+        if kind not in _NOT_SHOWN:
+            text = _read_part(each, file, unread)
+            plain = plain or (text if kind == "text/plain" else "")
+            other = (text if kind != "text/plain" else "") or other
+    is_stub = len(plain) <= _LONGEST_STUB and len(other) > _TIMES_STUB * len(plain)
+    return other if is_stub else plain
+
+
+def _name_part(part: EmailMessage) -> str:
+    name = " ".join(str(part.get_filename() or "").split())
+    return replace_surrogates(name) or part.get_content_type()

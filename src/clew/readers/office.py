@@ -1,42 +1,79 @@
 """Slides and OpenDocument texts: the text is the paragraphs, joined by blank lines.
 
-The cells of a table's row are set apart by ` | `. Footnotes and text boxes stand behind their
-paragraph, the notes of a slide behind it. The title is the one in the file's properties,
+The cells of a table's row are set apart by ` | `. Footnotes, comments and text boxes stand behind
+their paragraph; charts, diagrams, notes and comments of a slide behind it. Pictures and embedded
+objects are not read, which a note on the file says. The title is the one in the file's properties,
 else the first heading or the first slide's first line, else the file name.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import accumulate
 from xml.etree.ElementTree import Element
 
 from clew.readers.archive import ArchiveParts, parts_of
+from clew.readers.drawings import describe_unread, read_chart, read_diagram
 from clew.readers.properties import of_xml
 from clew.readers.titled import MarkedParagraph, make_document, stated_title
 from clew.readers.walk import File
+from clew.text.quantities import format_count
 from clew.types import Document, Value
 
 _SLIDE = re.compile(r"ppt/slides/slide(\d+)\.xml")
-_NOTES = re.compile(r"ppt/notesSlides/[^/]+\.xml")
 _ON_EVERY_SLIDE = frozenset(("dt", "ftr", "hdr", "sldNum"))
 _WHITE = {"tab": " ", "s": " ", "line-break": "\n", "br": "\n"}
-_NOT_TEXT = frozenset(("annotation", "tracked-changes", "sequence-decls", "forms"))
-_APART = _NOT_TEXT | {"note", "frame"}  # what stands in a paragraph and is no part of it
+_NOT_TEXT = frozenset(("Fallback", "tracked-changes", "sequence-decls", "forms"))
+_APART = _NOT_TEXT | {"note", "frame", "annotation"}  # what is no part of its paragraph
 
 
 def read_slides(file: File) -> Iterator[Document]:
     """Yield the one document of a PowerPoint file (.pptx)."""
     with parts_of(file, "PowerPoint file") as parts:
-        slides = []
-        for name in _slide_names(parts):  # the notes of a slide stand behind it
-            notes = [part for part in parts.read_relations(name).values() if _NOTES.fullmatch(part)]
-            slides.append([text for part in (name, *notes) for text in _texts(parts.xml(part))])
+        slides, roots = [], []
+        for name in _slide_names(parts):
+            roots.append(parts.xml(name))
+            slides.append([*_texts(roots[-1]), *_read_beside(parts, name)])
+        counts = {
+            what: sum(1 for root in roots for _ in root.iter(tag)) for what, tag in _UNREAD.items()
+        }
+        file.partly.extend(describe_unread(counts))
+        if n := sum(root.get("show") in ("0", "false") for root in roots):
+            file.partly.append(f"{format_count(n, 'hidden slide')} read with the others")
         paragraphs = [paragraph for slide in slides for paragraph in slide]
         title, about = _about(parts, "docProps/core.xml")
     title = title or (paragraphs or [MarkedParagraph("")])[0].text
     yield make_document(file, paragraphs, title, about, pages=_page_starts(slides))
+
+
+_UNREAD = {"picture": "pic", "embedded object": "oleObj"}
+
+
+def _read_beside(parts: ArchiveParts, slide: str) -> Iterator[MarkedParagraph]:
+    """Yield what stands in parts of a slide's own: diagrams, charts, notes and comments."""
+    related = [part for part in parts.read_relations(slide).values() if part in parts.names]
+    for form, read in _BESIDE.items():
+        for part in related:
+            if form.fullmatch(part):
+                yield from map(MarkedParagraph, read(parts.xml(part)))
+
+
+def _read_notes(root: Element) -> list[str]:
+    return [each.text for each in _texts(root)]
+
+
+def _read_comments(root: Element) -> list[str]:
+    words = [" ".join("".join(each.itertext()).split()) for each in root.iter("text")]
+    return [f"Comment: {each}" for each in words or _read_notes(root) if each]
+
+
+_BESIDE: Mapping[re.Pattern[str], Callable[[Element], list[str]]] = {
+    re.compile(r"ppt/diagrams/data[^/]*\.xml"): read_diagram,
+    re.compile(r"ppt/charts/chart[^/]*\.xml"): read_chart,
+    re.compile(r"ppt/notesSlides/[^/]+\.xml"): _read_notes,
+    re.compile(r"ppt/comments/[^/]+\.xml"): _read_comments,
+}
 
 
 def _slide_names(parts: ArchiveParts) -> list[str]:
@@ -59,6 +96,12 @@ def read_open_document(file: File) -> Iterator[Document]:
         content = parts.xml("content.xml")
         heading = next((_words(found) for found in content.iter("h")), "")
         title, about = _about(parts, "meta.xml")
+        held = [{part.tag for part in frame} for frame in content.iter("frame")]
+        counts = {
+            "picture": sum("image" in tags and "object" not in tags for tags in held),
+            "embedded object": sum("object" in tags for tags in held),
+        }
+        file.partly.extend(describe_unread(counts))
         slides = [list(_texts(page)) for page in _outermost(content, ("page",))]
         paragraphs = [each for slide in slides for each in slide] or list(_texts(content))
     first = paragraphs[0].text if slides and paragraphs else ""
@@ -91,6 +134,8 @@ def _texts(root: Element) -> Iterator[MarkedParagraph]:
             cells = (" ".join(_texts_below(cell)) for cell in element)
             text = " | ".join(cell for cell in cells if cell)
             apart: list[Element] = []  # a cell has its own with it
+        elif element.tag == "annotation":
+            text, apart = f"Comment: {' '.join(_texts_below(element))}", []
         elif element.tag in ("p", "h"):
             text = _words(element)
             apart = [each for each in _outermost(element, _APART) if each.tag not in _NOT_TEXT]

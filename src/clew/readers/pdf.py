@@ -2,6 +2,8 @@
 
 A PDF does not know its paragraphs, so lines stay lines. Words that are hyphenated at the end of a
 line are joined, and running heads and page numbers are dropped (see `clew.readers.running_heads`).
+Form fields that are filled in and notes stand behind their page. Pictures are not read: pages that
+hold nothing else are counted in a note on the file, and so are attached files.
 The document has its pages, and bookmarks are its headings. The title is the one in the PDF, else
 the file name. Needs the extra `pdf`.
 """
@@ -17,12 +19,14 @@ from typing import TYPE_CHECKING
 
 from clew.errors import UnreadableSource
 from clew.readers.decode import SURROGATE, replace_surrogates
+from clew.readers.pdf_fields import describe_form, read_fields
 from clew.readers.properties import properties
 from clew.readers.running_heads import without_running_heads
 from clew.readers.titled import make_document, stated_title
 from clew.readers.walk import File
 from clew.runtime.lazy import needs
 from clew.text.normalize import collapse
+from clew.text.quantities import format_count, join_numbers
 from clew.types import Document, Heading
 
 if TYPE_CHECKING:
@@ -51,11 +55,16 @@ def read(file: File) -> Iterator[Document]:
     data = file.path.read_bytes()
     try:
         with _ONE_AT_A_TIME, closing(pypdfium2.PdfDocument(data)) as pdf:
-            texts = []
+            pdf.init_forms()
+            texts, fields, bare = [], [], []
             for number in range(len(pdf)):
                 with closing(pdf[number]) as page, closing(page.get_textpage()) as text_page:
                     words = text_page.get_text_bounded(errors="replace").replace("\r\n", "\n")
+                    fields.append(read_fields(pdf, page))
+                    if not words.strip() and next(page.get_objects(max_depth=1), None):
+                        bare.append(number + 1)
                 texts.append(replace_surrogates(words))
+            file.partly.extend(describe_form(pdf))
             title = stated_title(SURROGATE.sub("", pdf.get_metadata_value("Title")))
             about = properties((own, pdf.get_metadata_value(name)) for name, own in _ABOUT.items())
             outline = list(_outline(pdf))
@@ -65,9 +74,15 @@ def read(file: File) -> Iterator[Document]:
         raise UnreadableSource(
             file.source, reason if is_encrypted else "is a broken PDF file"
         ) from None
-    pages = without_running_heads(_join_divided_words(texts))
+    words = without_running_heads(_join_divided_words(texts))
+    pages = ["\n\n".join(filter(None, (p, *f))) for p, f in zip(words, fields, strict=True)]
     if not any(pages):
         raise UnreadableSource(file.source, "holds no text; scanned pages need OCR first")
+    if bare:
+        held = "holds" if len(bare) == 1 else "hold"
+        places = join_numbers(bare)
+        of = format_count(len(pages), "page")
+        file.partly.append(f"{len(bare):,} of {of} {held} no text ({places}): scanned?")
     starts = list(accumulate((len(page) + 2 for page in pages[:-1]), initial=0))
     headings = list(_headings(outline, pages, starts))
     yield make_document(file, pages, title, about, pages=starts, headings=headings)

@@ -29,12 +29,17 @@ _TITLES = {
         re.MULTILINE,
     ),
 }
+# Of Python and Emacs in the first two lines, of CSS, and of LaTeX.
+_STATED = re.compile(
+    rb"\A(?:[^\n]*\n)?[^\n]{0,200}?coding[:=][ \t]*([-\w.]+)|\A@charset \"([-\w.]+)\""
+    rb"|\\usepackage\[([-\w]+)\]\{inputenc\}"
+)
 _PREAMBLE = re.compile(r"^[^%\n]*?\\begin\{document\}[ \t]*", re.MULTILINE)
 
 
 def read(file: File) -> Iterator[Document]:
     """Yield the one document of a text file."""
-    text = text_of(file)
+    text = text_of(file, _STATED)
     suffix = file.path.suffix.lower()
     if suffix in _MAY_BE_MINIFIED and is_minified(text):
         raise UnreadableSource(file.source, "is minified code; index what it was made of")

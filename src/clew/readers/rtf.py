@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from clew.errors import UnreadableSource
 from clew.readers.decode import replace_surrogates
+from clew.readers.drawings import describe_unread
 from clew.readers.properties import properties
 from clew.readers.titled import make_document, stated_title
 from clew.readers.walk import File
@@ -23,6 +24,7 @@ _GROUP = (
 )
 _NOTE = re.compile(r"\{(?:\\\*)?\\footnote\b" + _GROUP, re.DOTALL)
 _ABOUT = re.compile(r"\{\\(title|author|subject|keywords)\b" + _GROUP, re.DOTALL)
+_HIDDEN = re.compile(r"\{\\v(?![a-z0-9])" + _GROUP, re.DOTALL)
 _FONTS = re.compile(r"\{\\fonttbl\b" + _GROUP, re.DOTALL)  # they say which characters bytes are
 _MACINTOSH = re.compile(r"\s*\{\\rtf\d*\s*\\mac\b")
 _NO_HEAD = r"{\rtf1"
@@ -38,7 +40,13 @@ def read(file: File) -> Iterator[Document]:
     source = file.path.read_bytes().decode("latin-1")
     if not source.lstrip().startswith("{\\rtf"):
         raise UnreadableSource(file.source, "is not an RTF file")
-    source = _NO_LENGTH.sub("", source)
+    source, n_hidden = _HIDDEN.subn("", _NO_LENGTH.sub("", source))
+    counts = {
+        "hidden passage": n_hidden,
+        "picture": source.count("{\\pict"),
+        "comment": source.count("\\annotation"),
+    }
+    file.partly.extend(describe_unread(counts))
     encoding = "mac_roman" if _MACINTOSH.match(source) else "cp1252"
     fonts = _FONTS.search(source)
     head = source[: source.find("{", source.index("{") + 1)] if fonts else _NO_HEAD

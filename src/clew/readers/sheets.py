@@ -12,6 +12,7 @@ from zipfile import is_zipfile
 from clew.errors import UnreadableSource
 from clew.readers.archive import parts_of, refuse_bomb
 from clew.readers.properties import of_xml
+from clew.readers.sheets_unread import describe_workbook
 from clew.readers.titled import make_document
 from clew.readers.walk import File
 from clew.runtime.lazy import needs
@@ -42,6 +43,7 @@ def _about(file: File) -> dict[str, Value]:
     if not is_zipfile(file.path):
         return {}
     with parts_of(file, "spreadsheet") as parts:
+        file.partly.extend(describe_workbook(parts))
         names = [name for name in ("docProps/core.xml", "meta.xml") if name in parts.names]
         return of_xml(parts.xml(names[0])) if names else {}
 

@@ -8,7 +8,7 @@ all if it leads into the folder that is read anyway or above it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISREG
 
@@ -41,6 +41,8 @@ class File:
     size: int = 0  # bytes
     limits: ReadingLimits = LIMITS
     modified: float = 0.0  # when it was written last, in seconds since 1970; 0: not known
+    # What its reader saw and does not read: a note for each. The next document gets them.
+    partly: list[str] = field(default_factory=list, compare=False)
 
 
 def files(

@@ -1,9 +1,11 @@
 """Word (.docx): the text is its paragraphs joined by blank lines; a table row is one paragraph.
 
-The cells of a row are set apart by ` | `. Footnotes and text boxes stand behind their paragraph.
-Content controls and insertions are text; deletions, comments, headers and footers are not. The
-title is the one in the document's properties, else the first paragraph in the style Title or
-Heading 1, else the file name. Needs the extra `files`.
+The cells of a row are set apart by ` | `. Footnotes, comments, text boxes, charts and diagrams
+stand behind their paragraph, and the numbers of lists and headings before it. Content controls and
+insertions are text; deletions, headers and footers are not. Pictures, embedded files and hidden
+text are not read either, which a note on the file says. The title is the one in the document's
+properties, else the first paragraph in the style Title or Heading 1, else the file name. Needs the
+extra `files`.
 """
 
 from __future__ import annotations
@@ -15,44 +17,64 @@ from functools import partial
 from io import BytesIO
 from itertools import takewhile
 from operator import is_not
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO, cast
 from zipfile import BadZipFile
 
 from clew.errors import UnreadableSource
 from clew.readers.archive import refuse_bomb
+from clew.readers.drawings import describe_unread, read_chart, read_diagram
+from clew.readers.list_numbers import ListNumbers
 from clew.readers.properties import properties
 from clew.readers.titled import MarkedParagraph, make_document, stated_title
 from clew.readers.walk import File
+from clew.readers.xml_page import parse_xml
 from clew.runtime.lazy import needs
 from clew.types import Document, Value
 
 _HEADING = re.compile(r"Heading ([1-9])")  # the styles of headings, in any language of Word
 
-_MARKS = ("{*}footnoteReference", "{*}endnoteReference")
+_MARKS = ("{*}footnoteReference", "{*}endnoteReference", "{*}commentReference")
 _INSERTED = {"br": "\n", "cr": "\n", "tab": "\t", "ptab": "\t", "noBreakHyphen": "-"}
 _NOT_TEXT = frozenset(
     ("pPr", "rPr", "sdtPr", "tblPr", "del", "moveFrom", "Fallback", "txbxContent", "")
 )
 
+_SCRIPTS = {"sSup": "^", "sSub": "_", "sSubSup": "_^", "f": "/"}  # of formulas
+_SCRIPTED = frozenset(("e", "sub", "sup", "num", "den"))
+_UNREAD = {
+    "picture": ("{*}pic", "{*}imagedata"),
+    "embedded object": ("{*}OLEObject",),
+    "embedded document": ("{*}altChunk",),
+}
+_KINDS = (  # with macros, and templates
+    "application/vnd.ms-word.document.macroEnabled.main+xml",
+    "application/vnd.ms-word.template.macroEnabledTemplate.main+xml",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.template.main+xml",
+)
+
 if TYPE_CHECKING:
     from docx.document import Document as WordDocument
     from docx.oxml.xmlchemy import BaseOxmlElement
+    from docx.package import Package
 
 
 def read(file: File) -> Iterator[Document]:
     """Yield the one document of a Word file."""
     with needs("python-docx", "files", "reading a Word file"):
-        import docx
+        import docx.package
         from docx.opc.exceptions import OpcError
         from docx.oxml.exceptions import XmlchemyError
 
     data = file.path.read_bytes()
     refuse_bomb(file, "Word file")
     try:
-        word = docx.Document(BytesIO(data))
+        word = _open_word(docx.package.Package, BytesIO(data))
         style_of = _styles(word)
-        paragraphs = [each for each in _paragraphs(word, style_of) if each.text.strip()]
         title, about = _title(word, style_of), _about(word)
+        body = word.element.body
+        file.partly.extend(describe_unread(_drop_unread(body)))
+        _number_paragraphs(word)
+        paragraphs = [each for each in _paragraphs(word, style_of) if each.text.strip()]
     except (OpcError, BadZipFile, SyntaxError, zlib.error, EOFError):  # lxml's are SyntaxErrors
         reason = "is a broken or encrypted Word file, or none"
         raise UnreadableSource(file.source, reason) from None
@@ -61,6 +83,66 @@ def read(file: File) -> Iterator[Document]:
         # they lead (TypeError) and attributes (its own); zipfile does not decrypt (RuntimeError)
         raise UnreadableSource(file.source, "is not a complete Word file") from None
     yield make_document(file, paragraphs, title, about)
+
+
+def _open_word(package: type[Package], stream: BinaryIO) -> WordDocument:
+    """Return the document of a file of Word, also of one with macros, or of a template."""
+    from docx.opc.constants import CONTENT_TYPE
+    from docx.opc.part import PartFactory
+    from docx.parts.document import DocumentPart
+
+    for kind in _KINDS:
+        PartFactory.part_type_for.setdefault(kind, DocumentPart)
+    part = package.open(stream).main_document_part
+    if part.content_type not in (CONTENT_TYPE.WML_DOCUMENT_MAIN, *_KINDS):
+        raise ValueError("is no Word file")
+    return cast("WordDocument", part.document)
+
+
+def _drop_unread(body: BaseOxmlElement) -> dict[str, int]:
+    """Take hidden runs out of a document, and count what is not read in it."""
+    hidden = [
+        mark.getparent().getparent()
+        for mark in body.iter("{*}vanish")
+        if _attribute(mark, "val") not in ("0", "false") and _is_shown(mark)
+    ]
+    runs = [run for run in hidden if _tag(run) == "r"]
+    n_hidden = sum(bool(_text(run).strip()) for run in runs)
+    for run in runs:
+        if run.getparent() is not None:
+            run.getparent().remove(run)
+    counts = {what: sum(map(_is_shown, body.iter(*tags))) for what, tags in _UNREAD.items()}
+    return {**counts, "hidden passage": n_hidden}
+
+
+def _is_shown(element: BaseOxmlElement) -> bool:
+    """Say whether an element is no fallback for old programs, and was not deleted."""
+    return not any(
+        _tag(each) in ("Fallback", "del", "moveFrom") for each in element.iterancestors()
+    )
+
+
+def _number_paragraphs(word: WordDocument) -> None:
+    """Write the numbers of lists before the texts of their paragraphs."""
+    from docx.oxml.parser import OxmlElement
+
+    parts = {each.reltype.rpartition("/")[2]: each for each in word.part.rels.values()}
+    if "numbering" not in parts or "styles" not in parts:
+        return
+    numbering, styles = (parse_xml(parts[n].target_part.blob) for n in ("numbering", "styles"))
+    numbers = ListNumbers(numbering, styles)
+    for paragraph in list(word.element.body.iter("{*}p")):
+        properties, style = paragraph.find("{*}pPr/{*}numPr"), paragraph.find("{*}pPr/{*}pStyle")
+        own = {} if properties is None else {_tag(e): _attribute(e, "val") for e in properties}
+        if not _is_shown(paragraph) or _tag(paragraph.getparent()) == "txBody":
+            continue
+        number = numbers.number(own, "" if style is None else _attribute(style, "val"))
+        if number and _text(paragraph).strip():
+            run, text = OxmlElement("w:r"), OxmlElement("w:t")
+            text.text = f"{number} "
+            run.append(text)
+            place = paragraph.find("{*}pPr")
+            paragraph.insert(0 if place is None else paragraph.index(place) + 1, run)
 
 
 def _styles(word: WordDocument) -> Callable[[BaseOxmlElement], str]:
@@ -95,17 +177,29 @@ def _paragraphs(
             yield MarkedParagraph(_text(block), int(level[1]) if level else 0, kind)
         for mark in block.iter(*_MARKS):
             name = (_tag(mark).removesuffix("Reference"), _attribute(mark, "id"))
-            yield MarkedParagraph("\n".join(map(_text, notes.pop(name, ()))).strip())
+            words = "\n".join(map(_text, notes.pop(name, ()))).strip()
+            yield MarkedParagraph(f"Comment: {words}" if name[0] == "comment" and words else words)
+        for mark in filter(_is_shown, block.iter("{*}chart", "{*}relIds")):
+            yield from map(MarkedParagraph, _read_drawing(word, mark))
+
+
+def _read_drawing(word: WordDocument, mark: BaseOxmlElement) -> list[str]:
+    """Return the lines of a chart or a diagram, which stand in a part of their own."""
+    is_chart = _tag(mark) == "chart"
+    part = word.part.related_parts.get(_attribute(mark, "id" if is_chart else "dm"))
+    if part is None:
+        return []
+    return (read_chart if is_chart else read_diagram)(parse_xml(part.blob))
 
 
 def _notes(word: WordDocument) -> dict[tuple[str, str], list[BaseOxmlElement]]:
-    """Return the paragraphs of each footnote and endnote, by its kind and number."""
-    from docx.oxml.parser import parse_xml
+    """Return the paragraphs of each footnote, endnote and comment, by its kind and number."""
+    from docx.oxml.parser import parse_xml as parse_word
 
     notes: dict[tuple[str, str], list[BaseOxmlElement]] = {}
     for relation in word.part.rels.values():
-        if relation.reltype.endswith(("/footnotes", "/endnotes")):
-            for note in parse_xml(relation.target_part.blob):
+        if relation.reltype.endswith(("/footnotes", "/endnotes", "/comments")):
+            for note in parse_word(relation.target_part.blob):
                 notes[_tag(note), _attribute(note, "id")] = list(_blocks(note))
     return notes
 
@@ -159,11 +253,20 @@ def _pieces(element: BaseOxmlElement) -> Iterator[str]:
         tag = _tag(child)
         if tag == "t":
             yield child.text or ""
+        elif tag in _SCRIPTS:
+            parts = [_enclose(_text(part)) for part in child if _tag(part) in _SCRIPTED]
+            yield "".join(map("".join, zip(("", *_SCRIPTS[tag]), parts, strict=False)))
+        elif tag == "rad":
+            yield f"√{_enclose(''.join(_text(part) for part in child if _tag(part) == 'e'))}"
         elif tag in _INSERTED:
             is_page = tag == "br" and _attribute(child, "type") in ("page", "column")
             yield "" if is_page else _INSERTED[tag]
         elif tag not in _NOT_TEXT and not _is_prompt(child):
             yield from _pieces(child)
+
+
+def _enclose(formula: str) -> str:
+    return formula if not formula or formula.isalnum() else f"({formula})"
 
 
 def _tag(element: BaseOxmlElement) -> str:

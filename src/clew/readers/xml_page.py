@@ -6,25 +6,44 @@ other is a paragraph. The title is the first `<title>`, else the file name.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NoReturn
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 from clew.errors import UnreadableSource
+from clew.readers.decode import decode_part, find_stated
 from clew.readers.titled import make_document
 from clew.readers.walk import File
 from clew.types import Document
 
+STATED = re.compile(rb"<\?xml[^<>]{0,200}?encoding\s*=\s*[\"']([\w.:-]+)")
+
 
 def read(file: File) -> Iterator[Document]:
     """Yield the one document of an XML file."""
+    data = file.path.read_bytes()
     try:
-        root = parse_xml(file.path.read_bytes())
+        root = _parse_decoded(data, file)
     except ValueError as error:
         raise UnreadableSource(file.source, str(error)) from None
     title = next((" ".join(found.itertext()) for found in root.iter("title")), "")
     yield make_document(file, list(_paragraphs(root)), title)
+
+
+def _parse_decoded(data: bytes, file: File) -> Element:
+    """Return the root, also where bytes are not in the encoding, or expat does not know that.
+
+    Raises ValueError as `parse_xml` does.
+    """
+    try:
+        return parse_xml(data)
+    except ValueError:
+        text = decode_part(data, file, find_stated(data, STATED)).encode()
+        if text == data:
+            raise
+    return parse_xml(text, "utf-8")
 
 
 def _paragraphs(root: Element) -> Iterator[str]:
@@ -42,14 +61,14 @@ def _has_words(element: Element) -> bool:
     return any(piece and piece.strip() for piece in own)
 
 
-def parse_xml(data: bytes) -> Element:
+def parse_xml(data: bytes, encoding: str | None = None) -> Element:
     """Return the root, read by expat: no entity is expanded, nothing is fetched.
 
-    Names are without their namespace. Raises ValueError with the reason where the
-    data is not XML or declares entities.
+    Names are without their namespace. An `encoding` counts instead of the one that is stated.
+    Raises ValueError with the reason where the data is not XML or declares entities.
     """
     builder = TreeBuilder()
-    parser = expat.ParserCreate()
+    parser = expat.ParserCreate(encoding)
     parser.buffer_text = True
     parser.StartElementHandler = lambda name, attributes: builder.start(
         _local(name), {_local(key): value for key, value in attributes.items()}

@@ -81,6 +81,7 @@ def _sum_reports(found: Sequence[Added]) -> Added:
         for name in ("added", "changed", "restored", "restated", "gone"):
             getattr(report, name).extend(getattr(one.report, name))
         report.renamed.update(one.report.renamed)
+        report.partly.update(one.report.partly)
         report.n_unchanged += one.report.n_unchanged
         report.left_out = one.report.left_out  # each looks through all folders
         report.pruned |= one.report.pruned

@@ -3,13 +3,15 @@
 NFKC, casefold, words of at least two characters or digit strings, no possessive ending, no English
 stop words. As plain text has no italics and no dashes, underscores around a word mean emphasis, and
 two hyphens part words. Numbers stay: years matter in questions that need several texts. Scripts
-written without spaces give overlapping pairs of characters, the usual terms for them.
+written without spaces give overlapping pairs of characters, the usual terms for them. Soft hyphens,
+zero-width characters and colour codes part no word (see `clew.text.unseen`).
 """
 
 import re
 import unicodedata
 from collections.abc import Iterator
 
+from clew.text import unseen
 from clew.text.normalize import nfkc
 
 VERSION = "3"
@@ -25,11 +27,7 @@ MARKS = (
 _WORD = re.compile(rf"\w[\w{MARKS}]*(?:['’-][\w{MARKS}]+)*['’]?")
 _POSSESSIVE = re.compile(r"['’]s?$")
 _EDGES = "_-"  # no part of a word at its ends; a hyphen can be there beside an unspaced script
-# Written without spaces between words: Thai, Lao, Myanmar, Khmer, kana, Han.
-UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-    "\U00020000-\U0003ffff]+"
-)
+UNSPACED = re.compile(f"[{unseen.UNSPACED}]+")
 
 STOP_WORDS = frozenset(
     """
@@ -66,8 +64,10 @@ def terms(text: str) -> list[str]:
 
 def term_spans(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield (term, start, end) for each term of `text`, in order."""
-    for word in _WORD.finditer(text):
-        yield from _word_terms(word.group(), word.start())
+    seen, places = unseen.drop_and_place(text)
+    for word in _WORD.finditer(seen):
+        for term, start, end in _word_terms(word.group(), word.start()):
+            yield term, places[start], places[end - 1] + 1
 
 
 def _word_terms(word: str, start: int) -> Iterator[tuple[str, int, int]]:
@@ -93,8 +93,8 @@ def _pairs(run: str, start: int) -> Iterator[tuple[str, int, int]]:
 
 
 def fold(text: str) -> str:
-    """Return `text` in the form in which terms are compared: NFKC, casefold."""
-    return nfkc(text).casefold()
+    """Return `text` as terms are compared: NFKC, casefold, without characters that nobody sees."""
+    return nfkc(unseen.drop_unseen(text)).casefold()
 
 
 def is_uncased(text: str) -> bool:

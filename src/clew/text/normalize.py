@@ -3,6 +3,8 @@
 import re
 import unicodedata
 
+from clew.text.unseen import drop_unseen
+
 _POSSESSIVE = re.compile(r"['’]s?$")
 _NO_KEY = re.compile(r"[^0-9a-z]+")  # of ASCII, case folded
 _SHORT = 20  # characters of what the next two match
@@ -49,7 +51,7 @@ def entity_key(name: str) -> str:
     >>> entity_key("Pourquoi-Pas?"), entity_key("I.B.M."), entity_key("C#"), entity_key("C++")
     ('pourquoi pas', 'ibm', 'c#', 'c++')
     """
-    folded = nfkc(name).casefold()
+    folded = nfkc(drop_unseen(name)).casefold()
     if len(folded) <= _SHORT and (short := _SIGNED.fullmatch(folded)):
         return short[0]
     if len(folded) <= _SHORT and _INITIALS.fullmatch(folded):

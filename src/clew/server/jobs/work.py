@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -136,6 +137,7 @@ def _report_added(task: JobTask, added: Added) -> dict[str, Any]:
         **{name: {"n": len(found), "ids": found[:_MOST]} for name, found in ids.items()},
         "n_unchanged": report.n_unchanged,
         "n_skipped": len(report.skipped),
+        "partly": {"n": len(report.partly), "notes": dict(islice(report.partly.items(), _MOST))},
         "pruned": report.pruned,
         "left_out": dict(report.left_out),
         "stopped": report.stopped,

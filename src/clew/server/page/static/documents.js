@@ -98,10 +98,11 @@ export async function show(main, { parameters, signal, index }) {
   }
 
   function table({ items, total }) {
-    const names = [...new Set(items.flatMap((each) => Object.keys(each.metadata)))].slice(0, 3);
+    const names = [...new Set(items.flatMap((each) => Object.keys(each.metadata)))].filter((name) => name !== "partly").slice(0, 3);
     const rows = items.map((each) => h("tr", {},
       h("td", {}, h("button.link", { type: "button", dir: "auto", onclick: () => openDocument({ index, id: each.id }) }, shortened(each.title || each.id, 140)),
-        each.title ? h("div.place", { dir: "auto" }, shortened(each.id, 160)) : null),
+        each.title ? h("div.place", { dir: "auto" }, shortened(each.id, 160)) : null,
+        each.metadata.partly ? h("div.hint", { dir: "auto" }, `Read in part: ${shortened([each.metadata.partly].flat().join("; "), 300)}`) : null),
       names.map((name) => h("td.extra", { dir: "auto" }, shortened(shown(each.metadata[name]), 80))),
       h("td.n.extra", {}, number(each.n_tokens)),
       h("td.n", {}, h("a", { href: address(indexPath(index, `/files/${part(each.id)}`)), download: "", "aria-label": `Download ${shortened(each.title || each.id, 80)}` }, "Download"),

@@ -66,7 +66,8 @@ export function sourceList(answer, open) {
       h("span.words", {},
         h("span.title", { dir: "auto" }, shortened(each.title || each.document_id, 120)),
         placeOf(each) ? h("span.place", { dir: "auto" }, shortened(placeOf(each), 160)) : null,
-        h("q", { dir: "auto" }, shortened(each.quote, 400)))))));
+        h("q", { dir: "auto" }, shortened(each.quote, 400)),
+        each.partly?.length ? h("span.hint", { dir: "auto" }, `This document was read in part: ${shortened(each.partly.join("; "), 300)}`) : null)))));
 }
 
 /** How a thread came to a passage: names on the way, and the reason of the last one. */

@@ -182,6 +182,7 @@ function outcome(job) {
   for (const name of ["added", "changed", "restored", "gone"]) if (result[name]?.n) parts.push(`${number(result[name].n)} ${name}`);
   if (result.n_unchanged) parts.push(`${number(result.n_unchanged)} unchanged`);
   if (result.n_skipped) parts.push(`${number(result.n_skipped)} not read`);
+  if (result.partly?.n) parts.push(`${number(result.partly.n)} read in part`);
   if (result.size_bytes !== undefined) parts.push(`${bytes(result.size_bytes_before)}, now ${bytes(result.size_bytes)}`);
   if (Array.isArray(result.documents)) parts.push(`${count(result.documents.length, "document")} removed`);
   if (result.headline) parts.push(...Object.entries(result.methods).map(([name, value]) => `${name}: ${typeof (value?.mean ?? value) === "number" ? (value.mean ?? value).toFixed(3) : "–"}`), result.headline);
