@@ -149,7 +149,11 @@ def render_citations(found: Answer) -> Iterator[str]:
     """Yield each citation: its number, file and line, pages and section, and its words."""
     most = _QUOTE_LINES if found.kind == "generated" else None
     weights = weigh_terms(found.evidence.query, [each.quote for each in found.citations])
-    blocks = [_render_citation(each, weights, most) for each in found.citations]
+    last = {each.document_id: each for each in found.citations}.values()  # of each document
+    blocks = [
+        "\n".join([_render_citation(each, weights, most), *_render_unread(each) * (each in last)])
+        for each in found.citations
+    ]
     if blocks:
         yield ("\n" if most else "\n\n").join(blocks)
 
@@ -235,10 +239,16 @@ def _render_citation(cited: Citation, weights: Mapping[str, float], max_lines: i
         before, after = (f"... {cited.before}", f"{cited.after} ...")
         near = [wrap_text(each, first=indent, rest=indent) for each in (before, after)]
         lines = [dim(near[0])] * bool(cited.before) + lines + [dim(near[1])] * bool(cited.after)
-    if found := "; ".join(map(one_line, cited.partly)):
-        note = f"This document was read in part: {found}"
-        lines.append(dim(wrap_text(note, first=indent, rest=indent, max_lines=_QUOTE_LINES)))
     return "\n".join([f"{head}{'  '.join(filter(None, (place, pages, section)))}", *lines])
+
+
+def _render_unread(cited: Citation) -> list[str]:
+    """Return the line that says what of a cited document was not read, if there is such."""
+    if not cited.partly:
+        return []
+    indent = " " * len(f"  [{cited.number}] ")
+    note = f"This document was read in part: {'; '.join(map(one_line, cited.partly))}"
+    return [dim(wrap_text(note, first=indent, rest=indent, max_lines=_QUOTE_LINES))]
 
 
 def _render_best_thread(found: Answer) -> Iterator[str]:
