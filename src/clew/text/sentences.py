@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Iterator
 
 from clew.text.languages import ABBREVIATION, COUNTED, ORDINAL
-
 from clew.text.tables import find_tables
 
 MAX_CHARACTERS = 1_000
