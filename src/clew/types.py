@@ -13,7 +13,8 @@ from clew.display.shown import Shown, paragraph, table
 from clew.text.apparatus import apparatus_kind, kind_in_heading
 from clew.text.lines import file_place, line_at
 from clew.text.normalize import title_head
-from clew.text.sections import format_head, page_at, page_range, section_at, sections_at
+from clew.text.sections import SEPARATOR, format_head, page_at, page_range, section_at, sections_at
+from clew.text.tables import names_of_columns
 
 Scalar = str | int | float | bool | None
 Value = Scalar | tuple[Scalar, ...]  # of metadata; a date is its ISO 8601 text
@@ -62,6 +63,16 @@ class Document(Shown):
         """Return the section that a character is in: headings, the widest first, "" for none."""
         return section_at(self.headings, place, self.title)
 
+    def sections_of(self, starts: Sequence[int]) -> list[str]:
+        """Return the section of each chunk, by its first character, as models read it.
+
+        Where that stands in a table, below the header, the names of its columns end it.
+        """
+        sections = sections_at(self.headings, starts, self.title)
+        columns = names_of_columns(self.text, starts)
+        pairs = zip(sections, columns, strict=True)
+        return [SEPARATOR.join(filter(None, pair)) for pair in pairs]
+
     def pages_of(self, start: int, end: int) -> tuple[int | None, int | None]:
         """Return the pages, from 1, on which a range begins and ends; None: it has no pages."""
         return page_at(self.pages, start), page_at(self.pages, max(end - 1, start))
@@ -86,13 +97,13 @@ def title_heads(
 ) -> list[str]:
     """Return the `title_head` of each text, whose document and first character are given.
 
-    Those of a document that stand together take time linear in its headings.
+    Those of a document that stand together take time linear in its text.
     """
     heads: list[str] = []
     for _, group in groupby(range(len(documents)), lambda i: id(documents[i])):
         rows = list(group)
         document = documents[rows[0]]
-        sections = sections_at(document.headings, [places[i] for i in rows], document.title)
+        sections = document.sections_of([places[i] for i in rows])
         heads += [
             title_head(document.title, texts[i], section)
             for i, section in zip(rows, sections, strict=True)

@@ -72,7 +72,7 @@ RTF = r"{\rtf1\ansi{\fonttbl{\f0 Arial;}}{\b Red} thread\par caf\'e9 \u8212? x\p
         ),
         ("my-a.rtf", RTF, "my a", "Red thread\n\ncafé — x"),
         ("my-a.epub", packed(BOOK), "Clews", "first\n\nlast"),
-        ("my-a.xlsx", packed(SHEET), "my a", "Ships\n\nFram | 1892\n\n1.5"),
+        ("my-a.xlsx", packed(SHEET), "my a", "Ships\n\nFram | 1892\n\n1.5 |"),
     ],
 )
 def test_the_text_of_a_file(document, name, content, title, text):

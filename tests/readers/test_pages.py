@@ -37,7 +37,7 @@ HTML = {
     "<p>a</p><!-- b --><template>c</template><svg><title>d</title></svg>": "a",
     "<ul><li>a<li>b<ul><li>c</ul></ul>": "a\n\nb\n\nc",
     "<table><tr><th>a<th>b</tr><tr><td>c<td></tr></table>": "a | b\n\nc |",
-    "<table><tr><td><p>a</p></td><td>b</td></tr></table>": "a\n\nb",
+    "<table><tr><td><p>a</p></td><td>b</td></tr></table>": "a | b",
     "<p>a</p><pre>\ndef f():\n    return  1\n</pre>b": "a\n\ndef f():\n    return  1\n\nb",
     "<p>never <b>closed": "never closed",
     "<p>a</p></body></html><p>b": "a\n\nb",
@@ -199,9 +199,9 @@ def test_word_files_with_a_damaged_part_are_skipped(skipped, part, old, new):
 
 
 def test_a_word_file_gives_its_paragraphs_and_tables(document, skipped):
-    """In the order of the document, a merged cell once; its own title goes before a heading."""
+    """In the order of the document, a merged cell twice; its own title goes before a heading."""
     found = document("a.docx", word(a_report))
-    assert found.text == "Threads\n\nOne.\n\na | b\n\nboth\n\nTwo."
+    assert found.text == "Threads\n\nOne.\n\na | b\n\nboth | both\n\nTwo."
     assert (found.title, found.text[found.body_start :][:4]) == ("Threads", "One.")
 
     def titled(file):

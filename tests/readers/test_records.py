@@ -168,7 +168,11 @@ def test_an_id_that_comes_twice_is_skipped(write):
         ("a.jsonl", "\n \n", "a.jsonl: is empty: it holds no records"),
         ("a.csv", "\n\n", "a.csv: is empty: it holds no records"),
         ("a.csv", "id,text\n", "a.csv: is empty: it holds no records"),
-        ("a.csv", "id,words\n1,a\n", f"a.csv: {NO_TEXT} id, words (see --text-column)"),
+        (
+            "a.csv",
+            "head,tail\na,b\n",
+            f"a.csv: {NO_TEXT} head, tail; 'clew import-kg' reads triples",
+        ),
         (
             "a.tsv",
             "Head\trelation\ttail\na\tb\tc\n",

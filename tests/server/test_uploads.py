@@ -211,24 +211,24 @@ def test_what_cannot_be_read_is_told_by_file(jobs_home, monkeypatch):
 
 def test_a_table_is_read_again_by_its_columns(jobs_home):
     """The job that cannot tell says how; only the file that is named is read, none elsewhere."""
-    table = b"name,year,place\nFram,1892,Larvik\nMaud,1916,Vollen\n"
+    table = b"name,abstract,summary\nFram,1892,Larvik\nMaud,1916,Vollen\n"
     at = f"{API}/indexes/notes"
     with jobs_home.client() as client:
         found = post(client, ("ships.csv", table), ("a.md", b"Ice."), params={"wait": 60}).json()
         assert (found["result"]["added"]["n"], found["result"]["n_skipped"]) == (1, 1)
         told = events(client, found["id"])
         [reason] = [json.loads(data)["reason"] for _, kind, data in told if kind == "skipped"]
-        assert reason.endswith("only: name, year, place (see the option text_column)")
+        assert reason.endswith("only: name, abstract, summary (see the option text_column)")
 
         def again(**options):
             given = {"kind": "index", "options": options}
             return client.post(f"{at}/jobs?wait=60", json=given).json()
 
-        done = again(files=["ships.csv"], text_column="place")["result"]
+        done = again(files=["ships.csv"], text_column="summary")["result"]
         assert (done["added"]["n"], done["n_skipped"], done["gone"]["n"]) == (2, 0, 0)
         lines = client.get(f"{at}/documents?pattern=notes/ships*").json()["items"]
         ships = [("Fram", "1892"), ("Maud", "1916")]
-        assert [(each["title"], each["metadata"]["year"]) for each in lines] == ships
+        assert [(each["title"], each["metadata"]["abstract"]) for each in lines] == ships
         assert again()["result"]["gone"]["n"] == 0  # what is not read again stays
         assert client.get(f"{at}/documents").json()["total"] == 3
         missing = again(files=["other.csv"])

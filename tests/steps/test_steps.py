@@ -11,12 +11,15 @@ from hypothesis import strategies as st
 from clew import steps
 from clew.algo import sketches
 from clew.algo.knn import choose_neighbours
+from clew.algo.maxsim import best_matches
 from clew.algo.topk import top_k
 from clew.index import Settings
 from clew.models import TokenVectors
+from clew.models.maxsim import unit_rows
 from clew.steps import rankings
 from clew.testing import QUESTIONS, HashTokenEmbedder, built, models, small_documents
 from clew.text.chunking import Chunking
+from clew.types import Document
 from tests.index.build import indexed
 from tests.store.corpus import documents
 
@@ -144,3 +147,21 @@ def test_weights_of_a_long_question_take_time_linear_in_it():
         began = time.process_time()
         assert len(coverage.weights) == 80_000
         assert time.process_time() - began < 2
+
+
+def test_a_code_is_met_by_itself():
+    """The pieces of one that a chunk lacks are met by half; other words are as they were."""
+    texts = ["Valve PX-4471-A is red.", "Valve PX-4472-B is red."]
+    found = [Document(id=f"{i}", text=text) for i, text in enumerate(texts)]
+    given = models(HashTokenEmbedder())
+    with indexed(*found, models=given) as (snapshot, _):
+        asked = steps.read_query(given, "Which valve is PX-4471-A?")
+        coverage = steps.Coverage(snapshot, asked)
+        plain = [snapshot.layer("chunk").tokens(row) for row in (0, 1)]
+        exact = best_matches(unit_rows(asked.tokens.vectors), plain)
+        code = asked.text.index("PX"), asked.text.index("?")
+        inside = np.array([code[0] <= a and b <= code[1] for a, b in coverage.spans])
+        has, lacks = coverage.of("chunk", [0, 1])
+        np.testing.assert_allclose(has, exact[0])
+        assert inside.any()
+        np.testing.assert_allclose(lacks, np.where(inside, exact[1] * 0.5, exact[1]))

@@ -59,6 +59,7 @@ PROSE = (
         ("4.1 x 5.8\n105 x 148\n7.4 x 10.5\n2.9 x 4.1\n2.0 x 2.9\n1.5 x 2.0\n1.0 x 1.5", ""),
         (". . . . void main\n. . . . {\n. . . . int i;\n3 . . . . }", ""),
         (f"{PROSE} {PROSE}\n{LABELLED}"[:-40], "Reading"),
+        ("\n".join(f"K-{n} | Firm {n} | 04/2029 | EUR {n}250" for n in range(10, 20)), "Contents"),
         ("He sailed in 1893. [1] She did not. [2] They went in 1897. [3]", ""),
         ("", "Index"),
         ("", ""),

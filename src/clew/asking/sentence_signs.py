@@ -46,7 +46,7 @@ _KIND_NOUN = 0.5  # the weight of the noun that says what is asked for, beside o
 _LINK = 0.4  # what a name of two passages is worth beside all that they say about a question
 _PARTNERS = 40  # sentences, the best ones, each looked at together with the best of all
 # A number, a code, a name with an underscore or in capitals: what alike records differ in.
-_CODE = re.compile(r"[A-Za-z]*\d(?:[\w./-]*\w)?|\w+_\w+|[A-Z][A-Z0-9&-]+|\w+[#+]+")
+_CODE = re.compile(r"[A-Za-z]*\d(?:[\w./:-]*\w)?|\w+_\w+|[A-Z][A-Z0-9&-]+|\w+[#+]+")
 _ENDING = 3  # characters, at most, by which a form of a word is longer
 _LETTER = re.compile(r"(?=.*\d).*[A-Za-z]")  # in a code that has a digit, too
 
@@ -60,6 +60,7 @@ class QuoteSigns:
     named: float  # how well they meet the name of it that they meet least
     missing: float  # the share of the question's codes that none of them has
     whole: float  # the share of the question's words that the one with most of them has
+    row: float = 0.0  # whether a row of a table has every name and code of the question
 
 
 class SentenceSigns:
@@ -153,7 +154,21 @@ class SentenceSigns:
         ]
         missing, whole = self.words.match_exactly(rows)
         total = float(met @ weights)
-        return QuoteSigns(likely, total, min(named, default=total), missing, whole)
+        least = min(named, default=total)
+        return QuoteSigns(likely, total, least, missing, whole, self._match_row(rows))
+
+    def _match_row(self, rows: Sequence[int]) -> float:
+        """Return 1 if some row of a table has every name and code of the question, which has one.
+
+        Such a row is what is asked of, though it says little else that the question says.
+        """
+        names = {self.question[m.start : m.end] for m in self.question_names}
+        keys = names | set(_CODE.findall(self.question))
+        texts = [
+            f"{s.columns}\n{s.text}" for s in map(self.sentences.__getitem__, rows) if s.columns
+        ]
+        found = (all(_has_word(text, key) for key in keys) for text in texts)
+        return float(bool(keys) and any(found))
 
     @cached_property
     def question_names(self) -> list[Mention]:
@@ -277,7 +292,7 @@ class _Words:
         asked = list(dict.fromkeys(terms(question)))
         self.texts = texts = [set(terms(s.text)) for s in sentences]
         self.last = [set(terms(s.parts[-1])) for s in sentences]
-        titled = [has | set(terms(s.title)) for has, s in zip(texts, sentences, strict=True)]
+        titled = [has | set(terms(s.head)) for has, s in zip(texts, sentences, strict=True)]
         counts = {word: sum(word in has for has in titled) for word in asked}
         known = {word: float(np.log1p(len(texts) / n)) for word, n in counts.items() if n}
         self.shares, self.titled_shares = _share(known, texts), _share(known, titled)
@@ -289,9 +304,14 @@ class _Words:
         named = [each for each in named if each]
         whole = [[name <= has for name in named] or [False] for has in titled]
         self.named = np.array([float(np.mean(each)) for each in whole])
-        self.nothing_new = np.array([float(has <= set(asked)) for has in self.last])
+        self.nothing_new = np.array(
+            [
+                float(s.is_header or has <= set(asked))
+                for s, has in zip(sentences, self.last, strict=True)
+            ]
+        )
         self._asked = find_content_words(question)
-        self._titled = [f"{s.title}\n{s.text}" for s in sentences]
+        self._titled = [f"{s.head}\n{s.text}" for s in sentences]
         codes = set(_CODE.findall(question))
         shapes = {_shape(code) for code in codes}
         said = [set(_CODE.findall(s.text)) for s in sentences]
@@ -355,11 +375,11 @@ def _match_titles(question: str, sentences: Sequence[Sentence], spans: Sequence[
     """Return (n, m) whether each token of the question is of a word of each sentence's title."""
     words = list(term_spans(question))
     rows = {}
-    for title in {s.title for s in sentences}:
-        known = set(terms(title))
+    for head in {s.head for s in sentences}:
+        known = set(terms(head))
         met = [(a, b) for term, a, b in words if term in known]
-        rows[title] = [any(overlap(span, word) for word in met) for span in spans]
-    return np.array([rows[s.title] for s in sentences], dtype=np.float64)
+        rows[head] = [any(overlap(span, word) for word in met) for span in spans]
+    return np.array([rows[s.head] for s in sentences], dtype=np.float64)
 
 
 def _inner_spans(spans: Sequence[Span]) -> list[Span]:

@@ -17,6 +17,7 @@ from clew.text.analyze import term_spans, terms
 from clew.text.phrases import Span
 from clew.text.questions import has_question_word, refers_back
 from clew.text.sentences import sentence_spans
+from clew.text.tables import columns_of, find_tables
 from clew.types import Mention, Passage
 
 _NEAR = 0.6  # the weight of a sentence's nearness beside words, where there are no token vectors
@@ -35,23 +36,47 @@ class Sentence:
     title: str
     is_first: bool
     parts: tuple[str, ...]  # its sentences, itself the last
+    columns: str = ""  # of a row of a table, their names
+    is_header: bool = False  # it is a row that names the columns
+
+    @property
+    def head(self) -> str:
+        """What stands above it: the title of its passage, and the names of its columns."""
+        return f"{self.title}\n{self.columns}"
 
 
 def find_sentences(passage: Passage, place: int) -> list[Sentence]:
     """Return the sentences of the passage at a place of the context, from 0."""
-    text = passage.text
+    text, rows = passage.text, _find_rows(passage)
     found: list[Sentence] = []
     back: list[Span] = []  # the last sentence that names what it is about, and those after it
     for start, end in sentence_spans(text):
-        refers = refers_back(text[start:end])
+        refers = refers_back(text[start:end]) and start not in rows
         back = [*back, (start, end)] if refers else [(start, end)]
         spans = back if refers and len(back) <= _MOST_SENTENCES else [(start, end)]
         begin = spans[0][0]
         parts = tuple(text[a:b] for a, b in spans)
+        head = passage.title, not found, parts
+        columns = rows.get(start)
         found.append(
-            Sentence(place, begin, start, end, text[begin:end], passage.title, not found, parts)
+            Sentence(place, begin, start, end, text[begin:end], *head, columns or "", columns == "")
         )
     return found
+
+
+def _find_rows(passage: Passage) -> dict[int, str]:
+    """Return of each row of a table, by its first character, its columns' names, "" of a header.
+
+    Those of a table that begins above the passage are in its section.
+    """
+    names: dict[int, str] = {}
+    for table in find_tables(passage.text):
+        above = "" if passage.text[: table.start].strip() else columns_of(passage.section)
+        n_head = 0 if above else table.n_head
+        starts = [start for start, _ in table.rows]
+        names |= dict.fromkeys(starts[:n_head], "")
+        names |= dict.fromkeys(starts[n_head:], above or table.columns or " ")
+    return names
 
 
 @dataclass(frozen=True, slots=True)

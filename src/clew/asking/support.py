@@ -77,19 +77,22 @@ QUOTES = LogisticModel(
     weights=(0.765, 1.63, 0.913, 0.27, -1.759, 0.592),
     constant=-1.275,
 )
+_ROW = 0.3  # the support of a row of a table that has all names and codes of it, at least
 _WHOLE = 0.5  # the support of a quote that has all words of the question, at least
 
 
 def judge_quotes(evidence: Evidence, quotes: QuoteSigns | None) -> Evidence:
     """Return the evidence with the support of the answer that quotes give.
 
-    A quote with every word of a question, or of a keyword, is never refused by default.
+    A quote with every word of a question, or of a keyword, is never refused by default, nor is a
+    row of a table with every name and code.
     """
     if quotes is None or evidence.support is None:
         return evidence
     signs = read_quote_signs(evidence.support, quotes)
     support = float(QUOTES.compute_probabilities(signs[None])[0])
-    return replace(evidence, support=max(support, _WHOLE * (quotes.whole >= 1)))
+    least = max(_WHOLE * (quotes.whole >= 1), _ROW * quotes.row)
+    return replace(evidence, support=max(support, least))
 
 
 def read_quote_signs(support: float, quotes: QuoteSigns) -> NDArray[np.float64]:

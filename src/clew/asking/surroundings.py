@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from clew.text.analyze import UNSPACED
+from clew.text.tables import find_headers
 
 _NEAR = 150  # columns on either side, at most; a character of a script without spaces takes two
-_HEADER = 600  # characters of a table's header, at most
-_CELLS = re.compile(r"[^|\n]*\|")
+_HEADER = 1_000  # characters of a table's header, at most
 _ITEM = re.compile(r"[ \t]*(?:[-*+•]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]")
 _HEADING = re.compile(r"^#+ .*$", re.MULTILINE)  # stands beside the quote as its section
 _BREAK = re.compile(r"\n[ \t]*\n|(?<=[.!?:;])\s|(?<=[。！？])|\n")
@@ -23,19 +23,17 @@ def find_surroundings(text: str, start: int, end: int) -> tuple[str, str]:
     room = _NEAR // 2 if UNSPACED.search(text, start, end) else _NEAR
     begin = text.rfind("\n", 0, start) + 1
     line = text[begin : text.find("\n", start) % (len(text) + 1)]
-    if _CELLS.match(line) and (head := _find_header(text, begin)):
+    if head := _find_header(text, start):
         return head[:_HEADER].strip(), ""
     if _ITEM.match(line) and (lead := _find_lead(text, begin)):
         return lead, _read_after(text, end, room)
     return _read_before(text, start, room), _read_after(text, end, room)
 
 
-def _find_header(text: str, begin: int) -> str:
-    """Return the first line of the table in which a line begins, nothing where that is itself."""
-    first = begin
-    while first and _CELLS.match(text, above := text.rfind("\n", 0, first - 1) + 1, first):
-        first = above
-    return "" if first == begin else text[first : text.find("\n", first)].strip()
+def _find_header(text: str, place: int) -> str:
+    """Return the header of the table in whose body a place is, or ""."""
+    [header] = find_headers(text, [place])
+    return "\n".join(text[a:b].strip() for a, b in header.rows) if header else ""
 
 
 def _find_lead(text: str, begin: int) -> str:

@@ -20,9 +20,11 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from clew.limits import LimitMet, ReadingLimits
 from clew.readers.decode import text_of
+from clew.readers.grid import Cell, fill_spans, format_rows
 from clew.readers.properties import properties
 from clew.readers.titled import MarkedParagraph, make_document, stated_title
 from clew.readers.walk import File
+from clew.text.sentences import MAX_CHARACTERS
 from clew.types import Document, Value
 
 _DROPPED = frozenset(
@@ -75,6 +77,7 @@ _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _LINKED = 0.7  # of a paragraph's characters, in a list of links
 _LEAST_LINKS = 6  # paragraphs of links that make a list
 _SHORT = 3  # characters of what may stand between links, such as the letters of an index
+_TABLE_LEVELS = 8  # tbody, tr and td around what is in a table, and blocks around that
 _INSERTED = {"br": "\n", "td": " | ", "th": " | "}
 _SPACES = re.compile(r"[ \t\n\r\f]+")
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)[^<>]*")
@@ -186,6 +189,14 @@ class _Inside(NamedTuple):
     level: int = 0  # of a heading
     link: bool = False
     apparatus: str = ""
+    table: int = 0  # its number
+
+
+class _Marked(NamedTuple):
+    """What is known of the elements of a page, by their ids, before they are read."""
+
+    steps: Counter[int]  # how many links to other pages are below each
+    tables: dict[int, int]  # the numbers of those that lay out no page
 
 
 def _paragraphs(tree: LexborHTMLParser) -> Iterator[MarkedParagraph]:
@@ -214,36 +225,42 @@ def _with_links(tree: LexborHTMLParser) -> Iterator[tuple[MarkedParagraph, bool]
     """Yield paragraphs, and whether most of each is a link."""
     pieces: list[str] = []
     n_linked = 0
-    level, apparatus = 0, ""
-    for piece, inside in _pieces(tree):
+    level, apparatus, table = 0, "", 0
+    if tree.body is None:
+        return
+    marked = _Marked(_steps(tree), _number_tables(tree))
+    for piece, inside in _pieces(tree.body, _Inside(), marked):
         if piece is not None:
             pieces.append(piece if inside.kept else _SPACES.sub(" ", piece))
             if piece.strip():
-                level, apparatus = inside.level, inside.apparatus
+                level, apparatus, table = inside.level, inside.apparatus, inside.table
                 n_linked += len(piece.strip()) if inside.link else 0
             continue
         words = "".join(pieces)
         paragraph = words.strip("\n") if inside.kept else _tidy(words)
         is_steps = len(paragraph) <= _MAX_STEPS and _STEP_LINE.match(paragraph)
         if paragraph.strip(" |\n") and not is_steps:
-            yield MarkedParagraph(paragraph, level, apparatus), n_linked >= _LINKED * len(paragraph)
+            is_link = n_linked >= _LINKED * len(paragraph)
+            yield MarkedParagraph(paragraph, level, apparatus, table), is_link
         pieces.clear()
         n_linked = 0
 
 
-def _pieces(tree: LexborHTMLParser) -> Iterator[tuple[str | None, _Inside]]:
+def _pieces(
+    root: LexborNode, around: _Inside, marked: _Marked
+) -> Iterator[tuple[str | None, _Inside]]:
     """Yield texts in order, None at the edges of blocks, and what they stand in."""
-    stack: list[tuple[LexborNode | str | None, _Inside]] = []
-    steps = _steps(tree)
-    if tree.body is not None:
-        stack.append((tree.body, _Inside()))
+    stack: list[tuple[LexborNode | str | None, _Inside]] = [(root, around)]
     while stack:
         node, around = stack.pop()
         if node is None or isinstance(node, str):
             yield node, around
         elif node.is_text_node:
             yield node.text_content, around
-        elif node.tag not in _DROPPED and not _is_frame(node, steps):
+        elif node.tag not in _DROPPED and not _is_frame(node, marked.steps):
+            if node.mem_id in marked.tables:
+                yield from _row_pieces(node, around, marked)
+                continue
             inside = _Inside(
                 kept=around.kept or node.tag == "pre",
                 level=around.level or _HEADINGS.get(node.tag or "", 0),
@@ -257,6 +274,57 @@ def _pieces(tree: LexborHTMLParser) -> Iterator[tuple[str | None, _Inside]]:
                 stack.append((_INSERTED[node.tag], inside._replace(kept=True)))
             children = [(child, inside) for child in node.iter(include_text=True)]
             stack += reversed(children)
+
+
+def _row_pieces(
+    table: LexborNode, around: _Inside, marked: _Marked
+) -> Iterator[tuple[str | None, _Inside]]:
+    """Yield the caption of a table and the text of each row, None at their edges."""
+    inside = around._replace(apparatus=around.apparatus or _kind(table))
+    for caption in table.css("caption"):
+        yield from _pieces(caption, inside, marked)
+    rows: list[list[Cell]] = []
+    linked: list[int] = []  # characters of each row that are in links
+    for row in table.css("tr"):
+        rows.append([])
+        linked.append(0)
+        for cell in row.iter():
+            inner = cell.iter(include_text=True)
+            pieces = [piece for each in inner for piece in _pieces(each, inside, marked)]
+            text = " ".join("".join(piece or " " for piece, _ in pieces).split())
+            linked[-1] += sum(len(piece) for piece, at in pieces if piece and at.link)
+            spans = [cell.attributes.get(name) or "" for name in ("rowspan", "colspan")]
+            rows[-1].append(Cell(text, *(int(n) if n.isdecimal() else 1 for n in spans)))
+    inside = inside._replace(kept=True, table=marked.tables[table.mem_id])
+    for text, n_linked in zip(format_rows(fill_spans(rows)), linked, strict=True):
+        yield None, inside
+        yield text, inside._replace(link=n_linked >= _LINKED * len(text))
+    yield None, inside
+
+
+def _number_tables(tree: LexborHTMLParser) -> dict[int, int]:
+    """Return the numbers of tables that hold no table, no heading and no row that is a long text.
+
+    The others lay out a page.
+    """
+    layout: set[int] = set()
+    for inside in tree.css("table table, table h1, table h2, table h3, table h4"):
+        layout.add(_table_around(inside))
+    for row in tree.css("tr"):
+        if len(row.text()) > MAX_CHARACTERS:
+            layout.add(_table_around(row))
+    tables = [each.mem_id for each in tree.css("table")]
+    return {table: i for i, table in enumerate(tables, 1) if table not in layout}
+
+
+def _table_around(node: LexborNode) -> int:
+    """Return the table that an element is in, 0 where there is none a few levels above."""
+    above = node.parent
+    for _ in range(_TABLE_LEVELS):
+        if above is None or above.tag == "table":
+            break
+        above = above.parent
+    return above.mem_id if above is not None and above.tag == "table" else 0
 
 
 def _kind(node: LexborNode) -> str:

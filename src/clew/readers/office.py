@@ -15,12 +15,14 @@ from xml.etree.ElementTree import Element
 
 from clew.readers.archive import ArchiveParts, parts_of
 from clew.readers.drawings import describe_unread, read_chart, read_diagram
+from clew.readers.grid import Cell, fill_spans, format_rows
 from clew.readers.properties import of_xml
 from clew.readers.titled import MarkedParagraph, make_document, stated_title
 from clew.readers.walk import File
 from clew.text.quantities import format_count
 from clew.types import Document, Value
 
+_REPEATED = 100  # times that a row or cell of OpenDocument is repeated, at most
 _SLIDE = re.compile(r"ppt/slides/slide(\d+)\.xml")
 _ON_EVERY_SLIDE = frozenset(("dt", "ftr", "hdr", "sldNum"))
 _WHITE = {"tab": " ", "s": " ", "line-break": "\n", "br": "\n"}
@@ -127,15 +129,17 @@ def _page_starts(slides: Sequence[Sequence[MarkedParagraph]]) -> list[int]:
 
 def _texts(root: Element) -> Iterator[MarkedParagraph]:
     """Yield paragraphs, headings and the rows of tables."""
-    stack = [root]
+    stack, n_tables = [root], 0
     while stack:
         element = stack.pop()
-        if element.tag in ("table-row", "tr"):
-            cells = (" ".join(_texts_below(cell)) for cell in element)
-            text = " | ".join(cell for cell in cells if cell)
-            apart: list[Element] = []  # a cell has its own with it
-        elif element.tag == "annotation":
-            text, apart = f"Comment: {' '.join(_texts_below(element))}", []
+        if element.tag in ("table", "tbl"):
+            n_tables += 1
+            texts = format_rows(fill_spans(read_rows(element)))
+            yield from (MarkedParagraph(text, table=n_tables) for text in texts if text)
+            continue
+        apart: list[Element] = []
+        if element.tag == "annotation":
+            text = f"Comment: {' '.join(_texts_below(element))}"
         elif element.tag in ("p", "h"):
             text = _words(element)
             apart = [each for each in _outermost(element, _APART) if each.tag not in _NOT_TEXT]
@@ -146,6 +150,38 @@ def _texts(root: Element) -> Iterator[MarkedParagraph]:
             level = element.get("outline-level", "1") if element.tag == "h" else ""
             yield MarkedParagraph(text, int(level) if level.isdecimal() else 0)
         stack += reversed(apart)
+
+
+def read_rows(table: Element) -> Iterator[list[Cell]]:
+    """Yield the cells of each row of a table, without those that another one covers."""
+    for row in _outermost(table, ("table-row", "tr")):
+        cells = []
+        for cell in row:
+            if cell.tag not in ("table-cell", "tc") or "1" in (
+                cell.get("hMerge"),
+                cell.get("vMerge"),
+            ):
+                continue
+            text = " ".join(_texts_below(cell))
+            n_rows, n_columns = (
+                max(_number(cell, name) for name in names)
+                for names in (
+                    ("number-rows-spanned", "rowSpan"),
+                    ("number-columns-spanned", "gridSpan"),
+                )
+            )
+            times = _number(cell, "number-columns-repeated")
+            cells += [Cell(text, n_rows, n_columns)] * min(times, _REPEATED)
+        again = min(
+            _number(row, "number-rows-repeated"), _REPEATED if any(c.text for c in cells) else 1
+        )
+        yield from [cells] * again
+
+
+def _number(element: Element, name: str) -> int:
+    """Return an attribute that is a whole number, at least 1."""
+    value = element.get(name, "")
+    return max(int(value), 1) if value.isdecimal() else 1
 
 
 def _outermost(root: Element, tags: Collection[str]) -> Iterator[Element]:

@@ -2,6 +2,7 @@
 
 A PDF does not know its paragraphs, so lines stay lines. Words that are hyphenated at the end of a
 line are joined, and running heads and page numbers are dropped (see `clew.readers.running_heads`).
+Tables have bars between their cells where these stand in columns (see `clew.readers.pdf_tables`).
 Form fields that are filled in and notes stand behind their page. Pictures are not read: pages that
 hold nothing else are counted in a note on the file, and so are attached files.
 The document has its pages, and bookmarks are its headings. The title is the one in the PDF, else
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING
 from clew.errors import UnreadableSource
 from clew.readers.decode import SURROGATE, replace_surrogates
 from clew.readers.pdf_fields import describe_form, read_fields
+from clew.readers.pdf_tables import mark_cells
 from clew.readers.properties import properties
 from clew.readers.running_heads import without_running_heads
 from clew.readers.titled import make_document, stated_title
@@ -59,11 +61,11 @@ def read(file: File) -> Iterator[Document]:
             texts, fields, bare = [], [], []
             for number in range(len(pdf)):
                 with closing(pdf[number]) as page, closing(page.get_textpage()) as text_page:
-                    words = text_page.get_text_bounded(errors="replace").replace("\r\n", "\n")
+                    said = mark_cells(text_page.get_text_bounded(errors="replace"), text_page)
                     fields.append(read_fields(pdf, page))
-                    if not words.strip() and next(page.get_objects(max_depth=1), None):
+                    if not said.strip() and next(page.get_objects(max_depth=1), None):
                         bare.append(number + 1)
-                texts.append(replace_surrogates(words))
+                texts.append(replace_surrogates(said))
             file.partly.extend(describe_form(pdf))
             title = stated_title(SURROGATE.sub("", pdf.get_metadata_value("Title")))
             about = properties((own, pdf.get_metadata_value(name)) for name, own in _ABOUT.items())

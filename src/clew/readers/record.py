@@ -7,12 +7,14 @@ lower case. Every other column becomes metadata (see `clew.readers.metadata`).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from textwrap import shorten
 
 from clew.readers import metadata
 from clew.readers.decode import replace_surrogates
+from clew.readers.titled import stem_title
 from clew.readers.walk import Columns, File
+from clew.text.normalize import collapse
 from clew.types import Document, Skipped, Value
 
 IDS = ("id", "_id")
@@ -21,6 +23,7 @@ GUESSED = (
     "abstract article chunk comment description document message note notes paragraph review "
     "sentence summary transcript"
 ).split()  # taken for the text where just one of them is there, and none of TEXTS
+_REMARKS = frozenset("article comment description note notes".split())  # beside other columns
 TITLES = ("title", "name", "heading")
 _ENDS = (("subject", "object"), ("head", "tail"), ("source", "target"))  # columns of triples
 _TOO_DEEP = "is nested too deeply"
@@ -56,6 +59,40 @@ def document(file: File, record: Mapping[str, object], line: int) -> Document | 
     )
 
 
+def is_in_rows(columns: Iterable[str], said: Columns) -> bool:
+    """Return whether all cells of a table's rows are its text, as no column is.
+
+    A column of remarks on what other columns say is none. It is not so where the text was said to
+    be in a column, where two may have it, and where the columns are those of triples.
+    """
+    columns = list(columns)
+    names = {column.strip().casefold() for column in columns}
+    texts = names & {*TEXTS, *GUESSED} - _REMARKS
+    only_remarks = not names - {*IDS, *TITLES} - _REMARKS
+    if said.text or texts or _are_triples(columns) or (only_remarks and names & _REMARKS):
+        return False
+    return all(_column(columns, name, ()) for name in (said.title, said.id) if name)
+
+
+def row_document(file: File, cells: Sequence[tuple[str, str]], line: int) -> Document:
+    """Return the document of a row: its cells behind the names of their columns.
+
+    Its title is in a column of titles, else the file's.
+    """
+    row = {name: value for name, value in cells if name}
+    id_, title = (_column(row, said, ()) for said in (file.columns.id, file.columns.title))
+    title = title or _column(row, "", TITLES)
+    pairs = ((collapse(name), collapse(value)) for name, value in cells)
+    text = "; ".join(f"{name}: {value}" if name else value for name, value in pairs if value)
+    return Document(
+        id=_words(row, id_) or f"{file.id}:{line}",
+        text=text,
+        title=_words(row, title) or stem_title(file),
+        source=f"{file.source}:{line}",
+        metadata={name: _value(value) for name, value in row.items() if name not in (id_, title)},
+    )
+
+
 def has_text(columns: Iterable[str], said: Columns) -> bool:
     """Return whether records of these columns have a text."""
     return bool(_text_column(columns, said))
@@ -72,7 +109,7 @@ def lacking(columns: Iterable[str], said: Columns) -> str:
     if has_text(columns, said):
         return ""
     reason = f"has no column {', '.join(TEXTS[:-1])} or {TEXTS[-1]}, only: {have}"
-    if any(_column(columns, a, ()) and _column(columns, b, ()) for a, b in _ENDS):
+    if _are_triples(columns):
         return f"{reason}; 'clew import-kg' reads triples"
     return f"{reason} (see --text-column)" if columns else reason
 
@@ -89,6 +126,10 @@ def parse_json(text: str) -> object:
     except ValueError:
         raise ValueError("holds a number of too many digits") from None
     return value
+
+
+def _are_triples(columns: Sequence[str]) -> bool:
+    return any(_column(columns, a, ()) and _column(columns, b, ()) for a, b in _ENDS)
 
 
 def _text_column(columns: Iterable[str], said: Columns) -> str:

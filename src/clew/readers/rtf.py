@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from clew.errors import UnreadableSource
 from clew.readers.decode import replace_surrogates
 from clew.readers.drawings import describe_unread
+from clew.readers.grid import format_row
 from clew.readers.properties import properties
 from clew.readers.titled import make_document, stated_title
 from clew.readers.walk import File
@@ -63,7 +64,7 @@ def read(file: File) -> Iterator[Document]:
             yield " ".join(text(f"{head if heads > 0 else _NO_HEAD}\\plain{each}}}").split())
 
     try:
-        lines = [_row(line).strip(" |\t") for line in text(source).split("\n")]
+        lines = list(map(_format_line, text(source).split("\n")))
         notes = list(parts(_NOTE.findall(source)))
         said = _ABOUT.findall(source)
         about = [*zip((name for name, _ in said), parts([words for _, words in said]), strict=True)]
@@ -75,9 +76,9 @@ def read(file: File) -> Iterator[Document]:
     yield make_document(file, paragraphs, stated_title(title), metadata)
 
 
-def _row(line: str) -> str:
-    """Return a line in which striprtf's marks of cells stand apart, if it ends with one."""
+def _format_line(line: str) -> str:
+    """Return a line, its cells set apart where it is a row: striprtf has a bar behind each."""
     *cells, end = line.split("|")
     if end.strip(" \t") or len(cells) < 2:
-        return line
-    return " | ".join([cells[0].rstrip(" \t"), *(cell.strip(" \t") for cell in cells[1:])]) + "|"
+        return line.strip(" |\t")
+    return format_row(cells)

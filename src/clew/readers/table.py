@@ -1,7 +1,9 @@
 """CSV and TSV: the first line names the columns, each further row is a record.
 
-A .csv file may use commas, semicolons, tabs or bars: whichever its first line has most of. The line
-number of a record is that of its first line in the file.
+Without a column of texts a row is a document that says all its cells: "code: SH-7; shares: 1,200".
+A first line with a number names nothing, and is a row itself. A .csv file may use commas,
+semicolons, tabs or bars: whichever its first line has most of. The line number of a record is that
+of its first line in the file.
 """
 
 from __future__ import annotations
@@ -14,11 +16,12 @@ from clew.errors import UnreadableSource
 from clew.readers import record
 from clew.readers.decode import SURROGATE, Lines, open_text
 from clew.readers.walk import File
+from clew.text.tables import is_number
 from clew.types import Document, Skipped
 
 
 def read(file: File) -> Iterator[Document | Skipped]:
-    """Yield the document of each row. Raises UnreadableSource if there is no text column."""
+    """Yield the document of each row. Raises UnreadableSource where a column is not there."""
     csv.field_size_limit(file.limits.text_characters)
     with open_text(file, guess=True) as stream:
         rows = _rows(file, stream)
@@ -29,8 +32,11 @@ def read(file: File) -> Iterator[Document | Skipped]:
             raise UnreadableSource(header.source, header.reason, header.line)
         columns = [name.strip() for name in header[1]]
         missing = record.lacking(columns, file.columns)
-        if missing:
+        in_rows = record.is_in_rows(columns, file.columns)
+        if missing and not in_rows:
             raise UnreadableSource(file.source, missing)
+        if in_rows and any(map(is_number, columns)):
+            rows, columns = chain([header], rows), [""] * len(columns)
         for row in rows:
             yield row if isinstance(row, Skipped) else _read_row(file, columns, *row)
 
@@ -62,5 +68,8 @@ def _read_row(file: File, columns: list[str], line: int, row: list[str]) -> Docu
         return Skipped(source=file.source, reason=reason, line=line)
     if any(SURROGATE.search(value) for value in row):
         return Skipped(source=file.source, reason="is not valid UTF-8 text", line=line)
-    named = {name: value for name, value in zip(columns, row, strict=False) if name}
+    pairs = list(zip(columns, row, strict=False))
+    if record.is_in_rows(columns, file.columns):
+        return record.row_document(file, pairs, line)
+    named = {name: value for name, value in pairs if name}
     return record.document(file, named, line)

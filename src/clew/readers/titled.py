@@ -37,6 +37,7 @@ class MarkedParagraph(NamedTuple):
     text: str
     level: int = 0  # of a heading, from 1
     apparatus: str = ""  # "contents", "index" or "bibliography", where it belongs to one
+    table: int = 0  # the number of the table of which it is a row, from 1
 
 
 def is_plain_name(path: Path) -> bool:
@@ -82,6 +83,10 @@ def make_document(
     known = [
         each if isinstance(each, MarkedParagraph) else MarkedParagraph(each) for each in paragraphs
     ]
+    known = [
+        each._replace(text=f"{each.text}\n") if 0 < each.table != after.table > 0 else each
+        for each, after in zip(known, [*known[1:], MarkedParagraph("")], strict=False)
+    ]  # a further line between two tables
     text = "\n\n".join(each.text for each in known)
     if not text.strip():
         raise UnreadableSource(file.source, "holds no text")

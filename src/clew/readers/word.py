@@ -23,6 +23,7 @@ from zipfile import BadZipFile
 from clew.errors import UnreadableSource
 from clew.readers.archive import refuse_bomb
 from clew.readers.drawings import describe_unread, read_chart, read_diagram
+from clew.readers.grid import Cell, fill_spans, format_rows
 from clew.readers.list_numbers import ListNumbers
 from clew.readers.properties import properties
 from clew.readers.titled import MarkedParagraph, make_document, stated_title
@@ -167,9 +168,9 @@ def _paragraphs(
     word: WordDocument, style_of: Callable[[BaseOxmlElement], str]
 ) -> Iterator[MarkedParagraph]:
     notes = _notes(word)
-    for block in _blocks(word.element.body):
+    for number, block in enumerate(_blocks(word.element.body), 1):
         if _tag(block) == "tbl":
-            yield from map(MarkedParagraph, _rows(block))
+            yield from (MarkedParagraph(row, table=number) for row in _rows(block))
         else:
             style = style_of(block)
             level = _HEADING.fullmatch(style)
@@ -231,9 +232,25 @@ def _is_prompt(element: BaseOxmlElement) -> bool:
 
 
 def _rows(table: BaseOxmlElement) -> Iterator[str]:
+    rows: list[list[Cell]] = []
+    above: dict[int, str] = {}  # of each column, what merged cells in it go on with
     for row in _find_below(table, "tr"):
-        cells = (_cell(cell) for cell in _find_below(row, "tc"))
-        yield " | ".join(cell for cell in cells if cell)
+        place = _number(row, "trPr", "gridBefore")
+        rows.append([Cell("", columns=place)] if place else [])
+        for cell in _find_below(row, "tc"):
+            merge = cell.find("{*}tcPr/{*}vMerge")
+            goes_on = merge is not None and _attribute(merge, "val") != "restart"
+            above[place] = text = above.get(place, "") if goes_on else _cell(cell)
+            rows[-1].append(Cell(text, columns=_number(cell, "tcPr", "gridSpan") or 1))
+            place += rows[-1][-1].columns
+    yield from format_rows(fill_spans(rows))
+
+
+def _number(element: BaseOxmlElement, properties: str, name: str) -> int:
+    """Return a whole number among the properties of a row or cell, 0 for none."""
+    found = element.find(f"{{*}}{properties}/{{*}}{name}")
+    value = "" if found is None else _attribute(found, "val")
+    return int(value) if value.isdecimal() else 0
 
 
 def _cell(cell: BaseOxmlElement) -> str:

@@ -115,8 +115,14 @@ def _view_chunks(snapshot: Snapshot, row: int, found: Document) -> tuple[ChunkPl
     rows = np.flatnonzero(layer.columns["document"] == row)
     starts, ends, sizes = (layer.columns[name][rows] for name in ("start", "end", "n_tokens"))
     places = []
-    for chunk_id, start, end, n_tokens in zip(
-        layer.ids(rows.tolist()), starts.tolist(), ends.tolist(), sizes.tolist(), strict=True
+    sections = found.sections_of(starts.tolist())
+    for chunk_id, start, end, n_tokens, section in zip(
+        layer.ids(rows.tolist()),
+        starts.tolist(),
+        ends.tolist(),
+        sizes.tolist(),
+        sections,
+        strict=True,
     ):
         page, last_page = found.pages_of(start, end)
         places.append(
@@ -125,7 +131,7 @@ def _view_chunks(snapshot: Snapshot, row: int, found: Document) -> tuple[ChunkPl
                 start=start,
                 end=end,
                 n_tokens=n_tokens,
-                section=found.section_at(start),
+                section=section,
                 page=page,
                 last_page=last_page,
             )

@@ -79,7 +79,7 @@ def _build_hit(
         start=start,
         end=end,
         text=text,
-        section=document.section_at(start),
+        section=document.sections_of([start])[0],
         page=page,
         last_page=last_page,
         line=document.line_at(start),

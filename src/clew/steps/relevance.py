@@ -28,6 +28,15 @@ _ENDING = 0.3  # the weight of a pair of hiragana beside other words
 _COMMON = 0.5 * float(np.log1p(1.0))
 
 
+# A code, and what a chunk without it meets of its pieces, if the index has it.
+_CODE = re.compile(
+    r"(?!\d+(?:st|nd|rd|th|['’]?s)?['’]?$)(?!\d{4}-\d\d(?:\d\d)?$)"  # "4th", "70's", "1914-18"
+    r"(?=\D*\d)(?=.*[^\W\d]|.*[-_]).+|\d{5,}",
+    re.IGNORECASE,
+)
+_OTHER_CODE = 0.5
+
+
 class Coverage:
     """How well rows of a layer meet each token of the query; each row is read once.
 
@@ -60,7 +69,22 @@ class Coverage:
     def _match_vectors(self, layer: str, rows: Sequence[int]) -> NDArray[np.float32]:
         tokens = self._query.tokens
         assert tokens is not None  # noqa: S101 -- only called where is_late is true
-        return self._match(tokens, [self._snapshot.layer(layer).tokens(row) for row in rows])
+        read = self._match(tokens, [self._snapshot.layer(layer).tokens(row) for row in rows])
+        return self._match_codes(read, rows) if layer == "chunk" else read
+
+    def _match_codes(self, read: NDArray[np.float32], rows: Sequence[int]) -> NDArray[np.float32]:
+        """Return (n, m) matches of chunks, those of codes where the chunk has another one lower.
+
+        The pieces of "SH-077" are near to those of "SH-107", which is something else.
+        """
+        begins, ends = self.spans.T
+        for (start, end), term in zip(self._words.spans, self._words.rows, strict=True):
+            if term >= 0 and _CODE.fullmatch(self._query.text, start, end):
+                link = self._snapshot.linked("chunk", "term").rows(np.asarray(rows))
+                lacks = [term not in neighbours(link, i) for i in range(len(rows))]
+                inside = (begins < end) & (ends > start)
+                read[np.ix_(lacks, inside)] *= _OTHER_CODE
+        return read
 
     def _match_words(self, layer: str, rows: Sequence[int]) -> NDArray[np.float32]:
         of_words = self._words.rows

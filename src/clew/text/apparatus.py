@@ -18,6 +18,7 @@ from itertools import pairwise
 
 from clew.text.normalize import collapse
 from clew.text.sections import SEPARATOR
+from clew.text.tables import LONE_BAR
 
 CONTENTS, INDEX, BIBLIOGRAPHY = KINDS = ("contents", "index", "bibliography")
 
@@ -61,8 +62,10 @@ _SHORT = 60  # characters of the lines of a list, on average
 
 
 def apparatus_kind(text: str, section: str = "") -> str:
-    """Return which of `KINDS` a piece of text in a section is, or ""."""
+    """Return which of `KINDS` a piece of text in a section is, or ""; most of a table is none."""
     lines = [line for line in map(collapse, text.splitlines()) if line]
+    if 2 * sum(bool(LONE_BAR.search(line)) for line in lines) > len(lines):
+        return ""
     named = kind_in_heading(section)
     if named == BIBLIOGRAPHY and _n_sources(text) >= 2:
         return named
@@ -70,12 +73,13 @@ def apparatus_kind(text: str, section: str = "") -> str:
         return named
     if _is_contents(lines):
         return named or CONTENTS
-    if _is_index(lines):
-        return INDEX
+    return INDEX if _is_index(lines) else BIBLIOGRAPHY if _is_labelled(text) else ""
+
+
+def _is_labelled(text: str) -> bool:
     labels = [label.start() for label in _LABEL.finditer(text)]
-    if len(labels) >= 3 and 3 * labels[0] <= len(text) and _n_sources(text) >= len(labels):
-        return BIBLIOGRAPHY
-    return ""
+    is_list = len(labels) >= 3 and 3 * labels[0] <= len(text)
+    return is_list and _n_sources(text) >= len(labels)
 
 
 def _n_sources(text: str) -> int:

@@ -1,8 +1,8 @@
 """Cut text into sentences by nupunkt's trained rules, inside paragraphs and list items.
 
-The splitter sees one block at a time, so a heading, a list item or a table row is never glued
-to the sentence behind it. A sentence longer than `MAX_CHARACTERS` is cut at white space: tables
-and lists without a full stop would otherwise become one unit that no model can read.
+The splitter sees one block at a time, so a heading or a list item is never glued to the sentence
+behind it. A row of a table is one sentence. A sentence longer than `MAX_CHARACTERS` is cut at white
+space: lists without a full stop would otherwise become one unit that no model can read.
 
 The splitter reads a word to its end for each mark in it, which takes the square of its length. A
 word of more than `_LONGEST_WORD` characters is therefore shown to it in parts.
@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from clew.text.languages import ABBREVIATION, COUNTED, ORDINAL
+from clew.text.tables import find_tables
 
 MAX_CHARACTERS = 1_000
 
@@ -35,18 +36,28 @@ def sentence_spans(text: str, start: int = 0) -> list[tuple[int, int]]:
     White space is outside every span; pieces without a letter or digit are left out.
     """
     spans: list[tuple[int, int]] = []
-    for block_start, block_end in _blocks(text, start):
+    for table in find_tables(text):
+        if table.end > start:
+            spans += _prose_spans(text, start, max(table.start, start))
+            for begin, end in table.rows:
+                spans += _pieces(text, max(begin, start), max(end, start))
+            start = table.end
+    return [*spans, *_prose_spans(text, start, len(text))]
+
+
+def _prose_spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the sentences of text[start:end], in which there is no table."""
+    for block_start, block_end in _blocks(text, start, end):
         for a, b in _block_sentences(text[block_start:block_end]):
-            spans.extend(_pieces(text, block_start + a, block_start + b))
-    return spans
+            yield from _pieces(text, block_start + a, block_start + b)
 
 
-def _blocks(text: str, start: int) -> Iterator[tuple[int, int]]:
+def _blocks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     previous = start
-    for match in _BLOCK_BREAK.finditer(text, start):
+    for match in _BLOCK_BREAK.finditer(text, start, end):
         yield from _split_heading(text, previous, match.start())
         previous = match.end()
-    yield from _split_heading(text, previous, len(text))
+    yield from _split_heading(text, previous, end)
 
 
 def _split_heading(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -1,0 +1,213 @@
+"""Find the tables of a text: rows of cells between bars, a line or a paragraph each.
+
+    | Port   | Summer |        Port | Summer        Port | Summer
+    |--------|--------|
+    | Bergen | 12     |        Bergen | 12          -----+-------
+                                                    Bergen | 12
+    Markdown                  what readers make       of a terminal
+
+A rule below the first rows makes them the header. Without one all rows have as many cells, and are
+paragraphs, begin with a bar, or are three or more lines of three cells or more; two paragraphs with
+a bar each are none. The header is the first row that names columns then.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+from clew.text.normalize import collapse
+from clew.text.sections import SEPARATOR
+
+BAR = " | "
+_LINE = re.compile(r"^(?:[^\n|]*\|[^\n]*|[ \t]*[-+][-+=:]*\+[-+=: \t\r]*)$", re.MULTILINE)
+_RULE = re.compile(r"(?=.*[|+])(?=.*(?:--|==|-:|:-))[-+=:|\s]+|\|(?:\s*:?-+:?\s*\|)+\s*")
+_BORDER = re.compile(r"(?<!\\)\|")  # below a rule
+LONE_BAR = re.compile(r"(?<!\S)\|(?!\S)")
+_NUMBER = re.compile(
+    r"(?![12]\d\d\d$)[-+−]?\W{0,2}\d[\d.,'\s]*(?:\W{0,2}|[a-z]{1,3})", re.IGNORECASE
+)
+_LEAST = 3  # rows, and cells of each, of a table that nothing else shows to be one
+_LEVELS = 3  # rows of a header, at most
+_LONGEST = 400  # characters of the names of columns
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """A table: text[start:end], the places of its rows, and what names its columns."""
+
+    rows: tuple[tuple[int, int], ...]  # without rules
+    n_head: int  # of the first of these, how many are the header
+    columns: str  # their names, with bars between them, or ""
+
+    @property
+    def start(self) -> int:
+        return self.rows[0][0]
+
+    @property
+    def body(self) -> int:
+        """Where the first row behind the header begins, or the table ends."""
+        return self.rows[self.n_head][0] if self.n_head < len(self.rows) else self.end
+
+    @property
+    def end(self) -> int:
+        return self.rows[-1][1]
+
+
+@dataclass(frozen=True, slots=True)
+class TableHeader:
+    """What stands above the body of a table, text[body:end]."""
+
+    rows: tuple[tuple[int, int], ...]
+    body: int
+    end: int
+    columns: str  # their names, with bars between them, or ""
+
+
+def find_tables(text: str) -> list[TextTable]:
+    r"""Return the tables of a text, in order, in time linear in its length.
+
+    >>> [table] = find_tables("Port | Summer\n\nBergen | 12\n\nOslo | 8")
+    >>> table.columns, len(table.rows)
+    ('Port | Summer', 3)
+    """
+    if "|" not in text:
+        return []
+    found: list[TextTable] = []
+    for run in _runs(text):
+        found += _tables_of(text, run)
+    return found
+
+
+def columns_of(section: str) -> str:
+    """Return the names of columns that end a section as models read it, or ""."""
+    last = section.rpartition(SEPARATOR)[2]
+    return last if BAR in last else ""
+
+
+def names_of_columns(text: str, places: Sequence[int]) -> list[str]:
+    """Return of each place what names the columns of the table whose body it is in, else ""."""
+    return ["" if above is None else above.columns for above in find_headers(text, places)]
+
+
+def find_headers(text: str, places: Sequence[int]) -> list[TableHeader | None]:
+    """Return of each place the header of the table whose body it is in, if it is in one."""
+    if not any(_is_row(text, place) for place in places):
+        return [None] * len(places)
+    headers = _all_headers(text)
+    bodies = [header.body for header in headers]
+    found: list[TableHeader | None] = []
+    for place in places:
+        i = bisect_right(bodies, place) - 1
+        found.append(headers[i] if i >= 0 and place < headers[i].end else None)
+    return found
+
+
+@lru_cache(maxsize=4)
+def _all_headers(text: str) -> tuple[TableHeader, ...]:
+    """Return the headers of all tables of a text; hits of one document ask for them in turn."""
+    tables = find_tables(text)
+    return tuple(TableHeader(t.rows[: t.n_head], t.body, t.end, t.columns) for t in tables)
+
+
+def _is_row(text: str, place: int) -> bool:
+    """Return whether a place is in a line with a bar."""
+    begin = text.rfind("\n", 0, place) + 1
+    end = text.find("\n", place)
+    return text.find("|", begin, len(text) if end < 0 else end) >= 0
+
+
+def is_number(cell: str) -> bool:
+    """Return whether a cell is a number, with its unit or currency; a year is a name."""
+    return bool(_NUMBER.fullmatch(cell))
+
+
+def _runs(text: str) -> Iterator[list[tuple[int, int]]]:
+    """Yield lines with bars between which is at most one blank line."""
+    run: list[tuple[int, int]] = []
+    for line in _LINE.finditer(text):
+        if run and not _is_next(text[run[-1][1] : line.start()]):
+            yield run
+            run = []
+        run.append(line.span())
+    if run:
+        yield run
+
+
+def _is_next(between: str) -> bool:
+    return not between.strip() and between.count("\n") <= 2  # one is blank
+
+
+def _tables_of(text: str, run: Sequence[tuple[int, int]]) -> Iterator[TextTable]:
+    """Yield the tables of a run of lines: below a rule, or with as many cells in each row."""
+    lines = [text[a:b].strip() for a, b in run]
+    rules = {i for i, line in enumerate(lines) if _RULE.fullmatch(line)}
+    rows = [i for i in range(len(run)) if i not in rules]
+    if not rows:
+        return
+    first_rule = min((i for i in rules if i > rows[0]), default=None)
+    if first_rule is not None and first_rule < len(run) - 1:
+        n_head = sum(i < first_rule for i in rows)
+        if n_head <= _LEVELS and rows[-1] > first_rule:
+            head = [_cells(lines[i]) for i in rows[:n_head]]
+            yield TextTable(tuple(run[i] for i in rows), n_head, _join_levels(head))
+            return
+    begin = 0
+    counts = [len(LONE_BAR.findall(lines[i])) for i in rows]
+    for k in range(1, len(rows) + 1):
+        if k == len(rows) or counts[k] != counts[begin]:
+            spans = [run[i] for i in rows[begin:k]]
+            own = [lines[i] for i in rows[begin:k]]
+            if _is_table(text, spans, own):
+                first = [list(map(str.strip, LONE_BAR.split(line))) for line in own[: _LEVELS + 2]]
+                n_head, columns = _find_head(first)
+                yield TextTable(tuple(spans), n_head, columns)
+            begin = k
+
+
+def _is_table(text: str, spans: Sequence[tuple[int, int]], lines: Sequence[str]) -> bool:
+    """Return whether rows of as many cells are a table though no rule says so."""
+    n_cells = len(LONE_BAR.findall(lines[0])) + 1
+    if len(lines) < 2 or n_cells < 2 or max(len(lines), n_cells) < _LEAST:
+        return False
+    apart = text.count("\n", spans[0][1], spans[1][0]) > 1
+    framed = all(line.startswith("|") for line in lines)
+    return apart or framed or min(len(lines), n_cells) >= _LEAST
+
+
+def _cells(line: str) -> list[str]:
+    """Return the cells of a row below or above a rule; bars at its ends are no borders."""
+    line = line.removeprefix("|")
+    line = line[:-1] if line.endswith("|") and not line.endswith("\\|") else line
+    return [collapse(cell) for cell in _BORDER.split(line)]
+
+
+def _find_head(rows: Sequence[Sequence[str]]) -> tuple[int, str]:
+    """Return how many of the first rows are the header, and what they name the columns.
+
+    Rows of one value say what the table is; one whose neighbours are equal goes on below. A row
+    with a number that is no year is none of a header.
+    """
+    above = 0
+    while above < len(rows) - 2 and len(set(filter(None, rows[above]))) < min(2, len(rows[above])):
+        above += 1
+    n = above + 1
+    while n < len(rows) - 1 and n - above < _LEVELS and _goes_on(rows[n - 1]):
+        n += 1
+    if any(is_number(cell) for row in rows[above:n] for cell in row):
+        return 0, ""
+    return n, _join_levels(rows[above:n])
+
+
+def _goes_on(row: Sequence[str]) -> bool:
+    return any(a == b != "" for a, b in pairwise(row))
+
+
+def _join_levels(rows: Sequence[Sequence[str]]) -> str:
+    """Return the names of columns, each of what stands above it, a name that is repeated once."""
+    width = max(map(len, rows))
+    columns = [[row[i] for row in rows if i < len(row) and row[i]] for i in range(width)]
+    names = BAR.join(" ".join(dict.fromkeys(each)) for each in columns if each)
+    return names if len(names) <= _LONGEST else f"{names[: _LONGEST - 1].rstrip()}…"
