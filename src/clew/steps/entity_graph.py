@@ -382,7 +382,7 @@ def strongest_path(
     here, influence = chunk, spread.influence
     seen: set[int] = set()
     while here >= 0 and len(seen) < _MAX_STOPS:
-        entity = _strongest_entity(graph, here, influence, seen)
+        entity = _strongest_entity(graph, here, influence, seen, spread.seeds)
         if entity < 0:
             break
         seen.add(entity)
@@ -425,13 +425,22 @@ def _explain_step(snapshot: Snapshot, spread: Spread, entity: int, here: int) ->
 
 
 def _strongest_entity(
-    graph: EntityGraph, chunk: int, influence: LocalScores, leave_out: set[int]
+    graph: EntityGraph, chunk: int, influence: LocalScores, leave_out: set[int], seeds: Seeds
 ) -> int:
-    """Return the entity of a chunk that gives it most; -1 for none."""
+    """Return the entity of a chunk that gives it most; -1 for none.
+
+    Its document's own title is no reason to come to it where the question names another entity.
+    """
     entities, kinds = graph.chunk_entities.entries(chunk)
     weights = _link_weights(replace(graph.wanted, unit_nodes=False))[kinds]
     given = weights * graph.rarity[entities] * influence.get(graph.first_entity + entities)
-    return _find_strongest(entities, given, leave_out)
+    strongest = _find_strongest(entities, given, leave_out)
+    own = entities[kinds & steps.TITLED > 0]
+    if strongest in own and strongest not in seeds:
+        is_named = [e in seeds and seeds[e].unit < 0 for e in entities.tolist()]
+        named = _find_strongest(entities, given * np.array(is_named), leave_out)
+        return named if named >= 0 else strongest
+    return strongest
 
 
 def _strongest_chunk(
