@@ -28,7 +28,8 @@ class ReadingLimits:
     title_characters: int = 1_000  # a longer one is no title: the file's name is
     nesting: int = 10_000  # elements of HTML, one in the other
     attributes: int = 1_000  # of one element of HTML
-    seconds: float = 120.0  # for one document
+    pixels: int = 200_000_000  # of a picture
+    seconds: float = 120.0  # for one document, or a page that OCR reads
     memory_bytes: int = 1 << 32  # of the process that reads books, pages and Office files
 
     def __post_init__(self) -> None:

@@ -18,6 +18,7 @@ from clew.text.tables import names_of_columns
 
 Scalar = str | int | float | bool | None
 Value = Scalar | tuple[Scalar, ...]  # of metadata; a date is its ISO 8601 text
+OCR = "ocr"  # the field of metadata with the hash of a file that was read by OCR
 PARTLY = "partly"  # the field of metadata that says what of a document was seen and not read
 
 

@@ -61,8 +61,11 @@ def test_files_that_no_reader_takes(clew, here):
         Path("p1/docs", name).write_bytes(b"\0")
     done = clew("index", "p1/docs")
     assert done.exit_code == 0
-    told = "4 files that no reader takes: 2 .png, 1 .gif, 1 without suffix (--verbose names them)"
-    assert done.stderr.splitlines()[-1] == f"clew: skipped {told}"
+    told = "4 files that no reader takes: 2 .png, 1 .gif, 1 without suffix"
+    assert (
+        done.stderr.splitlines()[-1]
+        == f"clew: skipped {told} (--verbose names them, --ocr reads pictures)"
+    )
     Path("p1/docs/empty.md").write_text("")
     assert clew("index", "p1/docs").exit_code == 3
     named = clew("index", "p1/docs/index.md", "p1/docs/a.png")

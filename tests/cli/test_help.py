@@ -13,7 +13,9 @@ from clew.cli import main
 from clew.cli.helping import list_guides
 from clew.cli.program import HEADING_OF, HEADINGS
 
-FILES = "--limit --exclude --no-gitignore --text-column --title-column --id-column --suffix --web"
+FILES = (
+    "--limit --exclude --no-gitignore --text-column --title-column --id-column --suffix --web --ocr"
+)
 BUILD = (
     "--into --chunk-size --chunk-overlap --subchunk-depth --vector-bits --unit-bits --token-bits "
     "--embedder --tagger"

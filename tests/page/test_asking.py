@@ -99,7 +99,7 @@ def test_a_pdf_opens_on_its_page(reading, opened):
 
 def test_what_was_read_in_part_is_said(reading, opened):
     """Beside a source, and in the list of documents."""
-    note = "1 of 4 pages holds no text (4): scanned?"
+    note = "1 of 4 pages holds no text (4): scanned? --ocr reads pictures (pip install 'clew[ocr]')"
     page = opened(reading)
     turn = ask(page, "Who founded the observatory Vetle?")
     until(lambda: f"was read in part: {note}" in turn.locator(".sources").inner_text())

@@ -6,6 +6,7 @@ import zipfile
 import docx
 import pytest
 
+from clew.readers.ocr import HINT
 from clew.readers.running_heads import without_running_heads
 from tests.readers.writers import packed, pdf
 
@@ -165,7 +166,7 @@ def test_running_heads_and_page_numbers_are_dropped(pages, texts):
     ("name", "content", "reason"),
     [
         ("a.html", "<nav>Home</nav>", "holds no text"),
-        ("a.pdf", pdf(""), "holds no text; scanned pages need OCR first"),
+        ("a.pdf", pdf(""), f"holds no text: scanned? {HINT}"),
         ("a.pdf", pdf("a", password="p"), "is an encrypted PDF; save it without a password"),
         ("a.pdf", b"%PDF-1.4 and no more", "is a broken PDF file"),
         ("a.pdf", "words", "is a broken PDF file"),

@@ -16,6 +16,7 @@ from pypdf.generic import (
 from tests.readers.writers import pdf
 
 DRAWING = ") Tj ET 0 0 99 99 re f BT /F1 12 Tf ("  # ends the text of a page, and begins another
+HINT = "scanned? --ocr reads pictures (pip install 'clew[ocr]')"
 BOX = ArrayObject([FloatObject(each) for each in (72, 600, 300, 620)])
 
 
@@ -79,9 +80,9 @@ def test_fields_and_notes_stand_behind_their_page(document, annotation, line):
 def test_pages_without_text_are_counted(document):
     """Those that show something; an empty page lacks nothing."""
     found = document("a.pdf", pdf("Cover", DRAWING, "", DRAWING, DRAWING))
-    assert found.partly == ("3 of 5 pages hold no text (2, 4-5): scanned?",)
+    assert found.partly == (f"3 of 5 pages hold no text (2, 4-5): {HINT}",)
     assert document("b.pdf", pdf("Cover", DRAWING)).partly == (
-        "1 of 2 pages holds no text (2): scanned?",
+        f"1 of 2 pages holds no text (2): {HINT}",
     )
 
 

@@ -33,7 +33,7 @@ from clew.readers.sources import Source, describe_source, items_of, no_file, pat
 from clew.stopping import Stop
 from clew.store import sharded
 from clew.text.patterns import match_ids
-from clew.types import Document, Usage
+from clew.types import OCR, Document, Usage
 from clew.workers import open_workers, parse_workers
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ class Adding(OpenIndex):
         changed: Iterable[str | Path] | None = None,
         columns: Columns | None = None,
         web: bool = False,
+        ocr: bool = False,
         suffix: str = "",
         methods: Sequence[str] | None = None,
         budget: Budget | None = None,
@@ -112,6 +113,8 @@ class Adding(OpenIndex):
             changed: Of folders, read these files and no others.
             columns: Which fields of tables and records have text, title and id.
             web: Read a source that is a web address, a page each.
+            ocr: Read pictures and scanned pages by OCR. Documents that were read so keep their
+                text without it, and those whose file changed are read so again.
             suffix: The format of standard input, such as ".md".
             methods: What these methods need of the whole index is computed now and by every write
                 from now on, not at their first question; an empty list takes the names back.
@@ -161,6 +164,8 @@ class Adding(OpenIndex):
             columns=columns,
             limits=limits,
             web=web,
+            ocr=ocr,
+            find_known=self._find_recognized,
             stdin=stdin,
             progress=progress,
             times=True,
@@ -399,6 +404,17 @@ class Adding(OpenIndex):
                 self._finish_write(store, meter)
         return replace(imported, usage=meter.usage())
 
+    def _find_recognized(self, document_id: str) -> Document | None:
+        """Return the document of an id that OCR has read, None where the index has none."""
+        store = self._find_store()
+        if store is None:
+            return None
+        with closing(store.view()) as view:
+            rows = list(view.rows("document", [document_id]).values())
+            if any(each.metadata.get(OCR) for each in view.documents(rows, texts=False)):
+                return view.documents(rows)[0]
+        return None
+
     @checked
     def plan(  # noqa: PLR0913 -- one argument for each option
         self,
@@ -409,6 +425,7 @@ class Adding(OpenIndex):
         gitignore: bool = True,
         columns: Columns | None = None,
         web: bool = False,
+        ocr: bool = False,
         suffix: str = "",
         core: float = CORE_SHARE,
         probe: int = 0,
@@ -436,6 +453,8 @@ class Adding(OpenIndex):
             columns=columns,
             limits=limits,
             web=web,
+            ocr=ocr,
+            find_known=self._find_recognized,
             stdin=StandardInput(suffix=suffix),
         )
         items = items_of(source, read_files)

@@ -21,7 +21,7 @@ _OF_KINDS: Mapping[Kind, str] = {
     arguments.TEXT: "name into spec label query patterns suffix",
     arguments.TEXTS: "methods chunk_ids exclude",
     arguments.TEXT_OR_TEXTS: "ids",
-    arguments.TRUTH: "processes gitignore web prune again dry_run raw",
+    arguments.TRUTH: "processes gitignore web ocr prune again dry_run raw",
     arguments.whole_numbers(0): "probe generation",
     arguments.whole_numbers(1): "n_shards answer_tokens",
     arguments.number(0): "every_s name_weight",

@@ -493,7 +493,10 @@ def warn_skipped(skipped: Sequence[Skipped]) -> None:
         ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
         kinds = ", ".join(f"{n:,} {one_line(suffix)}" for suffix, n in ordered)
         files = f"{format_count(counts.total(), 'file')} that no reader takes"
-        say(f"clew: skipped {files}: {kinds} (--verbose names them)", err=True)
+        from clew.readers.ocr import PICTURES
+
+        hint = ", --ocr reads pictures" if counts.keys() & {*PICTURES} else ""
+        say(f"clew: skipped {files}: {kinds} (--verbose names them{hint})", err=True)
 
 
 def warn_partly(partly: Mapping[str, Sequence[str]]) -> None:

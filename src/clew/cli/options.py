@@ -388,6 +388,7 @@ file_options = gather_options(
             default="",
         ),
         flag("--web", "Fetch a PATH that is a web address: one page each."),
+        flag("--ocr", "Read pictures and scanned pages by OCR."),
     ],
     "files",
     _build_files,

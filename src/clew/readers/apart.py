@@ -52,6 +52,8 @@ class Apart:
                 kind, value = self._next(file, wait)
                 self._is_warm = True
                 wait = file.limits.seconds
+                if kind == "page":
+                    continue
                 if kind == "item":
                     yield value
                     continue
@@ -131,6 +133,7 @@ def serve() -> None:
     """Read the files that standard input names, and write their documents to standard output."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who asks ends this process
     asked, told = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    _answers.append(told)
     sys.stdout = sys.stderr  # what a parser prints is no document
     memory_bytes = _read(asked)
     with suppress(ImportError, ValueError, OSError):
@@ -150,6 +153,15 @@ def serve() -> None:
             _write(told, ("error", error))
         else:
             _write(told, ("done", None))
+
+
+def keep_waiting() -> None:
+    """Say, in the process that reads, that a page is read: the time for the next begins."""
+    if _answers:
+        _write(_answers[0], ("page", None))
+
+
+_answers: list[IO[bytes]] = []  # where this process, if it is the one that reads, writes
 
 
 def _write(pipe: IO[bytes], value: object) -> None:

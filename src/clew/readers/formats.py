@@ -22,6 +22,7 @@ from clew.readers import decode, inputs, packed
 from clew.readers.apart import Apart
 from clew.readers.degenerate import why_degenerate
 from clew.readers.inputs import Page, StandardInput
+from clew.readers.ocr import HINT, PICTURES
 from clew.readers.part import ShardPart
 from clew.readers.roots import Roots
 from clew.readers.selection import Selection
@@ -32,6 +33,7 @@ from clew.types import PARTLY, Document, Skipped
 
 _log = logging.getLogger(__name__)
 
+FindKnown = Callable[[str], Document | None]  # what an index has of an id, if OCR read it
 Reader = Callable[[File], Iterator[Document | Skipped]]
 
 # Of each suffix the module of `clew.readers` and its function, loaded when such a file comes.
@@ -56,8 +58,9 @@ READERS = {
     ".rtf": "rtf:read",
     **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), "sheets:read"),
     ".epub": "epub:read",
+    **dict.fromkeys(PICTURES, "picture:read"),
 }
-_PACKED = frozenset(
+_PACKED = frozenset(PICTURES) | frozenset(
     ".docm .docx .dotm .dotx .epub .odp .ods .odt .parquet .pdf .potx .ppsm .ppsx .pptm .pptx .rtf "
     ".xls .xlsb .xlsm .xlsx".split()
 )
@@ -77,6 +80,8 @@ def read(  # noqa: PLR0913 -- one argument for each option
     columns: Columns | None = None,
     *,
     web: bool = False,
+    ocr: bool = False,
+    find_known: FindKnown | None = None,
     stdin: StandardInput | None = None,
     progress: Progress | None = None,
     times: bool = False,
@@ -97,6 +102,9 @@ def read(  # noqa: PLR0913 -- one argument for each option
     read, so that their size is known. With `times` the time at which a file was written last is the
     `modified` of a document that is the whole file and says nothing of that itself.
 
+    With `ocr` pictures and scanned pages are read by OCR, and without it where that has read what
+    `find_known` gives: such a document stands for its file as long as that is the same to the byte.
+
     What meets one of the `limits` is skipped, and files that can hold no document of the `part` are
     left unread. Formats that other packages parse are read in a process of its own, which is ended
     with the iteration.
@@ -114,9 +122,11 @@ def read(  # noqa: PLR0913 -- one argument for each option
             raise InputError(f"{each.address!r} is fetched only with --web, or web=True in Python")
     named = [stdin or each if isinstance(each, StandardInput) else each for each in found]
     progress = progress or Progress()
-    said = partial(replace, columns=columns or Columns(), limits=limits)
+    said = partial(replace, columns=columns or Columns(), limits=limits, ocr=ocr)
     all_files = _files(named, roots, selection, progress, limits, part)
-    read_in = (said(each) if isinstance(each, File) else each for each in all_files)
+    read_in = (
+        _add_known(said(each), find_known) if isinstance(each, File) else each for each in all_files
+    )
     return _distinct(read_in, progress, times=times)
 
 
@@ -144,6 +154,17 @@ def _files(
         elif isinstance(each, StandardInput):
             with inputs.read_standard_input(each, limits=limits) as file:
                 yield file
+
+
+def _add_known(file: File, find_known: FindKnown | None) -> File:
+    """Return a file that OCR may read, with the index's document where OCR has read that."""
+    suffix = packed.plain_name(file.path).suffix.lower()
+    if find_known is None or not (suffix in PICTURES or suffix == ".pdf"):
+        return file
+    known = find_known(file.id)
+    return (
+        file if known is None else replace(file, ocr=True, known=replace(known, source=file.source))
+    )
 
 
 def _may_have(part: ShardPart, file: File) -> bool:
@@ -204,6 +225,11 @@ def _read_file(file: File, apart: Apart) -> Iterator[Document | Skipped]:
         suffix = f"{name.suffix}{packed.SUFFIX * packed.is_packed(file.path)}".lower()
         unread = "" if file.named else suffix
         yield Skipped(source=file.source, reason=f"no reader for {suffix} files", unread=unread)
+        return
+    if name.suffix.lower() in PICTURES and not file.ocr:
+        suffix = name.suffix.lower()
+        reason = f"no reader for {suffix} files without OCR: {HINT}"
+        yield Skipped(source=file.source, reason=reason, unread="" if file.named else suffix)
         return
     _log.debug("reading %s", file.source)
     try:

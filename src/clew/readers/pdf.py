@@ -3,8 +3,8 @@
 A PDF does not know its paragraphs, so lines stay lines. Words that are hyphenated at the end of a
 line are joined, and running heads and page numbers are dropped (see `clew.readers.running_heads`).
 Tables have bars between their cells where these stand in columns (see `clew.readers.pdf_tables`).
-Form fields that are filled in and notes stand behind their page. Pictures are not read: pages that
-hold nothing else are counted in a note on the file, and so are attached files.
+Form fields that are filled in and notes stand behind their page. Pages that hold nothing but
+pictures are read by OCR where the file says so, and a note counts them, as one does attached files.
 The document has its pages, and bookmarks are its headings. The title is the one in the PDF, else
 the file name. Needs the extra `pdf`.
 """
@@ -12,14 +12,16 @@ the file name. Needs the extra `pdf`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import accumulate
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from clew.errors import UnreadableSource
+from clew.readers import ocr
 from clew.readers.decode import SURROGATE, replace_surrogates
+from clew.readers.divided import join_divided_words, mark_divided_words
 from clew.readers.pdf_fields import describe_form, read_fields
 from clew.readers.pdf_tables import mark_cells
 from clew.readers.properties import properties
@@ -28,11 +30,10 @@ from clew.readers.titled import make_document, stated_title
 from clew.readers.walk import File
 from clew.runtime.lazy import needs
 from clew.text.normalize import collapse
-from clew.text.quantities import format_count, join_numbers
-from clew.types import Document, Heading
+from clew.types import OCR, Document, Heading
 
 if TYPE_CHECKING:
-    from pypdfium2 import PdfDocument
+    from pypdfium2 import PdfDocument, PdfPage
 
 _ABOUT = {
     "Author": "author",
@@ -42,10 +43,8 @@ _ABOUT = {
     "ModDate": "modified",
 }
 _ONE_AT_A_TIME = Lock()  # PDFium must not be called by two threads at once
-_HYPHEN = "\x02"  # PDFium's mark for one at the end of a line
 _LEAST_SEARCHED, _TIMES_SEARCHED = 1_000_000, 20  # characters in which bookmarks are looked for
-_HYPHEN_WORDS = re.compile(r"\w+(?:[-\u2010]\w+)*")
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]")  # glyphs without a character
+_SCAN_DPI, _POINTS = 300, 72  # the most dots an inch, of as many points, at which a page is drawn
 
 
 def read(file: File) -> Iterator[Document]:
@@ -55,6 +54,10 @@ def read(file: File) -> Iterator[Document]:
         from pypdfium2.raw import FPDF_ERR_PASSWORD
 
     data = file.path.read_bytes()
+    if kept := ocr.keep_unchanged(file, data):
+        yield kept
+        return
+    scans = dict[int, ocr.RecognizedPage]()  # by number of page, from 1
     try:
         with _ONE_AT_A_TIME, closing(pypdfium2.PdfDocument(data)) as pdf:
             pdf.init_forms()
@@ -65,6 +68,9 @@ def read(file: File) -> Iterator[Document]:
                     fields.append(read_fields(pdf, page))
                     if not said.strip() and next(page.get_objects(max_depth=1), None):
                         bare.append(number + 1)
+                        if file.ocr:
+                            scans[number + 1] = page_scan = _read_scan(page)
+                            said = mark_divided_words(page_scan.text)
                 texts.append(replace_surrogates(said))
             file.partly.extend(describe_form(pdf))
             title = stated_title(SURROGATE.sub("", pdf.get_metadata_value("Title")))
@@ -76,18 +82,26 @@ def read(file: File) -> Iterator[Document]:
         raise UnreadableSource(
             file.source, reason if is_encrypted else "is a broken PDF file"
         ) from None
-    words = without_running_heads(_join_divided_words(texts))
+    words = without_running_heads(join_divided_words(texts))
     pages = ["\n\n".join(filter(None, (p, *f))) for p, f in zip(words, fields, strict=True)]
     if not any(pages):
-        raise UnreadableSource(file.source, "holds no text; scanned pages need OCR first")
-    if bare:
-        held = "holds" if len(bare) == 1 else "hold"
-        places = join_numbers(bare)
-        of = format_count(len(pages), "page")
-        file.partly.append(f"{len(bare):,} of {of} {held} no text ({places}): scanned?")
+        scanned = "that OCR reads" if file.ocr else f"scanned? {ocr.HINT}"
+        raise UnreadableSource(file.source, f"holds no text{' ' if file.ocr else ': '}{scanned}")
+    if scans:
+        file.partly.extend(ocr.describe_pages(scans, len(pages)))
+        about[OCR] = ocr.hash_file(data)
+    elif bare:
+        file.partly.append(ocr.describe_bare(bare, len(pages)))
     starts = list(accumulate((len(page) + 2 for page in pages[:-1]), initial=0))
     headings = list(_headings(outline, pages, starts))
     yield make_document(file, pages, title, about, pages=starts, headings=headings)
+
+
+def _read_scan(page: PdfPage) -> ocr.RecognizedPage:
+    """Return what OCR reads on a page."""
+    scale = min(ocr.SIDE / max(page.get_size()), _SCAN_DPI / _POINTS)
+    with closing(page.render(scale=scale)) as bitmap:
+        return ocr.recognize(bitmap.to_numpy())
 
 
 def _outline(pdf: PdfDocument) -> Iterator[tuple[int, int, str]]:
@@ -122,41 +136,3 @@ def _headings(
         if start >= least:
             yield Heading(start, level, title)
             least = start
-
-
-def _join_divided_words(texts: Sequence[str]) -> list[str]:
-    """Return the pages with divided words joined.
-
-    A hyphen stays where the text has it in the same word elsewhere, or where a capital or a digit
-    follows: "built-in", "Mordell-Weil".
-    """
-    known = {
-        word.casefold().replace("\u2010", "-")
-        for text in texts
-        if _HYPHEN in text
-        for word in _HYPHEN_WORDS.findall(text)
-    }
-
-    def join_word(left: str, right: str) -> str:
-        joined, compound = f"{left}{right}", f"{left}-{right}"
-        if joined.casefold() in known or not (left and right):
-            return joined if left and right else compound
-        return joined if right[0].islower() and compound.casefold() not in known else compound
-
-    return [_CONTROLS.sub("", _join_at_hyphens(text, join_word)) for text in texts]
-
-
-def _join_at_hyphens(text: str, whole: Callable[[str, str], str]) -> str:
-    """Return a text in which what stands on both sides of a hyphen is one, as `whole` says."""
-    before, *pieces = text.split(_HYPHEN)
-    parts = []
-    for piece in pieces:
-        left = next((i for i in range(len(before), 0, -1) if not _is_of_word(before[i - 1])), 0)
-        right = next((i for i, c in enumerate(piece) if not _is_of_word(c)), len(piece))
-        parts += [before[:left], whole(before[left:], piece[:right])]
-        before = piece[right:]
-    return "".join([*parts, before])
-
-
-def _is_of_word(character: str) -> bool:
-    return character.isalnum() or character == "_"

@@ -15,7 +15,7 @@ from stat import S_ISREG
 from clew.limits import LIMITS, ReadingLimits
 from clew.readers.roots import Roots, show_name
 from clew.readers.selection import Selection
-from clew.types import Skipped
+from clew.types import Document, Skipped
 
 _INDEX_FILES = ("index.sqlite", "writer.lock")
 
@@ -41,6 +41,8 @@ class File:
     size: int = 0  # bytes
     limits: ReadingLimits = LIMITS
     modified: float = 0.0  # when it was written last, in seconds since 1970; 0: not known
+    ocr: bool = False  # pages and pictures without text are read by OCR
+    known: Document | None = field(default=None, compare=False)  # the index's, if OCR read it
     # What its reader saw and does not read: a note for each. The next document gets them.
     partly: list[str] = field(default_factory=list, compare=False)
 
