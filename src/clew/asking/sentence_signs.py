@@ -21,8 +21,10 @@ from clew.text.questions import (
     QUESTION_MARKS,
     comparison_kind,
     find_content_words,
+    find_joining,
     find_kind_noun,
     find_numbers,
+    is_foreign_question,
     is_yes_no,
     names_a_place,
     names_alternatives,
@@ -80,9 +82,16 @@ class SentenceSigns:
             for s, mentions in zip(sentences, reading.mentions, strict=True)
         ]
         self._in_question = [m for m in reading.in_question if m.label != "TERM"]
-        self.words = _Words(question, sentences, self._in_question)
         titled = _match_titles(question, sentences, reading.spans) * _TITLE
         self._met = np.maximum(reading.matches, titled)
+        heads = [s.head for s in sentences]
+        if is_foreign_question(question):  # fewer sentences are known to refer to one before
+            for i, s in enumerate(sentences):
+                lead = int(np.argmax(self.places == s.place))
+                if not s.columns:
+                    heads[i] = f"{s.head}\n{sentences[lead].text}"
+                    self._met[i] = np.maximum(self._met[i], reading.matches[lead] * _TITLE)
+        self.words = _Words(question, sentences, heads, self._in_question)
 
     @cached_property
     def of_question(self) -> dict[str, float]:
@@ -287,12 +296,17 @@ class _Words:
     """Which words, names and codes of a question each of n sentences has."""
 
     def __init__(
-        self, question: str, sentences: Sequence[Sentence], names: Sequence[Mention]
+        self,
+        question: str,
+        sentences: Sequence[Sentence],
+        heads: Sequence[str],
+        names: Sequence[Mention],
     ) -> None:
-        asked = list(dict.fromkeys(terms(question)))
+        joining = find_joining(question)
+        asked = [term for term in dict.fromkeys(terms(question)) if term not in joining]
         self.texts = texts = [set(terms(s.text)) for s in sentences]
         self.last = [set(terms(s.parts[-1])) for s in sentences]
-        titled = [has | set(terms(s.head)) for has, s in zip(texts, sentences, strict=True)]
+        titled = [has | set(terms(head)) for has, head in zip(texts, heads, strict=True)]
         counts = {word: sum(word in has for has in titled) for word in asked}
         known = {word: float(np.log1p(len(texts) / n)) for word, n in counts.items() if n}
         self.shares, self.titled_shares = _share(known, texts), _share(known, titled)
@@ -311,7 +325,7 @@ class _Words:
             ]
         )
         self._asked = find_content_words(question)
-        self._titled = [f"{s.head}\n{s.text}" for s in sentences]
+        self._titled = [f"{head}\n{s.text}" for head, s in zip(heads, sentences, strict=True)]
         codes = set(_CODE.findall(question))
         shapes = {_shape(code) for code in codes}
         said = [set(_CODE.findall(s.text)) for s in sentences]

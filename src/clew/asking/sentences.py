@@ -14,6 +14,7 @@ from clew.models import Models, gives_tokens, is_paid
 from clew.models.maxsim import unit_rows
 from clew.snapshot import Snapshot
 from clew.text.analyze import term_spans, terms
+from clew.text.languages import find_language
 from clew.text.phrases import Span
 from clew.text.questions import has_question_word, refers_back
 from clew.text.sentences import sentence_spans
@@ -99,8 +100,9 @@ def read_sentences(
     snapshot: Snapshot | None,
 ) -> ReadSentences:
     """Read the sentences: by the embedder's tokens where it gives such, else by words."""
-    # In English words tell more than nearness where there are no token vectors.
-    is_near = snapshot is not None and not has_question_word(question)
+    # Of English in English words tell more than nearness where there are no token vectors.
+    is_english = find_language(" ".join(p.text for p in passages)) in {"English", None}
+    is_near = snapshot is not None and not (is_english and has_question_word(question))
     asked = (
         steps.read_query(models, question)
         if gives_tokens(models.embedder) or (is_near and not is_paid(models.embedder))

@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew import steps
+from clew.text.analyze import terms
 from clew.text.keys import name_key
+from clew.text.languages import capitalizes_nouns
 from clew.text.names import is_long_term
+from clew.text.questions import find_joining, is_foreign_question
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,9 +32,11 @@ if TYPE_CHECKING:
     from clew.types import Evidence
 
 CALIBRATED = "all-MiniLM-L6-v2/"  # the embedder whose matches and cosines the weights are for
+_ACROSS = "multilingual-e5-small/"  # one that finds texts that have no word of the question
 
 _NAMED = 5  # hits among which a name is looked for
 _LEAST = 1e-6  # a probability whose odds are taken
+_UNKNOWN = 4.0  # by so much the odds are less where no word of a question is known
 _FORM = 0.4  # a match with a form of a word, by its subwords
 _READ = 10  # hits, and nearest chunks, that are read at all
 
@@ -49,8 +54,9 @@ class LogisticModel:
         return np.asarray(1 / (1 + np.exp(-(signs @ np.array(self.weights) + self.constant))))
 
 
-# By token vectors of the calibrated embedder, and by words for any other. The signs of each are
-# described at the methods of `Signs` that give them, in the same order.
+# By token vectors of the calibrated embedder, and by words for any other; "near" is of the
+# multilingual one, fitted on seven of the languages of `benchmarks/languages.py`. The signs of
+# each are described at the methods of `Signs` that give them, in the same order.
 SUPPORT = {
     "late": LogisticModel(
         signs=("covered", "named", "unknown names", "nearest", "others"),
@@ -62,6 +68,7 @@ SUPPORT = {
         weights=(2.255, 1.911, -2.317, -3.537),
         constant=-2.028,
     ),
+    "near": LogisticModel(signs=("nearest", "others"), weights=(78.95, -63.96), constant=-15.8),
 }
 RELEVANCE = {
     "late": LogisticModel(
@@ -142,14 +149,26 @@ class Signs:
             (asked.tokens.ids < 0).any()
         )
         self.is_late = late.is_late and not is_foreign and embedder.startswith(CALIBRATED)
+        self._is_across = embedder.startswith(_ACROSS)
         self._asked = asked if self.is_late or is_foreign else replace(asked, tokens=None)
         self._coverage = late if self._asked is asked else steps.Coverage(snapshot, self._asked)
         self._names = list(_find_names(models, query))
+        self._has_nouns = is_foreign_question(query) and capitalizes_nouns(query)
 
     def estimate_support(self) -> float:
-        """Return how probably the chunks answer the query."""
+        """Return how probably the chunks answer the query.
+
+        By cosines too, where the embedder was trained on many languages.
+        """
         fitted = SUPPORT["late" if self.is_late else "words"]
-        return float(fitted.compute_probabilities(self.set_signs())[0])
+        support = float(fitted.compute_probabilities(self.set_signs())[0])
+        if self.is_late and self._knows_nothing():
+            support /= support + (1 - support) * _UNKNOWN
+        if not self._is_across:
+            return support
+        _, cosines = steps.nearest(self._snapshot, "chunk", self._asked, _READ)
+        signs = np.array([[self._cosines.max(), cosines.mean()]], dtype=np.float64)
+        return max(support, float(SUPPORT["near"].compute_probabilities(signs)[0]))
 
     def estimate_relevance(self) -> NDArray[np.float64]:
         """Return how probably each chunk is one that the answer needs."""
@@ -236,11 +255,20 @@ class Signs:
         unknown = [
             entity < 0
             and word < 0
-            and (start > 0 or " " in name)
+            and (" " in name or (start > 0 and not self._has_nouns))
             and not self._has_form(start, end)
             for (name, start, end), entity, word in places
         ]
         return sum(unknown) / max(len(unknown), 1)
+
+    def _knows_nothing(self) -> bool:
+        """Say whether the index has no word of a question in another language than English.
+
+        Parts of its words are matched by chance then, by an embedder that knows English.
+        """
+        query, known = self._asked.text, self._snapshot.layer("term")
+        words = [term for term in terms(query) if term not in find_joining(query)]
+        return is_foreign_question(query) and max(known.rows(words), default=-1) < 0
 
     def _has_form(self, start: int, end: int) -> bool:
         """Say whether a chunk has a form of a name of the query, in a foreign script."""

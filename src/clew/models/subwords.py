@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.models import TokenVectors
-from clew.text.analyze import UNSPACED, term_spans
+from clew.text.analyze import IDEOGRAPHS, UNSPACED, term_spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _RUNS = (3, 4)  # characters of a run of a word, whose ends are marked
 _SYLLABLE_RUNS = (2, 3)  # of one in Hangul
-_PART = 0.5  # the weight of a character of a pair, as scripts without spaces have terms
+_PART = 0.5  # the weight of an ideograph or kana of a pair
 _FOREIGN = 0.3  # the share of letters, and more, by which a text is in another script than Latin
 _LATIN = re.compile(r"[A-Za-z\u00aa-\u024f\u1e00-\u1eff]")
 _SYLLABLES = re.compile(r"[\u1100-\u11ff\uac00-\ud7af]")  # of Hangul
@@ -72,7 +72,7 @@ def _embed_term(term: str, dimension: int) -> NDArray[np.float32]:
 
 def _find_runs(term: str) -> Iterator[tuple[str, float]]:
     if UNSPACED.match(term):
-        yield from ((c, _PART) for c in term if len(term) > 1)
+        yield from ((c, _PART) for c in term if len(term) > 1 and IDEOGRAPHS.match(c))
         return
     marked = f"<{term}>"
     sizes = _SYLLABLE_RUNS if _SYLLABLES.search(term) else _RUNS

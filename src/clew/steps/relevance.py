@@ -15,14 +15,16 @@ from clew.models import Models, TokenVectors, is_late
 from clew.models.maxsim import blend, unit_rows
 from clew.snapshot import Snapshot
 from clew.steps.scores import Query, n_chunks, term_chunks
-from clew.text.analyze import UNSPACED, term_spans, terms
-from clew.text.questions import find_foreign_asking
+from clew.text.analyze import IDEOGRAPHS, term_spans, terms
+from clew.text.names import FUNCTION
+from clew.text.questions import find_foreign_asking, find_joining
 
 Match = Callable[[TokenVectors, Sequence[NDArray[Any]]], NDArray[np.float32]]
 
 
-_HIRAGANA, _KATAKANA = re.compile(r"[\u3041-\u309f]+"), re.compile(r"[\u30a0-\u30ff]+")
-_ENDING = 0.3  # the weight of a pair of hiragana beside other words
+_JOINED, _KATAKANA = re.compile(rf"[\u3041-\u309f{FUNCTION}]"), re.compile(r"[\u30a0-\u30ff]+")
+_ENDING = 0.3  # the weight of a pair with hiragana or a word that joins, beside other words
+_UNKNOWN = 0.5  # of one that the index has not, as each of its words is in two or three such pairs
 # The weight of a stop word or mark: half of a word's that stands in every chunk, since no token of
 # such is stored. So support is on average what it was with tokens of all words.
 _COMMON = 0.5 * float(np.log1p(1.0))
@@ -104,6 +106,8 @@ class Coverage:
         words, tokens = self._words, self._query.tokens
         if not self.is_late or tokens is None:
             return words.weights
+        if (tokens.ids < 0).all() and len(tokens.ids) == len(words.weights):
+            return words.weights  # tokens are words, some of which overlap
         weights = np.zeros(len(tokens.ids))
         begins, ends = tokens.spans.T  # of tokens in their order, as words are
         for (start, end), weight in zip(words.spans, words.weights, strict=True):
@@ -152,16 +156,20 @@ def _weigh_words(
     spaces have pairs of characters as terms: one that the index does not have, beside one that it
     has, is of two words and counts nothing, unless in katakana; one in hiragana is an ending.
     """
-    factors = np.ones(len(words))
+    factors, joining = np.ones(len(words)), find_joining(text)
     _, (first, last) = find_foreign_asking(text) or ("name", (0, 0))
     for i, (term, start, end) in enumerate(words):
-        beside = (j for j in (i - 1, i + 1) if 0 <= j < len(words) and known[j])
-        if start < last and end > first:
+        beside = [j for j in (i - 1, i + 1) if 0 <= j < len(words) and known[j]]
+        if term in joining or (start < last and end > first):
             factors[i] = 0.0
-        elif _HIRAGANA.fullmatch(term):
-            factors[i] = _ENDING
-        elif not known[i] and UNSPACED.match(term) and not _KATAKANA.fullmatch(term):
-            factors[i] = not any(words[j][1] < end and words[j][2] > start for j in beside)
+        elif not IDEOGRAPHS.match(term) or _KATAKANA.fullmatch(term):
+            continue
+        elif _JOINED.search(term):
+            factors[i] = _ENDING * known[i]
+        elif not known[i]:
+            factors[i] = _UNKNOWN * (
+                not any(words[j][1] < end and words[j][2] > start for j in beside)
+            )
     return factors
 
 

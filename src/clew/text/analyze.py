@@ -3,8 +3,9 @@
 NFKC, casefold, words of at least two characters or digit strings, no possessive ending, no English
 stop words. As plain text has no italics and no dashes, underscores around a word mean emphasis, and
 two hyphens part words. Numbers stay: years matter in questions that need several texts. Scripts
-written without spaces give overlapping pairs of characters, the usual terms for them. Soft hyphens,
-zero-width characters and colour codes part no word (see `clew.text.unseen`).
+written without spaces give overlapping pairs of ideographs or kana, the usual terms for them, or
+triples of letters, since two letters of Thai stand in most texts. Korean words lose particles. Soft
+hyphens, zero-width characters and colour codes part no word (see `clew.text.unseen`).
 """
 
 import re
@@ -26,8 +27,18 @@ MARKS = (
 )
 _WORD = re.compile(rf"\w[\w{MARKS}]*(?:['’-][\w{MARKS}]+)*['’]?")
 _POSSESSIVE = re.compile(r"['’]s?$")
+# What follows a Korean noun of two syllables or more: particles, forms of the verbs 하다 and 되다.
+_PARTICLES = re.compile(
+    r"(?<=[\uac00-\ud7a3]{2})(?:[은는이가을를의에와과도만로]|에서|에게|에는|에서는|에도|으로|으로는|로는|까지|부터"
+    r"|보다|처럼|마다|이나|들|들[은이을의]|이?다|이고|이며|이?라는|인가요?|입니[다까]|이?었나요?|이?였[나다]요?"
+    r"|(?:하|되)(?:[였었]?다|[였었]나요?|는|고|며|면서?|기|지|나요?)|[했됐](?:다|나요?|던|고|습니[다까])|[합됩]니[다까]|[한된]다?)$"
+)
 _EDGES = "_-"  # no part of a word at its ends; a hyphen can be there beside an unspaced script
 UNSPACED = re.compile(f"[{unseen.UNSPACED}]+")
+IDEOGRAPHS = re.compile(
+    "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+_LETTERS = 3  # of a term in a script without spaces that has letters
 
 STOP_WORDS = frozenset(
     """
@@ -81,6 +92,8 @@ def _word_terms(word: str, start: int) -> Iterator[tuple[str, int, int]]:
 
 def _split_at_spaces(word: str, start: int) -> Iterator[tuple[str, int, int]]:
     term = _POSSESSIVE.sub("", fold(word)).strip(_EDGES)
+    if not term.isascii():
+        term = _PARTICLES.sub("", term)
     if (len(term) > 1 or term.isdigit()) and term not in STOP_WORDS:
         yield term, start + len(word) - len(word.lstrip(_EDGES)), start + len(word)
 
@@ -88,8 +101,9 @@ def _split_at_spaces(word: str, start: int) -> Iterator[tuple[str, int, int]]:
 def _pairs(run: str, start: int) -> Iterator[tuple[str, int, int]]:
     if len(run) == 1:
         yield fold(run), start, start + 1
-    for i in range(len(run) - 1):
-        yield fold(run[i : i + 2]), start + i, start + i + 2
+    size = 2 if IDEOGRAPHS.match(run) else _LETTERS
+    for i in range(max(1, len(run) - size + 1)) if len(run) > 1 else ():
+        yield fold(run[i : i + size]), start + i, start + min(i + size, len(run))
 
 
 def fold(text: str) -> str:

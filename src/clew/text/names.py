@@ -8,11 +8,14 @@ gives "Huntingdon"), and so is a name without its form of address ("Captain Scot
 
 import re
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import dropwhile, pairwise
 
 from clew.text.analyze import MARKS, STOP_WORDS, UNSPACED, is_uncased, term_spans
+from clew.text.languages import JOINING, find_language
 from clew.text.normalize import collapse
+from clew.text.questions import find_joining
 from clew.text.sections import SEPARATOR
 
 Span = tuple[int, int]
@@ -52,11 +55,11 @@ _INITIAL = re.compile(r"(?:\w\.)*\w$")
 _KANA = re.compile(r"[\u3041-\u30fa]")
 _HAN_OR_KATAKANA = re.compile(r"[\u3005\u4e00-\u9fff\u30a1-\u30fa\u30fc]{2,}")
 # The commonest characters that are words by themselves and join others in Chinese.
-_FUNCTION = (
+FUNCTION = (
     "的了是在和与與及或从從于於由为為以被把对對将將到不也就都这這那哪什么麼怎吗嗎呢啊吧其之而所且但可能会會"
     "要我你您他她它们們个個些一几幾谁誰多少有没沒"
 )
-_HAN_PAIR = re.compile(rf"(?:(?![{_FUNCTION}])[\u4e00-\u9fff]){{2}}")
+_HAN_PAIR = re.compile(rf"(?:(?![{FUNCTION}])[\u4e00-\u9fff]){{2}}")
 _PAIR = 2  # characters of a term that may be a part of words
 _PARENTHESIS = re.compile(r"(?<!\s)\s*[(（][^()（）]*[)）]\s*$")
 
@@ -133,8 +136,12 @@ def is_long_term(term: str) -> bool:
 
 def name_spans(text: str) -> Iterator[Span]:
     """Yield the capitalised names of `text`: each whole name, then its parts."""
-    for run in _runs(text):
-        yield from _run_names(text, run)
+    runs = list(_runs(text))
+    begins = any(run[0].lower in JOINING and run[0].lower not in STOP_WORDS for run in runs)
+    is_foreign = begins and find_language(text) not in {None, "English"}
+    leading = _LEADING | (JOINING if is_foreign else find_joining(text) if begins else frozenset())
+    for run in runs:
+        yield from _run_names(text, run, leading)
         if year := _YEAR_BEFORE.search(text, max(run[0].start - 6, 0), run[0].start):
             yield year.start(1), _name_end(text, run[-1])
 
@@ -201,7 +208,7 @@ def _is_number(text: str, word: _Word) -> bool:
     return _NUMBER.fullmatch(text, word.start, word.end) is not None
 
 
-def _run_names(text: str, run: list[_Word]) -> Iterator[Span]:
+def _run_names(text: str, run: list[_Word], leading: AbstractSet[str]) -> Iterator[Span]:
     parts: list[list[_Word]] = [[]]
     loose = []  # indices of parts that begin behind a loose connector
     heads = set()  # starts of lone words before a tight one: "Bay" of "Bay of Whales" is no name
@@ -215,10 +222,13 @@ def _run_names(text: str, run: list[_Word]) -> Iterator[Span]:
                 loose.append(len(parts) - 1)
         else:
             parts[-1].append(word)
-    whole = _strip_leading(run)
+    whole = _strip_leading(run, leading)
     edges = [0, *loose, len(parts)] if loose else []  # both sides of "Duke of York and Albany"
     groups = [[word for part in parts[a:b] for word in part] for a, b in pairwise(edges)]
-    inner = map(_strip_leading, [*groups, *_find_ends(run, parts, edges), *parts])
+    inner = (
+        _strip_leading(words, leading)
+        for words in (*groups, *_find_ends(run, parts, edges), *parts)
+    )
     seen = set()
     for words in (whole, _strip_address(whole), *inner):
         if not words or (words[0].lower in _CONNECTORS and words[0] is not run[0]):
@@ -240,8 +250,8 @@ def _find_ends(
                 yield run[run.index(part[0]) : run.index(parts[b - 1][-1]) + 1]
 
 
-def _strip_leading(words: list[_Word]) -> list[_Word]:
-    return list(dropwhile(lambda word: word.lower in _LEADING, words))
+def _strip_leading(words: list[_Word], leading: AbstractSet[str] = _LEADING) -> list[_Word]:
+    return list(dropwhile(lambda word: word.lower in leading, words))
 
 
 def _strip_address(words: list[_Word]) -> list[_Word]:

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import exp
 
-from clew.text.languages import ASKING, Kind
+from clew.text.analyze import MARKS, STOP_WORDS, fold
+from clew.text.languages import ASKING, JOINING, REFERRING, Kind
 from clew.text.phrases import Span
 
 # The word behind "which" or "what" says what is asked for; two words may stand between: "which
@@ -49,6 +50,8 @@ _COMPARING = {
     kind: re.compile(rf"\b(?:{'|'.join(words.split())})\b", re.IGNORECASE)
     for kind, words in _COMPARED.items()
 }
+_NONE = frozenset[str]()
+_FOLDED = re.compile(rf"\w[\w{MARKS}]*")
 _ASKING = r"\b(?:who(?:se|m)?|when|where|what|which|how)\b"
 _SENTENCE = re.compile(r"(?:[^.?!]|[.?!](?!\s|$))+[.?!]*")
 # Where the asking word stands in its sentence, the surest first; elsewhere it may be a relative.
@@ -132,6 +135,25 @@ def find_foreign_asking(question: str) -> tuple[Kind, Span] | None:
     return next(((kind, match.span()) for kind, match in found if match), None)
 
 
+def is_foreign_question(question: str) -> bool:
+    """Say whether a question is in another language than English, as far as its words tell.
+
+    In ASCII it takes a mark: "dove migration" is no Italian question.
+    """
+    if has_question_word(question) or (question.isascii() and "?" not in question):
+        return False
+    return not (STOP_WORDS - JOINING).intersection(_fold_words(question))
+
+
+def find_joining(question: str) -> frozenset[str]:
+    """Return the words, folded, that only join or ask in a question that is not in English."""
+    return JOINING.intersection(_fold_words(question)) if is_foreign_question(question) else _NONE
+
+
+def _fold_words(text: str) -> list[str]:
+    return [fold(word) for word in _FOLDED.findall(text)]
+
+
 def has_question_word(question: str) -> bool:
     """Say whether a text has a word that asks, which a keyword or a title has not."""
     return re.search(_ASKING, question, re.IGNORECASE) is not None
@@ -178,10 +200,11 @@ def find_content_words(question: str) -> list[str]:
     (['leads', 'IT'], ['ferries'])
     """
     words = [word.strip(_MARKS) for word in question.split()]
+    asking = _ONLY_ASKING | find_joining(question)
     return [
         word
         for word in words
-        if word and (word.casefold() not in _ONLY_ASKING or (word.isupper() and len(word) > 1))
+        if word and (word.casefold() not in asking or (word.isupper() and len(word) > 1))
     ]
 
 
@@ -197,4 +220,4 @@ def names_a_place(text: str) -> bool:
 
 def refers_back(sentence: str) -> bool:
     """Say whether a sentence begins with a word for what one before it named."""
-    return bool(_PRONOUN.match(sentence))
+    return bool(_PRONOUN.match(sentence) or REFERRING.match(sentence))
