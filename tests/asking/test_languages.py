@@ -1,11 +1,14 @@
 """Questions in other languages over documents in them: found, quoted, and refused."""
 # ruff: noqa: E501 -- a character of some scripts counts as two columns
 
+from pathlib import Path
+
 import pytest
 
 import clew
 from clew.types import Document
 
+WRITTEN = Path(__file__).parents[2] / "benchmarks" / "languages"
 TOPICS = {
     "ja": (
         [
@@ -92,3 +95,26 @@ def test_what_is_asked_in_a_language_is_quoted_and_the_rest_refused(language, tm
             assert any(expected in each.quote for each in answer.citations), question
         for question in foreign:
             assert index.ask(question).kind == "refused", question
+
+
+@pytest.mark.parametrize("language", ["Italian", "Thai"])
+def test_common_letters_and_joining_words_alone_answer_nothing(language, tmp_path):
+    lines = (WRITTEN / f"{language}.tsv").read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines]
+    foreign = [row[1] for row in rows if row[0] == "none"]
+    with clew.open(tmp_path / "x.clew") as index:
+        texts = [row[1] for row in rows if row[0] == "text"]
+        index.add([Document(id=f"{i:02}", text=text) for i, text in enumerate(texts)])
+        assert [index.ask(question).kind for question in foreign] == ["refused"] * 5
+
+
+def test_a_korean_question_finds_a_word_with_another_particle(tmp_path):
+    with clew.open(tmp_path / "x.clew") as index:
+        index.add(
+            [
+                Document(id="a", text="호수의 깊이는 30미터이다."),
+                Document(id="b", text="산이 높다."),
+            ]
+        )
+        [first, *_] = index.search("호수는 어디에 있나요?", method="bm25").hits
+        assert first.document_id == "a"

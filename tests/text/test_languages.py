@@ -3,7 +3,7 @@
 import pytest
 
 from clew.text.languages import find_language
-from clew.text.questions import find_question_word, question_kind
+from clew.text.questions import find_joining, find_question_word, question_kind, refers_back
 from clew.text.sentences import sentence_spans
 
 
@@ -83,3 +83,26 @@ def test_where_a_question_asks_in_another_language():
 def test_abbreviations_end_no_sentence(text):
     whole = text.replace("|", " ")
     assert [whole[a:b] for a, b in sentence_spans(whole)] == text.split("|")
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "joining"),
+    [
+        ("Quelle est la hauteur de la tour ?", "number", {"quelle", "est", "la", "de"}),
+        ("In welchem Jahr wurde der Dom fertig?", "date", {"in", "welchem", "wurde", "der"}),
+        ("Какова глубина озера?", "number", {"какова"}),
+        ("爬泰山要走多少级台阶？", "number", set()),
+        ("शहर किस वर्ष बसा?", "date", {"किस"}),
+        ("Who built la Torre del Oro?", "person", set()),
+    ],
+)
+def test_what_only_joins_or_asks_in_a_question_is_known(question, kind, joining):
+    assert question_kind(question) == kind
+    assert find_joining(question) == joining
+
+
+def test_a_sentence_refers_back_by_a_pronoun_and_a_name_does_not():
+    for sentence in ("Seine tiefste Stelle ist hier.", "Elle dure six heures.", "Его построил он."):
+        assert refers_back(sentence), sentence
+    for sentence in ("Sudan has a desert.", "Ella Fitzgerald sang.", "On the hill stood a tower."):
+        assert not refers_back(sentence), sentence
