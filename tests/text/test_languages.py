@@ -106,3 +106,10 @@ def test_a_sentence_refers_back_by_a_pronoun_and_a_name_does_not():
         assert refers_back(sentence), sentence
     for sentence in ("Sudan has a desert.", "Ella Fitzgerald sang.", "On the hill stood a tower."):
         assert not refers_back(sentence), sentence
+
+
+def test_what_begins_with_a_date_refers_to_nothing_before_it():
+    """In French and Polish "on" is a pronoun, in English a preposition."""
+    assert not refers_back("On 11 May 1926 she left Kings Bay.")
+    assert refers_back("Elle est née à Oslo.")
+    assert refers_back("她生于奥斯陆。")

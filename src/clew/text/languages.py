@@ -155,9 +155,9 @@ ASKING: Mapping[Kind, re.Pattern[str]] = {
 
 # What begins a sentence about what one before it named: a pronoun, a verb alone, a measure of it.
 _PRONOUNS = "Er, Sie, Es, Seine?[rmns]?, Ihre?[rmns]?, Diese[rsmn]?, Dort, Darin, Dabei"
-_REFERRING = """Ils?, Elles?, Sa, Ses, Son, Leurs?, Cette, Ces?, On, Él, Ell[ao]s?, Sus?, Est[aeo]s?,
+_REFERRING = """Ils?, Elles?, Sa, Ses, Son, Leurs?, Cette, Ces?, Él, Ell[ao]s?, Sus?, Est[aeo]s?,
     Fue, Era, Es, Está, Tienen?, Egli, Ess[oa], Lui, Lei, (?:Il|La|I|Le) su[aoe]i?, Quest[aoei], È, Fu,
-    Ha, Si, Jego, Jej, Ich, On[aoi]?, Jest, Był[ao]?, Ma, Mają, Zmarła?, Urodziła?"""
+    Ha, Si, Jego, Jej, Ich, On[aoi], Jest, Był[ao]?, Ma, Mają, Zmarła?, Urodziła?"""
 _REFERRING_PARTS = r"""(?:Он[аои]?|Его|Её|Ее|Их|Эт[аио]|Этот|Там|(?:На|В|Из) (?:нём|ней|него|неё))\b,
     [它他她其该該此这這], これ, それ, この, その, 彼, 全[长長], 总长, 面[积積], (?:高さ|長さ|面積|標高|広さ|深さ|全長)は,
     그[는의가녀], 그것, 그곳, 이는, 이것, 이곳, (?:전체 )?(?:길이|높이|면적)[는은],
