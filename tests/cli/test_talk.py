@@ -27,7 +27,7 @@ def no_handler_is_left():
 def test_files_without_a_reader_are_summed_up(clew, files):
     result = clew("index", "docs")
     assert result.exit_code == 3
-    summed = "clew: skipped 2 files that no reader takes: 1 .png, 1 .xyz (--verbose names them)"
+    summed = "clew: skipped 2 files that no reader takes: 1 .png, 1 .xyz (--verbose names them, "
     assert summed in result.stderr
     named = clew("index", "docs", "--verbose").stderr
     assert "clew: skipped docs/b.png: no reader for .png files" in named

@@ -90,8 +90,8 @@ def test_nothing_gives_no_text():
     ("pages", "n", "notes"),
     [
         ({2: (WORDS, 0.934)}, 2, ["1 of 2 pages was read by OCR, confidence .93"]),
-        ({1: (WORDS, 1.0)}, 1, ["was read by OCR, confidence 1.00"]),
-        ({1: (WORDS, 0.4)}, 1, ["was read by OCR, confidence .40, low"]),
+        ({1: (WORDS, 1.0)}, 1, ["read by OCR, confidence 1.00"]),
+        ({1: (WORDS, 0.4)}, 1, ["read by OCR, confidence .40, low"]),
         (
             {1: ("four", 0.95), 3: ("four", 0.45), 4: ("", 0.0), 5: ("", 0.0)},
             9,
@@ -177,7 +177,7 @@ def test_a_picture_is_a_document(recognized, engine, name, content):  # noqa: F8
     found = recognized(name, content)
     assert found.text == WORDS
     assert (found.title, found.pages) == (name.partition(".")[0], ())
-    assert found.partly == ("was read by OCR, confidence .97",)
+    assert found.partly == ("read by OCR, confidence .97",)
 
 
 def test_a_tiff_has_pages(recognized, engine):  # noqa: F811
@@ -188,7 +188,7 @@ def test_a_tiff_has_pages(recognized, engine):  # noqa: F811
     assert [found.text[place : place + 3] for place in found.pages] == ["The", "\n\nT", "Tha"]
     assert found.partly[0] == "2 of 3 pages were read by OCR, confidence .82, low on page 3"
     moving = recognized("a.webp", picture("WEBP", save_all=True, append_images=more))
-    assert moving.partly == ("1 of 3 frames was read", "was read by OCR, confidence .97")
+    assert moving.partly == ("1 of 3 frames was read", "read by OCR, confidence .97")
 
 
 @pytest.mark.parametrize(
@@ -229,4 +229,4 @@ def test_the_engine_itself_reads_a_page(recognized):
     drawn.save(sink, "PDF", resolution=150)
     found = recognized("scan.pdf", sink.getvalue())
     assert found.text == "The Halcyon ran aground in 1922."
-    assert found.partly[0].startswith("was read by OCR, confidence .9")
+    assert found.partly[0].startswith("read by OCR, confidence .9")

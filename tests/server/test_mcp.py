@@ -86,7 +86,7 @@ async def test_ask_and_thread(home):
         for each in answer["citations"]:
             assert (await given(client, "fetch", id=each["id"]))["text"] == each["quote"]
         way = await given(client, "thread", question=QUESTION, method="walk")
-        assert [step["layer"] for step in way["paths"][0]] == ["query", "entity", "chunk"]
+        assert [step["layer"] for step in way["paths"][0]] == ["query", "entity", "unit", "chunk"]
         assert way["passages"][0]["text"] == TEXTS["eriksen"]
         nothing = await given(client, "ask", question="How is sourdough bread baked at home?")
         assert nothing["kind"] == "refused"

@@ -7,12 +7,11 @@ that was changed is read by OCR again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from itertools import groupby
 from math import inf
-from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clew.readers import apart
@@ -106,7 +105,7 @@ def arrange_lines(
     A box is its four corners (x, y), clockwise from the upper left one.
     """
     slopes = [(b[1][1] - b[0][1]) / (b[1][0] - b[0][0]) for b in boxes if b[1][0] > b[0][0]]
-    slope = median(slopes) if slopes else 0.0
+    slope = _median(slopes) if slopes else 0.0
     lines = []
     for box, text, score in zip(boxes, texts, scores, strict=True):
         xs, ys = [x for x, _ in box], [y - slope * x for x, y in box]
@@ -134,7 +133,7 @@ def _part_columns(lines: list[Line]) -> list[list[Line]]:
 
 def _is_prose(lines: Sequence[Line]) -> bool:
     shapes = [(each.right - each.left) / max(each.height, 1.0) for each in lines]
-    return len(lines) >= _LEAST_LINES and median(shapes) >= _PROSE
+    return len(lines) >= _LEAST_LINES and _median(shapes) >= _PROSE
 
 
 def _rows(lines: Sequence[Line]) -> Iterator[list[Line]]:
@@ -152,11 +151,17 @@ def _join_rows(rows: Iterator[list[Line]]) -> Iterator[str]:
     """Yield the text of each row, from the left, behind what parts it from the row above."""
     bottom = inf
     for row in rows:
-        height = median(each.height for each in row)
+        height = _median(each.height for each in row)
         top = min(each.top for each in row)
         yield "\n\n" if top - bottom > _OPEN * height else "\n"
         yield " ".join(each.text for each in sorted(row, key=lambda each: each.left))
         bottom = max(each.bottom for each in row)
+
+
+def _median(values: Iterable[float]) -> float:
+    from statistics import median  # with fractions and decimals
+
+    return median(values)
 
 
 def describe_pages(pages: Mapping[int, RecognizedPage], n: int) -> Iterator[str]:
@@ -167,7 +172,7 @@ def describe_pages(pages: Mapping[int, RecognizedPage], n: int) -> Iterator[str]
     if read:
         mean = sum(len(page.text) * page.confidence for page in read.values()) / size
         was = "was" if len(read) == 1 else "were"
-        done = f"{len(read):,} of {of} {was} read by OCR" if n > 1 else "was read by OCR"
+        done = f"{len(read):,} of {of} {was} read by OCR" if n > 1 else "read by OCR"
         low = sorted(number for number, page in read.items() if page.confidence < _LOW)
         where = f" on page{'s' * (len(low) > 1)} {join_numbers(low)}" if n > 1 else ""
         named = f", low{where}" if low else ""
