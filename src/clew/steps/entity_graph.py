@@ -382,7 +382,7 @@ def strongest_path(
     here, influence = chunk, spread.influence
     seen: set[int] = set()
     while here >= 0 and len(seen) < _MAX_STOPS:
-        entity = _strongest_entity(graph, here, influence, seen, spread.seeds)
+        entity = _strongest_entity(graph, here, influence, seen, spread)
         if entity < 0:
             break
         seen.add(entity)
@@ -425,18 +425,20 @@ def _explain_step(snapshot: Snapshot, spread: Spread, entity: int, here: int) ->
 
 
 def _strongest_entity(
-    graph: EntityGraph, chunk: int, influence: LocalScores, leave_out: set[int], seeds: Seeds
+    graph: EntityGraph, chunk: int, influence: LocalScores, leave_out: set[int], spread: Spread
 ) -> int:
     """Return the entity of a chunk that gives it most; -1 for none.
 
-    Its document's own title is no reason to come to it where the question names another entity.
+    Its document's own title is no reason to come to it where no other chunk led there and the
+    question names another entity of the chunk.
     """
     entities, kinds = graph.chunk_entities.entries(chunk)
     weights = _link_weights(replace(graph.wanted, unit_nodes=False))[kinds]
     given = weights * graph.rarity[entities] * influence.get(graph.first_entity + entities)
     strongest = _find_strongest(entities, given, leave_out)
     own = entities[kinds & steps.TITLED > 0]
-    if strongest in own and strongest not in seeds:
+    seeds, origin = spread.seeds, spread.origins.get(strongest, chunk)
+    if strongest in own and strongest not in seeds and origin == chunk:
         is_named = [e in seeds and seeds[e].unit < 0 for e in entities.tolist()]
         named = _find_strongest(entities, given * np.array(is_named), leave_out)
         return named if named >= 0 else strongest
