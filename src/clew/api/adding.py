@@ -405,7 +405,7 @@ class Adding(OpenIndex):
         return replace(imported, usage=meter.usage())
 
     def _find_recognized(self, document_id: str) -> Document | None:
-        """Return the document of an id that OCR has read, None where the index has none."""
+        """Return the document with this id if its text came from OCR, else None."""
         store = self._find_store()
         if store is None:
             return None

@@ -100,12 +100,14 @@ def read_sentences(
     snapshot: Snapshot | None,
 ) -> ReadSentences:
     """Read the sentences: by the embedder's tokens where it gives such, else by words."""
-    # Of English in English words tell more than nearness where there are no token vectors.
-    is_english = find_language(" ".join(p.text for p in passages)) in {"English", None}
-    is_near = snapshot is not None and not (is_english and has_question_word(question))
+    is_read = gives_tokens(models.embedder) or (
+        snapshot is not None
+        and not is_paid(models.embedder)
+        and _tells_nearness(question, passages)
+    )
     asked = (
         steps.read_query(models, question)
-        if gives_tokens(models.embedder) or (is_near and not is_paid(models.embedder))
+        if is_read
         else steps.Query(question, np.zeros(0, dtype=np.float32), None)
     )
     coverage = None if snapshot is None else steps.Coverage(snapshot, asked)
@@ -135,6 +137,12 @@ def read_sentences(
         in_question=in_question,
         mentions=mentions,
     )
+
+
+def _tells_nearness(question: str, passages: Sequence[Passage]) -> bool:
+    """Say whether nearness tells more than words: unless English is asked of English."""
+    is_english = find_language(" ".join(p.text for p in passages)) in {"English", None}
+    return not (is_english and has_question_word(question))
 
 
 def _stored_nearness(

@@ -267,14 +267,19 @@ class Signs:
         Parts of its words are matched by chance then, by an embedder that knows English.
         """
         query, known = self._asked.text, self._snapshot.layer("term")
-        words = [term for term in terms(query) if term not in find_joining(query)]
-        return is_foreign_question(query) and max(known.rows(words), default=-1) < 0
+        if not is_foreign_question(query):
+            return False
+        joining = find_joining(query)
+        words = [term for term in terms(query) if term not in joining]
+        return max(known.rows(words), default=-1) < 0
 
     def _has_form(self, start: int, end: int) -> bool:
         """Say whether a chunk has a form of a name of the query, in a foreign script."""
+        if not self._is_foreign:
+            return False
         begins, ends = self._coverage.spans.T
         matches = self._matches[:_READ, (begins < end) & (ends > start)]
-        return self._is_foreign and matches.size > 0 and matches.mean(axis=1).max() >= _FORM
+        return bool(matches.size > 0 and matches.mean(axis=1).max() >= _FORM)
 
     @property
     def _unknown_words(self) -> float:

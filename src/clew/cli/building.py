@@ -485,6 +485,8 @@ def split_index(
 
 def warn_skipped(skipped: Sequence[Skipped]) -> None:
     """Say on stderr what gave no document, a line each, and how many files no reader takes."""
+    from clew.readers.ocr import PICTURES
+
     for each in skipped:
         if is_verbose() or not each.unread:
             say(f"clew: skipped {one_line(str(each))}", err=True)
@@ -493,8 +495,6 @@ def warn_skipped(skipped: Sequence[Skipped]) -> None:
         ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
         kinds = ", ".join(f"{n:,} {one_line(suffix)}" for suffix, n in ordered)
         files = f"{format_count(counts.total(), 'file')} that no reader takes"
-        from clew.readers.ocr import PICTURES
-
         hint = ", --ocr reads pictures" if counts.keys() & {*PICTURES} else ""
         say(f"clew: skipped {files}: {kinds} (--verbose names them{hint})", err=True)
 

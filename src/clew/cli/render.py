@@ -243,7 +243,7 @@ def _render_citation(cited: Citation, weights: Mapping[str, float], max_lines: i
 
 
 def _render_unread(cited: Citation) -> list[str]:
-    """Return the line that says what of a cited document was not read, if there is such."""
+    """Return a line with what was not read of a cited document, or no line."""
     if not cited.partly:
         return []
     indent = " " * len(f"  [{cited.number}] ")

@@ -682,7 +682,7 @@ def _status_of(error: Any) -> int:  # noqa: ANN401 -- parsed JSON
 
 
 def _find_wait(said: str) -> float | None:
-    """Return the seconds after which a server says to ask again, None where it does not."""
+    """Return how many seconds a server says to wait before another request, or None."""
     found = _WAIT.search(said)
     try:
         return float(found[1]) * _SECONDS[(found[2] or "").casefold()] if found else None

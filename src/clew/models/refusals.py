@@ -110,7 +110,7 @@ def find_batch_size(refusal: Refused, n: int) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """How to ask again: without some fields, and for a reply of `limit` tokens at the most."""
+    """A changed request: some fields left out, and a reply of at most `limit` tokens."""
 
     fields: AbstractSet[str]
     limit: int

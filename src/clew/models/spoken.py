@@ -31,6 +31,8 @@ _MARKS = re.compile(r"<\|start\|>\w*|<\|(?:end|return|im_end|(?:begin|end)_of_so
 _DATA = re.compile(r"\s*(?:```|\{|\[\s*[\[{\"\]])")  # JSON, of which a tag is a part at most
 _OPENED = re.compile(r"(?:^|[\s(])[`'\"“‘]\Z")
 _QUOTES = "`'\"”’"
+_SHORT = 2048  # characters of a text that is read with every piece
+_GROWN = 32  # a longer one is read again when it has grown by one part in so many
 
 
 def find_spoken(text: str, *, ended: bool = True) -> tuple[str, bool]:
@@ -84,16 +86,22 @@ class Spoken:
     def __init__(self, pieces: PieceStream, *, waits: bool = False) -> None:
         self._pieces = pieces
         self._waits = waits
-        self._text = ""
+        self._text, self._n_read = "", 0
 
     def restart(self) -> None:
         """Forget what came: another reply begins."""
-        self._text = ""
+        self._text, self._n_read = "", 0
         self._pieces.restart()
 
     def add(self, piece: str) -> None:
-        """Take what came; tell of it as far as it is known to be said."""
+        """Take what came; tell of it as far as it is known to be said.
+
+        All that came is read each time, so a long text is read only once it has grown by a part.
+        """
         self._text += piece
+        if len(self._text) - self._n_read < (len(self._text) - _SHORT) // _GROWN:
+            return
+        self._n_read = len(self._text)
         if not self._waits or begins_in_thoughts(self._text):
             self._pieces.end(find_spoken(self._text, ended=False)[0])
 

@@ -7,7 +7,7 @@ gives "Huntingdon"), and so is a name without its form of address ("Captain Scot
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import dropwhile, pairwise
@@ -137,13 +137,19 @@ def is_long_term(term: str) -> bool:
 def name_spans(text: str) -> Iterator[Span]:
     """Yield the capitalised names of `text`: each whole name, then its parts."""
     runs = list(_runs(text))
-    begins = any(run[0].lower in JOINING and run[0].lower not in STOP_WORDS for run in runs)
-    is_foreign = begins and find_language(text) not in {None, "English"}
-    leading = _LEADING | (JOINING if is_foreign else find_joining(text) if begins else frozenset())
+    leading = _find_leading(text, runs)
     for run in runs:
         yield from _run_names(text, run, leading)
         if year := _YEAR_BEFORE.search(text, max(run[0].start - 6, 0), run[0].start):
             yield year.start(1), _name_end(text, run[-1])
+
+
+def _find_leading(text: str, runs: Sequence[Sequence[_Word]]) -> AbstractSet[str]:
+    """Return the words that begin no name, also those of the language of a text."""
+    if not any(run[0].lower in JOINING and run[0].lower not in STOP_WORDS for run in runs):
+        return _LEADING
+    is_foreign = find_language(text) not in {None, "English"}
+    return _LEADING | (JOINING if is_foreign else find_joining(text))
 
 
 def strip_title(title: str) -> str:

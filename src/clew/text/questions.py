@@ -51,6 +51,7 @@ _COMPARING = {
     for kind, words in _COMPARED.items()
 }
 _NONE = frozenset[str]()
+_ENGLISH = STOP_WORDS - JOINING  # of which a question in another language has none
 _FOLDED = re.compile(rf"\w[\w{MARKS}]*")
 _ASKING = r"\b(?:who(?:se|m)?|when|where|what|which|how)\b"
 _SENTENCE = re.compile(r"(?:[^.?!]|[.?!](?!\s|$))+[.?!]*")
@@ -142,7 +143,7 @@ def is_foreign_question(question: str) -> bool:
     """
     if has_question_word(question) or (question.isascii() and "?" not in question):
         return False
-    return not (STOP_WORDS - JOINING).intersection(_fold_words(question))
+    return not _ENGLISH.intersection(_fold_words(question))
 
 
 def find_joining(question: str) -> frozenset[str]:
