@@ -99,7 +99,7 @@ def test_merged_names_are_listed(clew):
 
 
 def test_many_proposals_are_cut_in_the_text_only(clew, tmp_path):
-    pairs = "".join(f"Then {a}{b}ansen saw {a}{b}anson. " for a in "BDGKLMNT" for b in "aeiouyåø")
+    pairs = "".join(f"Then {a}{b}ansen saw {a}{b}anson. " for a in "BDGKLMNTPR" for b in "aeiouy")
     (tmp_path / "many.txt").write_text(pairs, encoding="utf-8")
     clew("index", tmp_path / "many.txt")
     n = len(json.loads(clew("show", "--aliases", "--json").stdout)["proposed"])

@@ -381,6 +381,13 @@ def test_recipe_names_what_decides_rows():
     assert building.read_chunking(index.Settings(chunking=cut).build_recipe(MODELS)) == cut
 
 
+def test_an_index_of_an_earlier_analyser_says_how_to_make_it_anew():
+    """No terms of two analysers are mixed; what was paid for can be taken along."""
+    index.check_recipe({**RECIPE, "analyzer": index.ANALYZER}, RECIPE)
+    with pytest.raises(RecipeMismatch, match=r"analyser 3.*new folder.*embeddings\.sqlite"):
+        index.check_recipe({**RECIPE, "analyzer": "3"}, RECIPE)
+
+
 def test_records_that_are_skipped_are_looked_up_by_their_file(monkeypatch, tmp_path):
     """A mailbox of a thousand messages without text has one id, which is found once."""
     asked = []

@@ -111,7 +111,7 @@ def test_described_entities(store, folder):
         "ships.jsonl#fram": "Fram: A polar ship. Of oak.\nFram built by Colin Archer.",
         "ships.jsonl#hut": "Hut",
         "ships.jsonl#oslo": "Oslo: A capital.",
-        "ships.jsonl#vardø": "Vardø: place",
+        "ships.jsonl#vardo": "Vardø: place",
     }
     snapshot = open_snapshot(store)
     assert snapshot.layer("profile").texts([0, 1]) == ["A polar ship. Of oak.", "A capital."]

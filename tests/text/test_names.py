@@ -47,6 +47,13 @@ SENTENCES = [
     ("Then came Pourquoi-Pas?, Charcot's ship.", "Pourquoi-Pas|Charcot", ""),
     ("Apsley Cherry-Garrard wrote it.", "Apsley Cherry-Garrard", ""),
     ("He saw Mardon--Salome too--IN--_the_ night.", "Mardon|Salome", ""),
+    ("Who leads IT in the US Navy?", "IT in the US Navy|IT|US Navy", ""),
+    ("It told us of it.", "", ""),
+    (
+        "Les plans d'Orsay et de l'Italie par Jeanne d'Arc.",
+        "Orsay et de l'Italie|Orsay|Italie|Jeanne d'Arc",
+        "",
+    ),
     ("He is José Ortega y Gasset.", "José Ortega y Gasset|José Ortega|Gasset", ""),
     (
         "Prince Charles, Prince of Wales, visited Cardiff.",

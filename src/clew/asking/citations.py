@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from clew.text.analyze import fold, is_uncased, term_spans, terms
+from clew.text.analyze import is_uncased, term_spans, terms
 from clew.text.answer_line import AROUND, find_marks, parse_numbers, strip_marks
-from clew.text.normalize import collapse
+from clew.text.normalize import collapse, fold
 from clew.text.sentences import sentence_spans
 from clew.types import Context, Passage
 

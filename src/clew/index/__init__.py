@@ -125,11 +125,18 @@ class AddReport(Shown):
 def check_recipe(stored: Mapping[str, Scalar], wanted: Mapping[str, Scalar]) -> None:
     """Raise RecipeMismatch where an index was not built as `wanted`, naming both."""
     for name, value in wanted.items():
-        if stored.get(name) != value:
+        if stored.get(name) == value:
+            continue
+        if name == "analyzer":
             raise RecipeMismatch(
-                f"this index was built with the {name} {stored.get(name)!r}, not {value!r}: "
-                "use the former, or index into a new folder"
+                f"this index has terms of the analyser {stored.get(name)}, and this version of "
+                f"Clew makes those of {value}: index its documents into a new folder, where its "
+                "calls.sqlite and embeddings.sqlite, copied first, keep what was paid for"
             )
+        raise RecipeMismatch(
+            f"this index was built with the {name} {stored.get(name)!r}, not {value!r}: "
+            "use the former, or index into a new folder"
+        )
 
 
 def add_documents(  # noqa: PLR0913 -- what is told and asked meanwhile, by name

@@ -1,11 +1,13 @@
 """One analyser for everything lexical: search terms, co-occurrence, keywords.
 
-NFKC, casefold, words of at least two characters or digit strings, no possessive ending, no English
-stop words. As plain text has no italics and no dashes, underscores around a word mean emphasis, and
-two hyphens part words. Numbers stay: years matter in questions that need several texts. Scripts
-written without spaces give overlapping pairs of ideographs or kana, the usual terms for them, or
-triples of letters, since two letters of Thai stand in most texts. Korean words lose particles. Soft
-hyphens, zero-width characters and colour codes part no word (see `clew.text.unseen`).
+Words of at least two characters or digit strings, folded (see `clew.text.normalize`), without
+possessive endings, elided articles ("l'architecte") and English stop words, but with "IT", "US" and
+"WHO". As plain text has no italics and no dashes, underscores around a word mean emphasis, and two
+hyphens part words. Of names with signs "U.S." is one word, "C#", "C++" and "AT&T" others. Numbers
+stay: years matter in questions that need several texts. Scripts written without spaces give
+overlapping pairs of ideographs or kana, the usual terms for them, or triples of letters, since two
+letters of Thai stand in most texts. Korean words lose particles. Soft hyphens, zero-width
+characters and colour codes part no word (see `clew.text.unseen`).
 """
 
 import re
@@ -13,9 +15,9 @@ import unicodedata
 from collections.abc import Iterator
 
 from clew.text import unseen
-from clew.text.normalize import nfkc
+from clew.text.normalize import fold
 
-VERSION = "3"
+VERSION = "4"
 
 # Accents, vowel signs and points are parts of words, although \w leaves them out: combining
 # accents, Hebrew, Arabic, the scripts of India and Ceylon, Thai, Lao, Tibetan, Myanmar, Khmer.
@@ -25,7 +27,18 @@ MARKS = (
     "\u0e47-\u0e4e\u0eb1-\u0ebc\u0ec8-\u0ece\u0f71-\u0f84\u0f8d-\u0fbc\u102b-\u103e\u1056-\u109d"
     "\u17b4-\u17d3"
 )
-_WORD = re.compile(rf"\w[\w{MARKS}]*(?:['’-][\w{MARKS}]+)*['’]?")
+_WORD = re.compile(
+    r"[^\W\d_](?:(?:\.[^\W\d_])+(?!\w)\.?|(?:#|\+\+)(?!\w))"
+    r"|[A-Z]{1,3}&[A-Z]{1,3}(?!\w)"
+    rf"|\w[\w{MARKS}]*(?:['’-][\w{MARKS}]+)*['’]?"
+)
+_ELIDED = re.compile(
+    r"(?:[cdjlmnst]|(?:jus|lors|puis|quoi)?qu|dell|all|nell|sull|dall|un)['’]"
+    "(?=[aeiouhyàâäæáéèêëíìîïóòôöœúùûü])",
+    re.IGNORECASE,
+)
+_ACRONYMS = frozenset({"IT", "US", "U.S.", "U.S", "WHO"})
+_LOWER_CASE_NEAR = 40  # characters on both sides; without lower case there all is in capitals
 _POSSESSIVE = re.compile(r"['’]s?$")
 # What follows a Korean noun of two syllables or more: particles, forms of the verbs 하다 and 되다.
 _PARTICLES = re.compile(
@@ -45,9 +58,9 @@ STOP_WORDS = frozenset(
     a about above across after again against all almost along already also although always am among
     an and another any anyone anything are around as at away back be became because become been
     before behind being below between both but by came can cannot could did do does doing done down
-    during each either else enough etc even ever every everything few first for from further gave
+    during each eg either else enough etc even ever every everything few first for from further gave
     get gets give given go goes got had has have having he hence her here hers herself him himself
-    his how however i if in indeed instead into is it its itself just last later least less made
+    his how however i ie if in indeed instead into is it its itself just last later least less made
     make many may me might mine more most much must my myself near neither never next no nobody none
     nor not nothing now of off often on once one only onto or other others otherwise our ours
     ourselves out over own per perhaps quite rather said same say see seem several shall she should
@@ -78,7 +91,8 @@ def term_spans(text: str) -> Iterator[tuple[str, int, int]]:
     seen, places = unseen.drop_and_place(text)
     for word in _WORD.finditer(seen):
         for term, start, end in _word_terms(word.group(), word.start()):
-            yield term, places[start], places[end - 1] + 1
+            if term not in STOP_WORDS or is_acronym(seen, start, end):
+                yield term, places[start], places[end - 1] + 1
 
 
 def _word_terms(word: str, start: int) -> Iterator[tuple[str, int, int]]:
@@ -90,11 +104,21 @@ def _word_terms(word: str, start: int) -> Iterator[tuple[str, int, int]]:
     yield from _split_at_spaces(word[previous:], start + previous)
 
 
+def is_acronym(text: str, start: int, end: int) -> bool:
+    """Say whether what would be a stop word is written as an acronym there: "Who leads IT?"."""
+    if _POSSESSIVE.sub("", text[start:end]) not in _ACRONYMS:
+        return False
+    near = text[max(start - _LOWER_CASE_NEAR, 0) : end + _LOWER_CASE_NEAR]
+    return any(map(str.islower, near))
+
+
 def _split_at_spaces(word: str, start: int) -> Iterator[tuple[str, int, int]]:
-    term = _POSSESSIVE.sub("", fold(word)).strip(_EDGES)
+    if elided := _ELIDED.match(word):
+        word, start = word[elided.end() :], start + elided.end()
+    term = _POSSESSIVE.sub("", fold(word)).strip(_EDGES).replace(".", "")
     if not term.isascii():
         term = _PARTICLES.sub("", term)
-    if (len(term) > 1 or term.isdigit()) and term not in STOP_WORDS:
+    if len(term) > 1 or term.isdigit():
         yield term, start + len(word) - len(word.lstrip(_EDGES)), start + len(word)
 
 
@@ -104,11 +128,6 @@ def _pairs(run: str, start: int) -> Iterator[tuple[str, int, int]]:
     size = 2 if IDEOGRAPHS.match(run) else _LETTERS
     for i in range(max(1, len(run) - size + 1)) if len(run) > 1 else ():
         yield fold(run[i : i + size]), start + i, start + min(i + size, len(run))
-
-
-def fold(text: str) -> str:
-    """Return `text` as terms are compared: NFKC, casefold, without characters that nobody sees."""
-    return nfkc(unseen.drop_unseen(text)).casefold()
 
 
 def is_uncased(text: str) -> bool:

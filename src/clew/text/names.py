@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import dropwhile, pairwise
 
-from clew.text.analyze import MARKS, STOP_WORDS, UNSPACED, is_uncased, term_spans
+from clew.text.analyze import MARKS, STOP_WORDS, UNSPACED, is_acronym, is_uncased, term_spans
 from clew.text.languages import JOINING, find_language
 from clew.text.normalize import collapse
 from clew.text.questions import find_joining
@@ -50,6 +50,7 @@ _WORD = re.compile(
 )
 _VERSION = re.compile(r"v\d+(?:\.\d+)+|(?!\d{4}-\d\d-\d\d$)\d+(?:-\d+){2,}")  # names by themselves
 _NUMBER = re.compile(r"(?!(?:1\d{3}|20\d{2})$)\d{1,4}(?:\.\d+)*")  # in a name, and no year
+_ELIDED = re.compile(r"(?:[dl]|qu|dell|all|nell|sull|dall)['’](?=[^\W\d_a-z])")  # "d'Orsay"
 _POSSESSIVE = re.compile(r"['’]s$")
 _INITIAL = re.compile(r"(?:\w\.)*\w$")
 _KANA = re.compile(r"[\u3041-\u30fa]")
@@ -163,7 +164,7 @@ def _words(text: str) -> list[_Word]:
     return [
         _Word(
             *match.span(),
-            match[0].lower(),
+            match[0] if is_acronym(text, *match.span()) else match[0].lower(),
             any(map(str.isupper, match[0])) or bool(_VERSION.fullmatch(match[0])),
         )
         for match in _WORD.finditer(text)
@@ -239,7 +240,7 @@ def _run_names(text: str, run: list[_Word], leading: AbstractSet[str]) -> Iterat
     for words in (whole, _strip_address(whole), *inner):
         if not words or (words[0].lower in _CONNECTORS and words[0] is not run[0]):
             continue
-        span = words[0].start, _name_end(text, words[-1])
+        span = _name_start(text, words[0]), _name_end(text, words[-1])
         is_head = len(words) == 1 and words[0].start in heads
         if span not in seen and not is_head and span[1] - span[0] > 1:
             seen.add(span)
@@ -263,6 +264,11 @@ def _strip_leading(words: list[_Word], leading: AbstractSet[str] = _LEADING) -> 
 def _strip_address(words: list[_Word]) -> list[_Word]:
     addressed = len(words) > 1 and words[0].lower in _ADDRESS and words[1].capital
     return words[1:] if addressed else []
+
+
+def _name_start(text: str, word: _Word) -> int:
+    elided = _ELIDED.match(text, word.start)
+    return elided.end() if elided else word.start
 
 
 def _name_end(text: str, word: _Word) -> int:

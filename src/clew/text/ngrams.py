@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.text.analyze import MARKS, UNSPACED, fold, term_spans
+from clew.text.analyze import MARKS, UNSPACED, term_spans
+from clew.text.normalize import fold
 
 _TOKEN = re.compile(rf"\w[\w{MARKS}]*|[^\w\s]")
 _EMPTY_LINE = re.compile(r"\n\s*\n")

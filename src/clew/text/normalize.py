@@ -9,6 +9,7 @@ _POSSESSIVE = re.compile(r"['’]s?$")
 _NO_KEY = re.compile(r"[^0-9a-z]+")  # of ASCII, case folded
 _SHORT = 20  # characters of what the next two match
 _INITIALS = re.compile(r"(?:[^\W\d_]\.){2,}[^\W\d_]?|[^\W\d_](?:\.[^\W\d_])+")  # "i.b.m."
+_ARTICLE = re.compile(r"^l['’](?=[aeiouhy])")  # of French and Italian names, folded
 _SIGNED = re.compile(r"[a-z](?:#|\+\+)")  # languages that a sign tells apart
 _SPACES = re.compile(r"\s+")
 _MARKS_AT_MOST = 30  # upon one letter
@@ -29,6 +30,39 @@ def nfkc(text: str) -> str:
     return unicodedata.normalize("NFKC", _LONG_RUN.sub(_compose_run, text))
 
 
+def fold(text: str) -> str:
+    """Return `text` as words are compared: NFKC, casefold, without accents and unseen characters.
+
+    Accents are left out where people type without them: in the Latin and the Greek script, of "ё",
+    upon stressed vowels; so are the vowel points of Arabic and Hebrew. "й" is a letter by itself.
+
+    >>> fold("José"), fold("Łódź"), fold("Søren"), fold("Straße"), fold("Чай")
+    ('jose', 'lodz', 'soren', 'strasse', 'чай')
+    """
+    folded = nfkc(drop_unseen(text)).casefold()
+    # Once more: case folding takes some letters apart, as in "ΐ" and "ß" with an accent.
+    return folded if folded.isascii() else nfkc(folded).translate(_PLAIN)
+
+
+def _list_plain_letters() -> dict[int, str]:
+    """Return what stands for each letter with an accent, folded, and for each mark (nothing)."""
+    marks = (
+        *range(0x300, 0x370),
+        *(*range(0x591, 0x5BE), 0x5BF, 0x5C1, 0x5C2, 0x5C4, 0x5C5, 0x5C7),  # Hebrew
+        *(0x640, *range(0x64B, 0x653), 0x670),  # Arabic
+    )
+    plain = dict.fromkeys(marks, "")
+    for point in (*range(0xC0, 0x250), *range(0x370, 0x400), *range(0x1E00, 0x2000)):
+        parts = unicodedata.normalize("NFD", chr(point))
+        if len(parts) > 1:
+            plain[point] = "".join(c for c in parts if not unicodedata.combining(c))
+    others = "æ ae œ oe ø o ł l đ d ð d þ th ħ h ı i ŋ n ŧ t ё е أ ا إ ا آ ا ى ي ة ه".split()
+    return plain | {ord(a): b for a, b in zip(others[::2], others[1::2], strict=True)}
+
+
+_PLAIN = _list_plain_letters()
+
+
 def _compose_run(run: re.Match[str]) -> str:
     composed, marks = [], 0
     for character in run[0]:
@@ -43,21 +77,20 @@ def _compose_run(run: re.Match[str]) -> str:
 def entity_key(name: str) -> str:
     """Return the form under which spellings of an entity's name are one.
 
-    NFKC, casefold, no trailing possessive, letters and digits of any script only, single
-    spaces. An empty key means that nothing nameable was left.
+    Folded, no trailing possessive, letters and digits of any script only, single spaces. An empty
+    key means that nothing nameable was left.
 
-    >>> entity_key("Shackleton’s")
-    'shackleton'
+    >>> entity_key("Shackleton’s"), entity_key("José Núñez"), entity_key("l’Italie")
+    ('shackleton', 'jose nunez', 'italie')
     >>> entity_key("Pourquoi-Pas?"), entity_key("I.B.M."), entity_key("C#"), entity_key("C++")
     ('pourquoi pas', 'ibm', 'c#', 'c++')
     """
-    folded = nfkc(drop_unseen(name)).casefold()
+    folded = fold(name)
     if len(folded) <= _SHORT and (short := _SIGNED.fullmatch(folded)):
         return short[0]
     if len(folded) <= _SHORT and _INITIALS.fullmatch(folded):
         folded = folded.replace(".", "")
-    # Once more: case folding takes some letters apart, as in "ΐ" and "ß" with an accent.
-    folded = _POSSESSIVE.sub("", nfkc(folded).strip())
+    folded = _ARTICLE.sub("", _POSSESSIVE.sub("", folded.strip()))
     if folded.isascii():
         kept = _NO_KEY.sub(" ", folded)
     else:

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import exp
 
-from clew.text.analyze import MARKS, STOP_WORDS, fold
+from clew.text.analyze import MARKS, STOP_WORDS
 from clew.text.languages import ASKING, JOINING, REFERRING, Kind
+from clew.text.normalize import fold, nfkc
 from clew.text.phrases import Span
 
 # The word behind "which" or "what" says what is asked for; two words may stand between: "which
@@ -52,7 +53,7 @@ _COMPARING = {
 }
 _NONE = frozenset[str]()
 _ENGLISH = STOP_WORDS - JOINING  # of which a question in another language has none
-_FOLDED = re.compile(rf"\w[\w{MARKS}]*")
+_WORD = re.compile(rf"\w[\w{MARKS}]*")
 _ASKING = r"\b(?:who(?:se|m)?|when|where|what|which|how)\b"
 _SENTENCE = re.compile(r"(?:[^.?!]|[.?!](?!\s|$))+[.?!]*")
 # Where the asking word stands in its sentence, the surest first; elsewhere it may be a relative.
@@ -147,12 +148,18 @@ def is_foreign_question(question: str) -> bool:
 
 
 def find_joining(question: str) -> frozenset[str]:
-    """Return the words, folded, that only join or ask in a question that is not in English."""
-    return JOINING.intersection(_fold_words(question)) if is_foreign_question(question) else _NONE
+    """Return the words that only join or ask in a question that is not in English.
+
+    They are in lower case, and without accents as well.
+    """
+    if not is_foreign_question(question):
+        return _NONE
+    found = JOINING.intersection(_fold_words(question))
+    return found.union(map(fold, found))
 
 
 def _fold_words(text: str) -> list[str]:
-    return [fold(word) for word in _FOLDED.findall(text)]
+    return [word.casefold() for word in _WORD.findall(nfkc(text))]
 
 
 def has_question_word(question: str) -> bool:

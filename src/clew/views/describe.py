@@ -22,8 +22,8 @@ from clew.layers.aliases import propose_merges
 from clew.snapshot import Snapshot
 from clew.snapshot.layers import TripleLayer
 from clew.store import Store
-from clew.text.analyze import fold
 from clew.text.keys import name_key
+from clew.text.normalize import fold
 from clew.types import ENTITY_TYPES, GRAPH, IMPORTED, SOURCES, UNITS, Usage
 
 _MOST = 20  # neighbours shown of one kind
