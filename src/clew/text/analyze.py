@@ -113,9 +113,11 @@ def is_acronym(text: str, start: int, end: int) -> bool:
 
 
 def _split_at_spaces(word: str, start: int) -> Iterator[tuple[str, int, int]]:
-    if elided := _ELIDED.match(word):
+    if not word.isalnum() and (elided := _ELIDED.match(word)):
         word, start = word[elided.end() :], start + elided.end()
-    term = _POSSESSIVE.sub("", fold(word)).strip(_EDGES).replace(".", "")
+    term = fold(word)
+    if not term.isalnum():
+        term = _POSSESSIVE.sub("", term).strip(_EDGES).replace(".", "")
     if not term.isascii():
         term = _PARTICLES.sub("", term)
     if len(term) > 1 or term.isdigit():

@@ -39,6 +39,8 @@ def fold(text: str) -> str:
     >>> fold("José"), fold("Łódź"), fold("Søren"), fold("Straße"), fold("Чай")
     ('jose', 'lodz', 'soren', 'strasse', 'чай')
     """
+    if text.isalnum() and text.isascii():
+        return text.lower()
     folded = nfkc(drop_unseen(text)).casefold()
     # Once more: case folding takes some letters apart, as in "ΐ" and "ß" with an accent.
     return folded if folded.isascii() else nfkc(folded).translate(_PLAIN)
