@@ -63,23 +63,21 @@ class MissingExtra(ClewError):
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         self._given = package, extra, purpose
-        super().__init__(
-            f"{purpose} needs the package {package!r}. Hint: {_install()} 'clew[{extra}]'"
-        )
+        super().__init__(f"{purpose} needs the package {package!r}. Hint: {write_install(extra)}")
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, str, str]]:
         """Let an error be told by another process."""
         return type(self), self._given
 
 
-def _install() -> str:
-    """Return the command that installed this program, as far as its environment tells."""
-    environment = pathlib.Path(sys.prefix)
+def write_install(extra: str) -> str:
+    """Return the command that installs an extra the way this program was, as far as that shows."""
+    environment, command = pathlib.Path(sys.prefix), "pip install"
     if (environment / "uv-receipt.toml").exists():
-        return "uv tool install"
+        command = "uv tool install"
     if (environment / "pipx_metadata.json").exists():
-        return "pipx install --force"
-    return "pip install"
+        command = "pipx install --force"
+    return f"{command} 'clew[{extra}]'"
 
 
 class MissingLayer(ClewError):

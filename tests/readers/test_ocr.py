@@ -149,9 +149,9 @@ def test_a_thick_scan_has_the_time_of_a_page_for_each(recognized, engine):  # no
 
 @pytest.mark.skipif(find_spec("rapidocr") is not None, reason="it is installed")
 def test_without_the_engine_its_extra_is_named(write):
-    """A scan is not read by halves."""
+    """At once, whatever there is to read."""
     with pytest.raises(MissingExtra, match=r"clew\[ocr\]"):
-        list(read([write("a.pdf", pdf("Cover", FAINT))], ocr=True))
+        read([write("a.md", "Ice.")], ocr=True)
 
 
 # -- pictures -------------------------------------------------------------------------------------

@@ -2,9 +2,12 @@
 
 import io
 import json
+import os
 import re
+import sys
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,8 @@ from hypothesis import strategies as st
 import clew
 from clew.errors import InputError
 from clew.server import files, multipart
+from tests.readers.engine import engine  # noqa: F401 -- a fixture
+from tests.readers.test_ocr import picture
 from tests.server.served import API, ended, events
 
 BAD_NAMES = [
@@ -371,3 +376,37 @@ def test_a_full_disk_is_told(jobs_home, monkeypatch):
         assert (refused.status_code, refused.json()["error"]["code"]) == (507, "no_space")
         assert is_clean(jobs_home)
         assert post(client, ("a.md", b"one")).status_code == 202
+
+
+def test_a_job_reads_scans_by_ocr_where_it_is_to(started_jobs_home, engine, monkeypatch):  # noqa: F811
+    """As files come, and in a later job; without the option its name is told."""
+    engine()
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+    with started_jobs_home.client() as client:
+        plain = post(client, ("letter.png", picture()), params={"wait": 60}).json()
+        assert (plain["result"]["added"]["n"], plain["result"]["n_skipped"]) == (0, 1)
+        told = [
+            json.loads(data) for _, kind, data in events(client, plain["id"]) if kind == "skipped"
+        ]
+        assert "without OCR: the option ocr reads pictures" in told[0]["reason"]
+        given = {"kind": "index", "options": {"ocr": True}}
+        later = client.post(f"{API}/indexes/notes/jobs?wait=60", json=given).json()["result"]
+        assert later["partly"]["notes"] == {"notes/letter.png": ["read by OCR, confidence .97"]}
+        scan = "other.png", picture(dark=0.5)
+        sent = post(client, scan, options='{"ocr": true}', params={"wait": 60}).json()["result"]
+        assert sent["added"]["ids"] == ["notes/other.png"]
+
+
+@pytest.mark.skipif(find_spec("rapidocr") is not None, reason="it is installed")
+def test_a_server_without_ocr_says_what_to_install(jobs_home):
+    """Before a file is taken or a job queued."""
+    with jobs_home.client(jobs=0) as client:
+        given = {"kind": "index", "options": {"ocr": True}}
+        for reply in (
+            post(client, ("a.md", b"Ice."), options='{"ocr": true}'),
+            client.post(f"{API}/indexes/notes/jobs", json=given),
+        ):
+            assert (reply.status_code, reply.json()["error"]["code"]) == (501, "missing_extra")
+            assert "pip install 'clew[ocr]'" in reply.json()["error"]["message"]
+        assert is_clean(jobs_home)
+        assert client.get(f"{API}/jobs").json()["total"] == 0

@@ -24,7 +24,7 @@ from clew.cli.progress import (
 )
 from clew.cli.render import render_usage
 from clew.cli.talk import is_verbose, print_result, say
-from clew.errors import BudgetSpent, InputError
+from clew.errors import BudgetSpent, InputError, write_install
 from clew.text.languages import find_language
 from clew.text.quantities import format_count
 from clew.types import Skipped, Usage
@@ -622,7 +622,7 @@ def _suggest_embedder(opened: Index | Shards) -> str:
         return ""
     return (
         f"Most of it is {language}, and its embedder was trained on English: for such texts index"
-        f" with --embedder multilingual (pip install 'clew[multilingual]')"
+        f" with --embedder multilingual ({write_install('multilingual')})"
     )
 
 

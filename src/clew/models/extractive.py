@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from clew.errors import MissingExtra, ModelError
+from clew.runtime.lazy import check_installed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -95,8 +95,7 @@ class ExtractiveReader:
 
 def _load_onnx(weights: Path) -> tuple[tokenizers.Tokenizer, _Logits]:
     for package in ("onnxruntime", "tokenizers"):
-        if find_spec(package) is None:
-            raise MissingExtra(package, "onnx", f"the model {str(weights.parent)!r}")
+        check_installed(package, "onnx", f"the model {str(weights.parent)!r}")
     import onnxruntime
     import tokenizers
 

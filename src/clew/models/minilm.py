@@ -11,16 +11,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.errors import MissingExtra, ModelError
+from clew.errors import ModelError
 from clew.models import Kind, TokenVectors
 from clew.models.bert import FILES, Bert, OnnxBert
 from clew.models.subwords import is_foreign, read_subwords
+from clew.runtime.lazy import check_installed
 from clew.text.unseen import blank_codes
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ DIMENSION = 384
 
 _WINDOW = 510  # word pieces: the model has 512 positions, two of them for the markers
 _CLS, _SEP = 101, 102
+_PURPOSE = "the embedder"
 
 
 class MiniLM:
@@ -116,10 +117,10 @@ class MiniLM:
     def check(self) -> None:
         """Raise what the first text would for a package or file that is missing; load nothing."""
         if self._own_weights is not None:
-            _require("onnxruntime", "onnx")
+            check_installed("onnxruntime", "onnx", _PURPOSE)
         else:
-            _require("ctranslate2")
-        _require("tokenizers")
+            check_installed("ctranslate2", "models", _PURPOSE)
+        check_installed("tokenizers", "models", _PURPOSE)
         self._vocabulary()
 
     @cached_property
@@ -144,12 +145,6 @@ class MiniLM:
         if not file.exists():
             raise ModelError(f"no tokenizer.json in {self._folder}: name a folder that holds one")
         return file
-
-
-def _require(package: str, extra: str = "models") -> None:
-    """Raise MissingExtra where a package is not installed; import nothing."""
-    if find_spec(package) is None:
-        raise MissingExtra(package, extra, "the embedder")
 
 
 def _pool(hidden: Sequence[NDArray[np.float32]], n_pieces: int) -> NDArray[np.float32]:

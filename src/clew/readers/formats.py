@@ -22,7 +22,7 @@ from clew.readers import decode, inputs, packed
 from clew.readers.apart import Apart
 from clew.readers.degenerate import why_degenerate
 from clew.readers.inputs import Page, StandardInput
-from clew.readers.ocr import HINT, PICTURES
+from clew.readers.ocr import HINT, PICTURES, check_engine
 from clew.readers.part import ShardPart
 from clew.readers.roots import Roots
 from clew.readers.selection import Selection
@@ -109,9 +109,11 @@ def read(  # noqa: PLR0913 -- one argument for each option
     left unread. Formats that other packages parse are read in a process of its own, which is ended
     with the iteration.
 
-    Raises InputError at once if a path does not exist, and MissingExtra when it comes to a named
-    file whose format needs a package that is not installed.
+    Raises InputError at once if a path does not exist, MissingExtra if there is no OCR, and later
+    when it comes to a named file whose format needs a package that is not installed.
     """
+    if ocr:
+        check_engine()
     if isinstance(paths, str | Path):
         raise InputError(f"read() takes a list of paths, not one. Hint: read([{str(paths)!r}])")
     found = [inputs.locate_input(path) for path in paths]

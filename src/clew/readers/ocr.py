@@ -14,9 +14,10 @@ from itertools import groupby
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from clew.errors import write_install
 from clew.readers import apart
 from clew.readers.walk import File
-from clew.runtime.lazy import needs
+from clew.runtime.lazy import check_installed
 from clew.text.quantities import format_count, join_numbers
 from clew.types import OCR
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from clew.types import Document
 
 PICTURES = tuple(".bmp .jpeg .jpg .png .tif .tiff .webp".split())
-HINT = "--ocr reads pictures (pip install 'clew[ocr]')"
+HINT = f"--ocr reads pictures ({write_install('ocr')})"
 SIDE = 2_000  # pixels of the longer side that the engine looks at
 _LOW = 0.9  # confidence below which a page is named
 _WIDE = 0.6  # of the page's width, from which a line belongs to no column
@@ -89,10 +90,16 @@ def recognize(pixels: NDArray[np.uint8]) -> RecognizedPage:
     return RecognizedPage(text, float(confidence))
 
 
+def check_engine() -> None:
+    """Raise MissingExtra where RapidOCR is not installed."""
+    check_installed("rapidocr", "ocr", "OCR")
+
+
 @cache
 def _load_engine() -> Any:  # noqa: ANN401 -- RapidOCR has no types
-    with needs("rapidocr", "ocr", "OCR"):
-        from rapidocr import RapidOCR
+    check_engine()
+    from rapidocr import RapidOCR
+
     # It turns lines that stand on their heads, and now and then one that does not.
     return RapidOCR(params={"Global.log_level": "critical", "Global.use_cls": False})
 

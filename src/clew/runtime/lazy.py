@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 
 from clew.errors import MissingExtra
 
@@ -39,6 +40,12 @@ def needs(package: str, extra: str, purpose: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError:
         raise MissingExtra(package, extra, purpose) from None
+
+
+def check_installed(package: str, extra: str, purpose: str) -> None:
+    """Raise MissingExtra where a package is not installed; import nothing."""
+    if find_spec(package) is None:
+        raise MissingExtra(package, extra, purpose)
 
 
 def keep_old_names(module: str, names: Mapping[str, str]) -> Callable[[str], object]:

@@ -15,10 +15,10 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from clew.errors import ClewError, MissingExtra, ModelError
+from clew.errors import ClewError, ModelError
+from clew.runtime.lazy import check_installed
 from clew.workers import tasks
 
 if TYPE_CHECKING:
@@ -138,8 +138,7 @@ def connect(spec: str) -> tuple[Any, str, bool]:
 
     Raises MissingExtra, and ModelError where the cluster cannot be reached.
     """
-    if find_spec("ray") is None:
-        raise MissingExtra("ray", "ray", "a Ray cluster")
+    check_installed("ray", "ray", "a Ray cluster")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     import ray
 

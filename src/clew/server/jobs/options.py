@@ -12,6 +12,7 @@ from clew import methods as retrieval
 from clew.errors import InputError
 from clew.filters import to_filter
 from clew.index.choose import NOTE, Wanted, merge_wanted
+from clew.readers.ocr import check_engine
 from clew.server.bodies import (
     INTEGRAL,
     LONGEST_FILTER,
@@ -89,6 +90,7 @@ class IndexOptions(ExtractOptions):
     text_column: str = _Name
     title_column: str = _Name
     id_column: str = _Name
+    ocr: bool = False  # pictures and scanned pages are read by OCR
 
 
 class RemoveOptions(Body):
@@ -162,7 +164,7 @@ def make_protocol(options: EvaluateOptions) -> Protocol:
 
 
 def check_options(options: Body, folder: Path, *, has_llm: bool) -> None:
-    """Raise InputError, or UnknownMethod, for options that the index in `folder` cannot meet."""
+    """Raise an error for options that the index in `folder`, or this installation, cannot meet."""
     if isinstance(options, EvaluateOptions):
         from clew.evaluate.measure import check_protocol
 
@@ -170,6 +172,8 @@ def check_options(options: Body, folder: Path, *, has_llm: bool) -> None:
     if isinstance(options, IndexOptions):
         for each in options.files:
             check_file_name(each)
+        if options.ocr:
+            check_engine()
     if isinstance(options, ExtractOptions):
         _check_extraction(options, folder, has_llm=has_llm)
     if isinstance(options, RemoveOptions) and not (

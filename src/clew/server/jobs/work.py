@@ -89,6 +89,7 @@ def _add_sent(task: JobTask, options: IndexOptions, progress: Progress) -> Added
         exclude=options.exclude,
         gitignore=False,
         columns=columns,
+        ocr=options.ocr,
         **only,
     )
 
@@ -124,6 +125,7 @@ def _report_added(task: JobTask, added: Added) -> dict[str, Any]:
     report = added.report
     for each in report.skipped[:_MOST]:
         reason = each.reason.replace("see --text-column", "see the option text_column")
+        reason = reason.replace("--ocr", "the option ocr")
         task.tell("skipped", {"source": each.source, "line": each.line, "reason": reason})
     ids = {
         "added": report.added,

@@ -11,14 +11,14 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from clew.errors import DamagedIndex, InputError, StoreError, StoreUnavailable
+from clew.errors import DamagedIndex, InputError, StoreError, StoreUnavailable, write_install
 
 try:
     import psycopg
     from psycopg import errors
 except ImportError as error:
     raise InputError(
-        "an index in PostgreSQL needs psycopg: install it with pip install 'clew[postgres]'"
+        f"an index in PostgreSQL needs psycopg: install it with {write_install('postgres')}"
     ) from error
 
 if TYPE_CHECKING:

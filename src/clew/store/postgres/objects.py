@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from clew.errors import DamagedIndex, InputError, StoreError, StoreUnavailable
+from clew.errors import DamagedIndex, InputError, StoreError, StoreUnavailable, write_install
 from clew.runtime.private import make_folder, make_inner_folder, open_file, sync_folder
 from clew.store import segments
 from clew.store.postgres.address import cache_root
@@ -22,7 +22,7 @@ try:
     from obstore.store import LocalStore, from_url
 except ImportError as error:
     raise InputError(
-        "object storage needs obstore: install it with pip install 'clew[postgres]'"
+        f"object storage needs obstore: install it with {write_install('postgres')}"
     ) from error
 
 from collections.abc import Iterable, Sequence

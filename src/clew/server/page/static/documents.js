@@ -38,6 +38,7 @@ export async function show(main, { parameters, signal, index }) {
   const view = { offset: 0, pattern: "", where: parameters.get("where") || "", sort: "id" };
   const size = h("span.hint");
   const uploads = h("div");
+  const ocr = h("input", { type: "checkbox" });
   const list = h("div");
   const told = h("div");
   const search = h("input", { type: "search", placeholder: "part of a name, or 2024/*", autocomplete: "off", oninput: later });
@@ -155,8 +156,9 @@ export async function show(main, { parameters, signal, index }) {
   function bringing() {
     const files = h("input.unseen", { type: "file", multiple: true, tabindex: -1, "aria-hidden": "true", onchange: () => send([...files.files].map((file) => [file, file.name])) });
     const folder = h("input.unseen", { type: "file", webkitdirectory: true, multiple: true, tabindex: -1, "aria-hidden": "true", onchange: () => send([...folder.files].map((file) => [file, file.webkitRelativePath || file.name])) });
+    const label = h("label", { title: "Takes some seconds a page" }, ocr, "Read pictures and scanned pages (OCR)");
     const zone = h("div.drop", {}, h("p", {}, h("b", {}, "Drop files or folders here"), h("span.hint", {}, ` ${READS}`)),
-      h("div.buttons", {}, h("button", { type: "button", onclick: () => files.click() }, "Choose files"), h("button", { type: "button", onclick: () => folder.click() }, "Choose a folder"), h("button", { type: "button", onclick: paste }, "Paste a text")), files, folder);
+      h("div.buttons", {}, h("button", { type: "button", onclick: () => files.click() }, "Choose files"), h("button", { type: "button", onclick: () => folder.click() }, "Choose a folder"), h("button", { type: "button", onclick: paste }, "Paste a text")), label, files, folder);
     const over = (event) => { if ([...event.dataTransfer.types].includes("Files")) { event.preventDefault(); zone.classList.add("over"); } };
     const leave = (event) => { if (!event.relatedTarget) zone.classList.remove("over"); };
     const dropped = async (event) => {
@@ -188,6 +190,7 @@ export async function show(main, { parameters, signal, index }) {
     const card = h("section.panel.job", { "aria-label": "Upload" }, h("div.head", {}, h("h2", {}, `Uploading ${count(kept.length, "file")}`), h("button", { type: "button", onclick: () => stop.abort() }, "Cancel")), bar, line_);
     uploads.prepend(card);
     const form = new FormData();
+    if (ocr.checked) form.append("options", JSON.stringify({ ocr: true }));
     for (const [file, name] of kept) form.append("files", file, name);
     try {
       const job = await upload(indexPath(index, "/documents"), form, (done, all) => {
