@@ -78,6 +78,28 @@ def test_columns_of_prose_are_read_one_by_one():
     assert text.split() == "Headline left 40 left 70 left 100 right 41 right 71 right 101".split()
 
 
+@pytest.mark.parametrize("lean", [0.0, 0.02])
+def test_rows_of_a_table_have_bars(lean):
+    """Also where a cell is empty, two were taken for one, or boxes touch."""
+    lines = [
+        ("Harbour", "Cargo", "Tons", "Fee"), ("Moss", "mail", "4,090", "1.50"),
+        ("Narvik", "", "224", "7.25"), ("Larvik", "machine parts 5,884", None, "41.00"),
+        ("Bodo", "salted herring", "2,624", "9.75"),
+    ]  # fmt: skip
+    lefts, rights = (0, 200, 402, 520), {"Fee": 560, "Tons": 470}
+    placed = [((0, 0, 640, 20), "Paid in March to the harbour office, as was usual:")]
+    for n, row in enumerate(lines, 2):
+        for left, text in zip(lefts, row, strict=True):
+            right = 470 if text and text.startswith("machine") else rights.get(text)
+            right = right or left + (204 if text == "salted herring" else 70)
+            if text:
+                placed.append(((left, 30 * n, right, 30 * n + 20), text))
+    assert arrange(*placed, lean=lean).split("\n\n")[1].split("\n") == [
+        "Harbour | Cargo | Tons | Fee", "Moss | mail | 4,090 | 1.50", "Narvik | | 224 | 7.25",
+        "Larvik | machine parts | 5,884 | 41.00", "Bodo | salted herring | 2,624 | 9.75",
+    ]  # fmt: skip
+
+
 def test_nothing_gives_no_text():
     """Nor does a line of blanks."""
     assert arrange() == arrange(((0, 0, 9, 9), " ")) == ""

@@ -8,6 +8,7 @@ import pytest
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 
+from clew.readers import read
 from clew.readers.list_numbers import format_number
 from tests.readers.writers import OFFICE, packed, sheet, word
 
@@ -282,35 +283,168 @@ def test_hidden_text_of_a_page_is_not_read(document):
 
 
 def test_hidden_text_pictures_and_comments_of_rtf(document):
-    """They are not read; the numbers of lists stand in the file."""
+    """The first two are not read; comments, headers and footers stand at the end."""
     content = (
-        r"{\rtf1\ansi {\listtext 1.\tab}Seen {\v secret {\b words}}words.{\pict\pngblip 89504e}"
+        r"{\rtf1\ansi {\headerr\pard Rule 7 \par}"
+        r"{\footer Page {\field{\*\fldinst PAGE}{\fldrslt 3}}}"
+        r"{\listtext 1.\tab}Seen {\v secret {\b words}}words.{\pict\pngblip 89504e}"
         r"{\*\annotation Why?}}"
     )
     found = document("a.rtf", content)
-    assert found.text == "1.\tSeen words."
-    assert found.partly == (
-        "1 hidden passage not read", "1 picture not read", "1 comment not read",
-    )  # fmt: skip
+    assert found.text == "1.\tSeen words.\n\nComment: Why?\n\nHeader: Rule 7"
+    assert found.partly == ("1 hidden passage not read", "1 picture not read")
 
 
 def test_what_a_spreadsheet_lacks_or_hides_is_said(document):
-    """A formula that no program has computed, hidden sheets, comments and drawings."""
+    """A formula that no program has computed, hidden sheets and pictures."""
     source = zipfile.ZipFile(io.BytesIO(sheet("Fees", ["Harbour", "Quay"])))
     parts = {name: source.read(name) for name in source.namelist()}
     book, cells = "xl/workbook.xml", "xl/worksheets/sheet1.xml"
     parts[book] = parts[book].replace(b"sheetId=", b"state='hidden' sheetId=")
     row = b"<row r='9'><c r='A9'><f>A1*2</f></c><c r='B9'><f>1+1</f><v>2</v></c><c r='C9'><f>B9"
     parts[cells] = parts[cells].replace(b"</sheetData>", row + b"</f><v/></c></row></sheetData>")
-    parts["xl/comments1.xml"] = b"<comments><commentList><comment/></commentList></comments>"
-    parts["xl/drawings/drawing1.xml"] = b"<d xmlns:x='x'><x:pic/><x:sp><x:txBody/></x:sp></d>"
+    parts["xl/drawings/drawing1.xml"] = b"<d xmlns:x='x'><x:pic/></d>"
     assert document("a.xlsm", packed(parts)).partly == (
         "1 hidden sheet read with the others",
         "2 formula cells without a stored value: open and save the file in a spreadsheet program",
-        "1 comment not read",
-        "1 text shape not read",
         "1 picture not read",
     )
+
+
+REMARKS = "<c>{}</c>".format(
+    "".join(
+        f"<comment ref='{cell}'><text><r><t>{first}</t></r><r><t> {last}</t></r></text></comment>"
+        for cell, first, last in (
+            ("A2", "Since", "1902"), ("D9", "Ask", "Ada"), ("A3", "[Threaded comment]", "Learn"),
+        )
+    )
+)  # fmt: skip
+THREADS = (
+    "<t><threadedComment ref='A3'><text>Closed?</text></threadedComment>"
+    "<threadedComment ref='A3'><text>In May</text></threadedComment></t>"
+)
+
+
+def test_comments_and_text_boxes_of_a_spreadsheet_are_read(document):
+    """A comment behind its cell, a thread as one; text boxes, and a comment on none, at the end."""
+    source = zipfile.ZipFile(io.BytesIO(sheet("Fees", ["Harbour", "Quay", "Dock"])))
+    parts = {name: source.read(name) for name in source.namelist()}
+    parts["xl/comments1.xml"], parts["xl/threadedComments/threadedComment1.xml"] = REMARKS, THREADS
+    parts["xl/drawings/drawing1.xml"] = (
+        f"<d xmlns:x='x'><x:txBody>{words('In kroner')}</x:txBody></d>"
+    )
+    targets = (
+        "../comments1.xml",
+        "../threadedComments/threadedComment1.xml",
+        "../drawings/drawing1.xml",
+    )
+    related = "".join(f"<Relationship Id='r{i}' Target='{t}'/>" for i, t in enumerate(targets))
+    parts["xl/worksheets/_rels/sheet1.xml.rels"] = f"<Relationships>{related}</Relationships>"
+    found = document("a.xlsx", packed(parts))
+    assert found.text.split("\n\n") == [
+        "Fees", "Harbour", "Quay (Comment: Since 1902)", "Dock (Comment: Closed?; In May)",
+        "Comment: Ask Ada", "In kroner",
+    ]  # fmt: skip
+    assert found.partly == ()
+
+
+def test_numbers_with_white_space_are_no_damage(document):
+    """As some programs write them; a spreadsheet of figures alone is no dump of bytes."""
+    source = zipfile.ZipFile(io.BytesIO(sheet("Fees", ["Harbour"])))
+    parts = {name: source.read(name) for name in source.namelist()}
+    cells = "xl/worksheets/sheet1.xml"
+    letters, number = "ABCDEFGHIJKL", "<c r='{}{}'><v> {}\n</v></c>".format
+    rows = "".join(
+        f"<row r='{n}'>{''.join(number(c, n, 37 * n) for c in letters)}</row>" for n in range(2, 30)
+    )
+    parts[cells] = parts[cells].replace(b"</sheetData>", f"{rows}</sheetData>".encode())
+    text = document("a.xlsx", packed(parts)).text
+    assert text.endswith(" | ".join(["1073"] * 12))
+
+
+def test_comments_of_an_open_spreadsheet_stand_behind_their_cell(document):
+    """Also where white space stands between the cells of the file."""
+    note = "<o:annotation><t:p>Per month?</t:p></o:annotation>"
+    cell = f"<b:table-cell>\n {note}\n <t:p>40</t:p></b:table-cell>\n <b:table-cell><t:p>Quay</t:p>"
+    content = (
+        f"<o:document-content xmlns:o='{OFFICE}:office:1.0' xmlns:t='{OFFICE}:text:1.0' "
+        f"xmlns:b='{OFFICE}:table:1.0'><o:body><o:spreadsheet><b:table b:name='Fees'>"
+        f"<b:table-row>\n {cell}</b:table-cell></b:table-row></b:table></o:spreadsheet></o:body>"
+        "</o:document-content>"
+    )
+    assert document("a.ods", packed({"content.xml": content})).text == (
+        "Fees\n\n40 (Comment: Per month?) | Quay"
+    )
+
+
+def field(code, result):
+    kinds = (f'<w:fldChar w:fldCharType="{each}"/>' for each in ("begin", "separate", "end"))
+    parts = zip(
+        kinds, (f"<w:instrText>{code}</w:instrText>", f"<w:t>{result}</w:t>", ""), strict=True
+    )
+    return [parse_xml(f"<w:r {nsdecls('w')}>{mark}{more}</w:r>") for mark, more in parts]
+
+
+@pytest.mark.parametrize(
+    ("before", "between", "foot"),
+    [
+        ("Page ", " of ", ""), ("", "", ""), ("- ", " -", ""), ("Seite ", "/", ""),
+        ("QA-117 rev. 3, page ", " of ", "Footer: QA-117 rev. 3, page 3 of 7"),
+        ("QA-117 | ", "", "Footer: QA-117 | 3"),
+    ],
+)  # fmt: skip
+def test_headers_and_footers_of_word_are_read_once(document, before, between, foot):
+    """At the end, whatever sections they are of; one that only numbers the pages is not."""
+    file = docx.Document()
+    file.add_paragraph("She is of 1892.")
+    file.add_section()
+    for section in file.sections:
+        section.header.is_linked_to_previous = section.footer.is_linked_to_previous = False
+        section.header.paragraphs[0].text = "Harbour Office"
+        numbered = section.footer.paragraphs[0]
+        numbered.add_run(before)
+        root = section.footer.part.element[0]
+        root.extend(field(" PAGE ", "3"))
+        numbered.add_run(between)
+        if between in (" of ", "/"):
+            root.extend(field(" NUMPAGES ", "7"))
+    assert paragraphs(document, saved(file)) == [
+        "She is of 1892.", "Header: Harbour Office", *filter(None, [foot]),
+    ]  # fmt: skip
+
+
+def test_headers_and_footers_of_an_open_document_are_read_once(document):
+    """Those of slides, too; page numbers are not."""
+    names = f"xmlns:t='{OFFICE}:text:1.0' xmlns:s='{OFFICE}:style:1.0'"
+    pages = (
+        "<s:header><t:p>Harbour Office</t:p></s:header><s:header-left><t:p>Harbour Office</t:p>"
+        "</s:header-left><s:footer><t:p>Page <t:page-number>1</t:page-number></t:p></s:footer>"
+    )
+    styles = f"<x {names}><s:master-page>{pages}</s:master-page></x>"
+    content = f"<x {names}><t:p>She is of 1892.</t:p></x>"
+    found = document("a.odt", packed({"content.xml": content, "styles.xml": styles}))
+    assert found.text == "She is of 1892.\n\nHeader: Harbour Office"
+    foot = (
+        "<p:sp><p:nvSpPr><p:nvPr><p:ph type='{}'/></p:nvPr></p:nvSpPr>" + words("{}") + "</p:sp>"
+    ).format
+    slide = f"{words('Landings')}{foot('ftr', 'Harbour Office')}{foot('sldNum', '4')}"
+    assert document("a.pptx", deck(slide)).text == "Landings\n\nFooter: Harbour Office"
+
+
+def test_what_a_file_without_text_holds_is_said(document, write):
+    """A deck of pictures is not empty."""
+    write("a.pptx", deck("<p:pic/><p:pic/>"))
+    [skipped] = read(["a.pptx"])
+    assert skipped.reason == "holds no text; 2 pictures not read"
+
+
+def test_values_of_a_chart_look_as_they_are_shown(document):
+    """Dates, shares and whole numbers, by the code of their format."""
+    code = "<c:formatCode>{}</c:formatCode>".format
+    chart = CHART.replace("<c:cat>", f"<c:cat>{code('d/m/yyyy')}").replace("1901", "732.0")
+    chart = chart.replace("<c:val>", f"<c:val>{code('0.0%')}").replace("55", "0.075")
+    text = document("a.pptx", deck("<p:pic/>", charts_chart=chart)).text
+    assert text.split("\n\n")[2:] == ["1/1/1902 | 4000.0%", "16/3/1905 | 7.5%"]
 
 
 def test_comments_and_pictures_of_open_document(document):

@@ -316,7 +316,8 @@ WRITERS = {
     ".docx": word, ".rtf": rich, ".pptx": slides, ".odt": open_document, ".odp": open_document,
     ".xlsx": sheet, ".xls": sheet, ".ods": open_sheet, ".epub": book, ".docm": word, ".dotx": word,
     ".dotm": word, ".pptm": slides, ".ppsx": slides, ".ppsm": slides, ".potx": slides,
-    ".xlsm": sheet, ".xlsb": sheet,
+    ".xlsm": sheet, ".xlsb": sheet, ".xltx": sheet, ".ots": open_sheet, ".ott": open_document,
+    ".otp": open_document,
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ What a document is, and what its text is:
 - `.srt .vtt`, `.ipynb`: the file; what is said, and its cells.
 - `.eml`, `.mbox`: the file, and each message; its headers and its words.
 - `.pdf` (extra `pdf`), `.docx .xlsx .xls .ods .rtf` (extra `files`): the file; what was extracted.
-  `.docm .dotx .dotm .pptm .ppsx .ppsm .potx .xlsm .xlsb` are read as their kin.
+  `.docm .dotx .dotm .pptm .ppsx .ppsm .potx .xlsm .xltx .xlsb .ott .otp .ots` as their kin.
 - `.png .jpg .jpeg .tif .tiff .webp .bmp` (extra `ocr`, where OCR is asked for): what it reads.
 - `.jsonl .ndjson .json .csv .tsv`, `.parquet` (extra `parquet`): a record; its text column.
 

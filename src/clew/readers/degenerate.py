@@ -9,6 +9,7 @@ _ENCODED = re.compile(r"[A-Za-z0-9+/_-]{60,}={0,2}")  # a line of base64 or hexa
 _DUMPED = re.compile(
     r"(?:\b[0-9A-Fa-f]{2,8}[ \t:|]+){8,}"
 )  # a line of a dump in hexadecimal digits
+_DECIMAL = re.compile(r"[\d\s:|]+")  # a row of figures
 _DATA = re.compile(r"(data:[\w.+-]+/[\w.+-]+;base64,)[A-Za-z0-9+/=]{200,}")
 _MINIFIED = 400  # characters of a line of code, on average
 _LEAST_LINES = 100  # of which all but one in fifty are equal
@@ -28,7 +29,8 @@ def why_degenerate(text: str) -> str:
     encoded = sum(len(run) for run in runs if len(set(run)) >= _MIN_DIGITS)
     if encoded * 2 > len(sample):
         return "holds no words: most of it is encoded data, such as base64"
-    if sum(len(match[0]) for match in _DUMPED.finditer(sample)) * 2 > len(sample):
+    dumped = (match[0] for match in _DUMPED.finditer(sample))
+    if sum(len(run) for run in dumped if not _DECIMAL.fullmatch(run)) * 2 > len(sample):
         return "holds no words: most of it is a dump of hexadecimal digits"
     lines = sample.splitlines()
     distinct = set(lines) if len(lines) >= _LEAST_LINES else set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from xml.etree.ElementTree import Element
 
+from clew.readers.number_formats import format_stored
 from clew.text.normalize import collapse
 from clew.text.quantities import format_count
 
@@ -31,7 +32,10 @@ def _points(series: Element, *names: str) -> dict[int, str]:
     """Return the values of the first of some parts of a series that has any, by their places."""
     for name in names:
         for part in series.findall(name):
-            points = {each.get("idx", ""): _words(each) for each in part.iter("pt")}
+            code = next((_words(each) for each in part.iter("formatCode")), "")
+            points = {
+                each.get("idx", ""): format_stored(_words(each), code) for each in part.iter("pt")
+            }
             if points:
                 return {int(place): text for place, text in points.items() if place.isdecimal()}
             if text := "".join(map(_words, part.iter("v"))):

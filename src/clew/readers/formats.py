@@ -54,15 +54,15 @@ READERS = {
     ".pdf": "pdf:read",
     **dict.fromkeys((".docx", ".docm", ".dotx", ".dotm"), "word:read"),
     **dict.fromkeys((".pptx", ".pptm", ".ppsx", ".ppsm", ".potx"), "office:read_slides"),
-    **dict.fromkeys((".odt", ".odp"), "office:read_open_document"),
+    **dict.fromkeys((".odt", ".odp", ".ott", ".otp"), "office:read_open_document"),
     ".rtf": "rtf:read",
-    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), "sheets:read"),
+    **dict.fromkeys((".xlsx", ".xlsm", ".xltx", ".xlsb", ".xls", ".ods", ".ots"), "sheets:read"),
     ".epub": "epub:read",
     **dict.fromkeys(PICTURES, "picture:read"),
 }
 _PACKED = frozenset(PICTURES) | frozenset(
-    ".docm .docx .dotm .dotx .epub .odp .ods .odt .parquet .pdf .potx .ppsm .ppsx .pptm .pptx .rtf "
-    ".xls .xlsb .xlsm .xlsx".split()
+    ".docm .docx .dotm .dotx .epub .odp .ods .odt .otp .ots .ott .parquet .pdf .potx .ppsm .ppsx "
+    ".pptm .pptx .rtf .xls .xlsb .xlsm .xlsx .xltx".split()
 )
 _PARSED = frozenset(".eml .htm .html .ipynb .markdown .mbox .md .xhtml .xml".split())
 _STREAMED = frozenset(".csv .jsonl .mbox .ndjson .parquet .tsv".split())  # record by record

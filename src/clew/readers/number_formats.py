@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from datetime import date, time, timedelta
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 
 BUILT_IN = {
@@ -41,6 +41,7 @@ _DATE = re.compile(r"AM/PM|A/P|y+|m+|d+|h+|s+(?:\.0+)?", re.IGNORECASE)
 _MONTHS = "January February March April May June July August September October November December"
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
 _ELAPSED = re.compile(r"\[[hms]+\]", re.IGNORECASE)
+_DAY_0, _LAST_DAY = datetime(1899, 12, 30), 2_958_466  # noqa: DTZ001 -- cells have no zone
 _LONG, _NAMED = 4, 3  # letters of the name of a month or day, whole or short
 
 
@@ -59,6 +60,26 @@ def format_cell(value: object, code: str = "") -> str:
         shown = code and not isinstance(value, timedelta) and _format_date(value, code)
         return shown or str(value).removesuffix(" 00:00:00")
     return str(value)
+
+
+def format_stored(value: str, code: str) -> str:
+    """Return a number of a chart as its format code has it, what is none or has no code as it is.
+
+    >>> format_stored("37261.0", "m/d/yy"), format_stored("0.075", "0.0%"), format_stored("A", "0")
+    ('1/5/02', '7.5%', 'A')
+    """
+    try:
+        number = float(value) if code else math.nan
+        days = timedelta(days=number if _DATE.search("".join(_plain_parts(code))) else 0)
+    except (ValueError, OverflowError):
+        return value
+    if timedelta(0) < days < timedelta(_LAST_DAY):
+        return format_cell(_DAY_0 + days, code)
+    return format_cell(number, code) if math.isfinite(number) else value
+
+
+def _plain_parts(code: str) -> Iterator[str]:
+    return (part for part in _sections(code)[0] if len(part) == 1)
 
 
 def _sections(code: str) -> list[list[str]]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clew.errors import write_install
 from clew.readers import apart
+from clew.readers.grid import PlacedText, format_row, set_in_columns
 from clew.readers.walk import File
 from clew.runtime.lazy import check_installed
 from clew.text.quantities import format_count, join_numbers
@@ -33,6 +34,7 @@ SIDE = 2_000  # pixels of the longer side that the engine looks at
 _LOW = 0.9  # confidence below which a page is named
 _WIDE = 0.6  # of the page's width, from which a line belongs to no column
 _PROSE, _LEAST_LINES = 8.0, 3  # widths of a line to its height, and lines, of a column of prose
+_MARGIN = 0.15  # of its height, of a box beside its text
 _OPEN = 1.0  # of a line's height, from which the space above it parts paragraphs
 
 
@@ -109,6 +111,8 @@ def arrange_lines(
 ) -> str:
     """Return recognised texts in reading order: rows as lines, columns of prose one by one.
 
+    Bars part the cells of three rows or more that stand in three columns or more.
+
     A box is its four corners (x, y), clockwise from the upper left one.
     """
     slopes = [(b[1][1] - b[0][1]) / (b[1][0] - b[0][0]) for b in boxes if b[1][0] > b[0][0]]
@@ -157,12 +161,27 @@ def _rows(lines: Sequence[Line]) -> Iterator[list[Line]]:
 def _join_rows(rows: Iterator[list[Line]]) -> Iterator[str]:
     """Yield the text of each row, from the left, behind what parts it from the row above."""
     bottom = inf
-    for row in rows:
+    for row, text in _mark_cells(rows):
         height = _median(each.height for each in row)
         top = min(each.top for each in row)
         yield "\n\n" if top - bottom > _OPEN * height else "\n"
-        yield " ".join(each.text for each in sorted(row, key=lambda each: each.left))
+        yield text
         bottom = max(each.bottom for each in row)
+
+
+def _mark_cells(rows: Iterator[list[Line]]) -> Iterator[tuple[list[Line], str]]:
+    """Yield rows with their texts: those that stand in columns have bars between their cells."""
+    for is_row, group in groupby(rows, lambda row: len(row) > 1):
+        block = [sorted(row, key=lambda each: each.left) for row in group]
+        placed = [[_place(each) for each in row] for row in block]
+        cells = set_in_columns(placed) if is_row else []
+        plain = (" ".join(each.text for each in row) for row in block)
+        yield from zip(block, map(format_row, cells) if cells else plain, strict=True)
+
+
+def _place(line: Line) -> PlacedText:
+    margin = _MARGIN * line.height
+    return PlacedText(line.text, line.left + margin, line.right - margin, is_divisible=True)
 
 
 def _median(values: Iterable[float]) -> float:

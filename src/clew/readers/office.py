@@ -1,7 +1,8 @@
 """Slides and OpenDocument texts: the text is the paragraphs, joined by blank lines.
 
 The cells of a table's row are set apart by ` | `. Footnotes, comments and text boxes stand behind
-their paragraph; charts, diagrams, notes and comments of a slide behind it. Pictures and embedded
+their paragraph; charts, diagrams, notes and comments of a slide behind it, headers and footers at
+the end, each once. Pictures and embedded
 objects are not read, which a note on the file says. The title is the one in the file's properties,
 else the first heading or the first slide's first line, else the file name.
 """
@@ -17,7 +18,7 @@ from clew.readers.archive import ArchiveParts, parts_of
 from clew.readers.drawings import describe_unread, read_chart, read_diagram
 from clew.readers.grid import Cell, fill_spans, format_rows
 from clew.readers.properties import of_xml
-from clew.readers.titled import MarkedParagraph, make_document, stated_title
+from clew.readers.titled import MarkedParagraph, PageEdge, make_document, read_edges, stated_title
 from clew.readers.walk import File
 from clew.text.quantities import format_count
 from clew.types import Document, Value
@@ -37,6 +38,8 @@ def read_slides(file: File) -> Iterator[Document]:
         for name in _slide_names(parts):
             roots.append(parts.xml(name))
             slides.append([*_texts(roots[-1]), *_read_beside(parts, name)])
+        if slides:
+            slides[-1] += read_edges(edge for root in roots for edge in _feet(root))
         counts = {
             what: sum(1 for root in roots for _ in root.iter(tag)) for what, tag in _UNREAD.items()
         }
@@ -59,6 +62,13 @@ def _read_beside(parts: ArchiveParts, slide: str) -> Iterator[MarkedParagraph]:
         for part in related:
             if form.fullmatch(part):
                 yield from map(MarkedParagraph, read(parts.xml(part)))
+
+
+def _feet(slide: Element) -> Iterator[PageEdge]:
+    for shape in slide.iter("sp"):
+        place = shape.find("nvSpPr/nvPr/ph")
+        if place is not None and place.get("type") in ("ftr", "hdr"):
+            yield from (PageEdge("Footer", _words(each)) for each in shape.iter("p"))
 
 
 def _read_notes(root: Element) -> list[str]:
@@ -106,10 +116,22 @@ def read_open_document(file: File) -> Iterator[Document]:
         file.partly.extend(describe_unread(counts))
         slides = [list(_texts(page)) for page in _outermost(content, ("page",))]
         paragraphs = [each for slide in slides for each in slide] or list(_texts(content))
+        paragraphs += read_edges(_edges(parts))
     first = paragraphs[0].text if slides and paragraphs else ""
     yield make_document(
         file, paragraphs, title or heading or first, about, pages=_page_starts(slides)
     )
+
+
+def _edges(parts: ArchiveParts) -> Iterator[PageEdge]:
+    """Yield the paragraphs of the headers and footers of an OpenDocument text."""
+    root = parts.xml("styles.xml") if "styles.xml" in parts.names else Element("none")
+    for page in root.iter("master-page"):
+        for edge in page:
+            if (kind := edge.tag.partition("-")[0]) in ("header", "footer"):
+                is_numbered = next(edge.iter("page-number"), None) is not None
+                for each in _texts(edge):
+                    yield PageEdge(kind.title(), each.text, is_numbered)
 
 
 def _about(parts: ArchiveParts, name: str) -> tuple[str, dict[str, Value]]:
@@ -204,16 +226,22 @@ def _is_text(element: Element) -> bool:
 
 
 def _texts_below(cell: Element) -> Iterator[str]:
-    """Yield the paragraphs of a cell, each once, and what stands apart in one behind it."""
-    stack = [cell]
+    """Yield the paragraphs of a cell, each once, what stands apart in one behind it, comments last.
+
+    A comment is in parentheses.
+    """
+    stack, comments = [cell], []
     while stack:
         element = stack.pop()
-        if element.tag not in ("p", "h"):
+        if element.tag == "annotation" and element is not cell:
+            comments.append(f"(Comment: {' '.join(_texts_below(element))})")
+        elif element.tag not in ("p", "h"):
             stack += reversed(element)
-            continue
-        if text := _words(element):
-            yield text
-        stack += reversed(list(_outermost(element, _APART)))
+        else:
+            if text := _words(element):
+                yield text
+            stack += reversed(list(_outermost(element, _APART)))
+    yield from comments
 
 
 def _words(paragraph: Element) -> str:

@@ -6,32 +6,23 @@ set apart, and their parts stand in columns, bars take the place of the gaps.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING
 
-from clew.readers.grid import format_row
+from clew.readers.grid import PlacedText, format_row, set_in_columns
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfTextPage
 
 _GAP = 0.8  # of the size of the letters, between two cells
-_LEAST = 3  # lines of a table, and columns
-
-
-class _Part(NamedTuple):
-    """A piece of a line between wide gaps, and from where to where it goes."""
-
-    text: str
-    left: float
-    right: float
 
 
 def mark_cells(text: str, page: PdfTextPage) -> str:
     """Return the text of a page with bars between the cells of its tables, and plain newlines."""
     if page.get_text_range() != text or page.count_chars() != len(text):
         return text.replace("\r\n", "\n")
-    lines: list[tuple[str, list[_Part]]] = []
+    lines: list[tuple[str, list[PlacedText]]] = []
     start = 0
     for line in text.split("\r\n"):
         lines.append((line, list(_parts(page, text, start, start + len(line)))))
@@ -39,12 +30,12 @@ def mark_cells(text: str, page: PdfTextPage) -> str:
     marked: list[str] = []
     for is_row, group in groupby(lines, lambda line: len(line[1]) > 1):
         block = list(group)
-        rows = _set_in_columns([parts for _, parts in block]) if is_row else []
+        rows = set_in_columns([parts for _, parts in block]) if is_row else []
         marked += map(format_row, rows) if rows else (line for line, _ in block)
     return "\n".join(marked)
 
 
-def _parts(page: PdfTextPage, text: str, start: int, end: int) -> Iterator[_Part]:
+def _parts(page: PdfTextPage, text: str, start: int, end: int) -> Iterator[PlacedText]:
     """Yield the pieces of a line, text[start:end]; it has one where no gap is wide."""
     from pypdfium2.raw import FPDFText_GetFontSize
 
@@ -55,31 +46,7 @@ def _parts(page: PdfTextPage, text: str, start: int, end: int) -> Iterator[_Part
         before, after = page.get_charbox(i - 1), page.get_charbox(i + 1)
         if after[0] - before[2] > _GAP * FPDFText_GetFontSize(page, i - 1):
             left = page.get_charbox(begin)[0] if left is None else left
-            yield _Part(text[begin:i], left, before[2])
+            yield PlacedText(text[begin:i], left, before[2])
             begin, left = i + 1, after[0]
     if left is not None:
-        yield _Part(text[begin:end], left, page.get_charbox(end - 1)[2])
-
-
-def _set_in_columns(rows: Sequence[Sequence[_Part]]) -> list[list[str]]:
-    """Return the cells of rows, none where these are no table.
-
-    The columns are those of the rows with most parts. A part over several is in each of them.
-    """
-    width = max(map(len, rows))
-    full = [row for row in rows if len(row) == width]
-    if min(len(rows), width) < _LEAST or len(full) < min(_LEAST, len(rows) / 2):
-        return []
-    columns = [
-        (min(part.left for part in column), max(part.right for part in column))
-        for column in zip(*full, strict=True)
-    ]
-    if any(right >= left for (_, right), (left, _) in pairwise(columns)):
-        return []
-    return [
-        [
-            " ".join(part.text for part in row if part.left <= right and part.right >= left)
-            for left, right in columns
-        ]
-        for row in rows
-    ]
+        yield PlacedText(text[begin:end], left, page.get_charbox(end - 1)[2])

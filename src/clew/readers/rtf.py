@@ -1,5 +1,6 @@
-"""Rich Text Format: the text is its paragraphs, joined by blank lines; footnotes stand at the end.
+"""Rich Text Format: the text is its paragraphs, joined by blank lines.
 
+Footnotes, comments, headers and footers stand at the end.
 The cells of a table's row are set apart by ` | `. The title is the one in the file's properties,
 else the file name. Needs the extra `files`.
 """
@@ -7,14 +8,14 @@ else the file name. Needs the extra `files`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from clew.errors import UnreadableSource
 from clew.readers.decode import replace_surrogates
 from clew.readers.drawings import describe_unread
 from clew.readers.grid import format_row
 from clew.readers.properties import properties
-from clew.readers.titled import make_document, stated_title
+from clew.readers.titled import MarkedParagraph, PageEdge, make_document, read_edges, stated_title
 from clew.readers.walk import File
 from clew.runtime.lazy import needs
 from clew.types import Document
@@ -23,7 +24,9 @@ _INNERMOST = r"(?:[^{}\\]|\\.)*"
 _GROUP = (
     rf"((?:[^{{}}\\]|\\.|\{{(?:[^{{}}\\]|\\.|\{{{_INNERMOST}\}})*\}})*)\}}"  # with groups in it
 )
-_NOTE = re.compile(r"\{(?:\\\*)?\\footnote\b" + _GROUP, re.DOTALL)
+_NOTE = re.compile(
+    r"\{(?:\\\*)?\\(footnote|annotation|header[lrf]?|footer[lrf]?)\b" + _GROUP, re.DOTALL
+)
 _ABOUT = re.compile(r"\{\\(title|author|subject|keywords)\b" + _GROUP, re.DOTALL)
 _HIDDEN = re.compile(r"\{\\v(?![a-z0-9])" + _GROUP, re.DOTALL)
 _FONTS = re.compile(r"\{\\fonttbl\b" + _GROUP, re.DOTALL)  # they say which characters bytes are
@@ -42,11 +45,7 @@ def read(file: File) -> Iterator[Document]:
     if not source.lstrip().startswith("{\\rtf"):
         raise UnreadableSource(file.source, "is not an RTF file")
     source, n_hidden = _HIDDEN.subn("", _NO_LENGTH.sub("", source))
-    counts = {
-        "hidden passage": n_hidden,
-        "picture": source.count("{\\pict"),
-        "comment": source.count("\\annotation"),
-    }
+    counts = {"hidden passage": n_hidden, "picture": source.count("{\\pict")}
     file.partly.extend(describe_unread(counts))
     encoding = "mac_roman" if _MACINTOSH.match(source) else "cp1252"
     fonts = _FONTS.search(source)
@@ -65,15 +64,30 @@ def read(file: File) -> Iterator[Document]:
 
     try:
         lines = list(map(_format_line, text(source).split("\n")))
-        notes = list(parts(_NOTE.findall(source)))
+        groups = _NOTE.findall(source)
+        notes = list(_mark_notes(groups, parts([words for _, words in groups])))
         said = _ABOUT.findall(source)
         about = [*zip((name for name, _ in said), parts([words for _, words in said]), strict=True)]
     except (ValueError, LookupError, TypeError, AttributeError):
         raise UnreadableSource(file.source, "is a broken RTF file") from None
     title = next((words for name, words in about if name == "title"), "")
     metadata = properties((name, words) for name, words in about if name != "title")
-    paragraphs = [line for line in (*lines, *notes) if line]
+    paragraphs: list[str | MarkedParagraph] = [*filter(None, lines), *notes]
     yield make_document(file, paragraphs, stated_title(title), metadata)
+
+
+def _mark_notes(
+    groups: Sequence[tuple[str, str]], texts: Iterable[str]
+) -> Iterator[MarkedParagraph]:
+    """Yield footnotes and comments, then headers and footers."""
+    edges: list[PageEdge] = []
+    for (name, source), text in zip(groups, texts, strict=True):
+        if name.startswith(("header", "footer")):
+            is_numbered = "\\chpgn" in source or "PAGE" in source
+            edges.append(PageEdge(name[:6].title(), text, is_numbered))
+        elif text:
+            yield MarkedParagraph(f"Comment: {text}" if name == "annotation" else text)
+    yield from read_edges(edges)
 
 
 def _format_line(line: str) -> str:

@@ -1,8 +1,9 @@
 """Spreadsheets (.xlsx .xls .ods): a sheet is its name, and behind it a paragraph for each row.
 
-Cells are shown as the spreadsheet shows them, as far as the file says how, and a merged cell says
-its value in each of its places. The name of a sheet is a heading. A row without a
-value ends a table where the next one has other columns, or has only texts. Needs the extra `files`.
+Cells are shown as the spreadsheet shows them, as far as the file says how, with their comments, and
+a merged cell says its value in each of its places. Text boxes of Excel stand behind the rows. The
+name of a sheet is a heading. A row without a value ends a table where the next one has other
+columns, or has only texts. Needs the extra `files`.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING
-from zipfile import is_zipfile
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+from xml.etree.ElementTree import Element
+from zipfile import ZipFile, is_zipfile
 
 from clew.errors import UnreadableSource
 from clew.readers.archive import ArchiveParts, parts_of, refuse_bomb
+from clew.readers.drawings import read_diagram
 from clew.readers.grid import fill_spans, format_rows
 from clew.readers.number_formats import BUILT_IN, format_cell
 from clew.readers.office import read_rows
@@ -24,6 +28,7 @@ from clew.readers.titled import MarkedParagraph, make_document
 from clew.readers.walk import File
 from clew.readers.xml_page import parse_xml
 from clew.runtime.lazy import needs
+from clew.text.normalize import collapse
 from clew.types import Document, Value
 
 if TYPE_CHECKING:
@@ -31,43 +36,87 @@ if TYPE_CHECKING:
 
 _CELL = re.compile(rb"<(?:\w+:)?c\s([^>]*)>")
 _PLACE = re.compile(rb"\br=\"([A-Z]+)(\d+)\"")
+_REFERENCE = re.compile(r"([A-Z]+)(\d+)")
+_SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
 _STYLE = re.compile(rb"\bs=\"(\d+)\"")
 _PRECISE = (
     50_000_000  # bytes of an OpenDocument file, at most, whose cells are read as they are shown
 )
 
-Formats = Mapping[tuple[int, int], str]  # of a cell, by its row and column, its format code
+_PADDED = re.compile(rb"(?<=<v>)\s+|\s+(?=</v>)")
+_LEGACY = "[Threaded comment]"  # how one begins that stands among the threaded ones as well
+
+Sheet = tuple[str, list[list[str]], Sequence[str]]  # its name, rows, and what stands behind them
+ByCell = Mapping[tuple[int, int], str]  # by the row and column of a cell
+
+
+class SheetParts(NamedTuple):
+    """What an Excel file says of a sheet beside its values."""
+
+    formats: ByCell
+    comments: ByCell
+    shapes: Sequence[str]  # the texts of text boxes
+
+
+_NONE = SheetParts({}, {}, ())
 
 
 def read(file: File) -> Iterator[Document]:
     """Yield the one document of a spreadsheet."""
     with needs("python-calamine", "files", "reading a spreadsheet"):
-        from python_calamine import CalamineError, CalamineWorkbook
+        from python_calamine import CalamineError
 
     refuse_bomb(file, "spreadsheet")
-    about, shown, formats = _read_parts(file)
+    about, shown, beside = _read_parts(file)
     try:
-        book = CalamineWorkbook.from_filelike(BytesIO(file.path.read_bytes()))
-        sheets = shown or [
-            (name, _rows(book.get_sheet_by_name(name), formats.get(name, {})))
-            for name in book.sheet_names
-        ]
+        sheets = shown or _read_sheets(file, beside)
     except (CalamineError, ValueError):
         reason = "is a broken or encrypted spreadsheet, or none"
         raise UnreadableSource(file.source, reason) from None
     paragraphs: list[MarkedParagraph] = []
     n_tables = 0
-    for name, rows in sheets:
+    for name, rows, behind in sheets:
         tables = list(_tables(rows))
-        paragraphs += [MarkedParagraph(name, level=1)] if tables else []
+        paragraphs += [MarkedParagraph(name, level=1)] if tables or behind else []
         for table in tables:
             n_tables += 1
             paragraphs += [MarkedParagraph(row, table=n_tables) for row in format_rows(table)]
+        paragraphs += map(MarkedParagraph, behind)
     yield make_document(file, paragraphs, "", about)
 
 
-def _rows(sheet: CalamineSheet, formats: Formats) -> list[list[str]]:
-    """Return the cells of a sheet as texts; those that are merged have the value of the first."""
+def _read_sheets(file: File, beside: Mapping[str, SheetParts]) -> list[Sheet]:
+    from python_calamine import CalamineError, CalamineWorkbook
+
+    def read_from(data: bytes) -> list[Sheet]:
+        book = CalamineWorkbook.from_filelike(BytesIO(data))
+        return [
+            (name, *_rows(book.get_sheet_by_name(name), beside.get(name, _NONE)))
+            for name in book.sheet_names
+        ]
+
+    try:
+        return read_from(file.path.read_bytes())
+    except CalamineError:
+        return read_from(_mend_numbers(file))
+
+
+def _mend_numbers(file: File) -> bytes:
+    """Return an Excel file, its numbers without white space around them, which calamine refuses."""
+    sink = BytesIO()
+    with parts_of(file, "spreadsheet") as parts, ZipFile(sink, "w") as target:
+        for name in parts.names:
+            data = parts.data(name)
+            target.writestr(name, _PADDED.sub(b"", data) if _SHEET.fullmatch(name) else data)
+    return sink.getvalue()
+
+
+def _rows(sheet: CalamineSheet, beside: SheetParts) -> tuple[list[list[str]], list[str]]:
+    """Return the cells of a sheet as texts, and its text boxes and the comments on no cell of it.
+
+    Those that are merged have the value of the first; a comment stands behind its cell.
+    """
+    formats, comments = beside.formats, dict(beside.comments)
     rows = sheet.to_python()
     first_row, first_column = sheet.start or (0, 0)
     texts = [
@@ -80,7 +129,11 @@ def _rows(sheet: CalamineSheet, formats: Formats) -> list[list[str]]:
                 max(left - first_column, 0), min(right - first_column + 1, len(texts[i]))
             ):
                 texts[i][j] = texts[i][j] or texts[top - first_row][left - first_column]
-    return texts
+    for i, j in beside.comments:
+        row, column = i - first_row, j - first_column
+        if 0 <= row < len(texts) and 0 <= column < len(texts[row]):
+            texts[row][column] = f"{texts[row][column]} (Comment: {comments.pop((i, j))})".strip()
+    return texts, [*(f"Comment: {each}" for each in comments.values()), *beside.shapes]
 
 
 def _tables(rows: Sequence[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
@@ -112,13 +165,11 @@ def _has_digits(row: Sequence[str]) -> bool:
     return any(any(map(str.isdigit, text)) for text in row)
 
 
-def _read_parts(
-    file: File,
-) -> tuple[dict[str, Value], list[tuple[str, list[list[str]]]], dict[str, Formats]]:
+def _read_parts(file: File) -> tuple[dict[str, Value], list[Sheet], dict[str, SheetParts]]:
     """Return what a zip file says beside its values.
 
     Those are its properties, the sheets of an OpenDocument file with their rows as they are shown,
-    and the formats of an Excel file by the names of its sheets.
+    and the parts of an Excel file by the names of its sheets.
     """
     if not is_zipfile(file.path):
         return {}, [], {}
@@ -127,26 +178,45 @@ def _read_parts(
         names = [name for name in ("docProps/core.xml", "meta.xml") if name in parts.names]
         about = of_xml(parts.xml(names[0])) if names else {}
         sheets = _shown_sheets(parts) if "content.xml" in parts.names else []
-        formats = _sheet_formats(parts) if "xl/workbook.xml" in parts.names else {}
-    return about, sheets, formats
+        beside = _sheet_parts(parts) if "xl/workbook.xml" in parts.names else {}
+    return about, sheets, beside
 
 
-def _shown_sheets(parts: ArchiveParts) -> list[tuple[str, list[list[str]]]]:
+def _shown_sheets(parts: ArchiveParts) -> list[Sheet]:
     content = parts.data("content.xml")
     tables = parse_xml(content).iter("table") if len(content) <= _PRECISE else ()
-    return [(each.get("name", ""), fill_spans(read_rows(each))) for each in tables]
+    return [(each.get("name", ""), fill_spans(read_rows(each)), ()) for each in tables]
 
 
-def _sheet_formats(parts: ArchiveParts) -> dict[str, Formats]:
-    """Return where the cells of each sheet stand that have a format of numbers or dates."""
+def _sheet_parts(parts: ArchiveParts) -> dict[str, SheetParts]:
+    """Return the formats of numbers and dates, the comments and the text boxes of each sheet."""
     styles = _style_codes(parts)
     related = parts.read_relations("xl/workbook.xml")
-    formats: dict[str, Formats] = {}
+    found: dict[str, SheetParts] = {}
     for sheet in parts.xml("xl/workbook.xml").iter("sheet"):
         name = related.get(sheet.get("id", ""), "")
-        if styles and name in parts.names:
-            formats[sheet.get("name", "")] = dict(_cell_formats(parts.data(name), styles))
-    return formats
+        if name not in parts.names:
+            continue
+        formats = dict(_cell_formats(parts.data(name), styles)) if styles else {}
+        own = [each for each in parts.read_relations(name).values() if each in parts.names]
+        roots = [parts.xml(each) for each in own if each.startswith(("xl/comments", "xl/threaded"))]
+        boxes = [parts.xml(each) for each in own if each.startswith("xl/drawings/d")]
+        shapes = [line for root in boxes for line in read_diagram(root)]
+        found[sheet.get("name", "")] = SheetParts(formats, _comments(roots), shapes)
+    return found
+
+
+def _comments(roots: Sequence[Element]) -> ByCell:
+    """Return the comments on each cell, those of a thread in one."""
+    comments: dict[tuple[int, int], str] = {}
+    for root in roots:
+        for comment in chain(root.iter("comment"), root.iter("threadedComment")):
+            place = _REFERENCE.fullmatch(comment.get("ref", ""))
+            words = collapse(" ".join("".join(each.itertext()) for each in comment.iter("text")))
+            if place and words and not words.startswith(_LEGACY):
+                cell = int(place[2]) - 1, _column(place[1].encode())
+                comments[cell] = "; ".join(filter(None, (comments.get(cell), words)))
+    return comments
 
 
 def _style_codes(parts: ArchiveParts) -> dict[bytes, str]:

@@ -11,7 +11,6 @@ from clew.text.quantities import format_count
 
 _SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
 _DRAWING = re.compile(r"xl/drawings/[^/]+\.xml")
-_COMMENTS = re.compile(r"xl/comments[^/]*\.xml")
 # A formula whose value no program has computed: behind it stands none.
 _NO_VALUE = re.compile(
     rb"<(?:\w+:)?f(?:\s[^<>]*)?(?:/>|>[^<]*</(?:\w+:)?f>)\s*"
@@ -32,11 +31,7 @@ def describe_workbook(parts: ArchiveParts) -> Iterator[str]:
     if n := sum(len(_NO_VALUE.findall(parts.data(name))) for name in names):
         cells = format_count(n, "formula cell")
         yield f"{cells} without a stored value: open and save the file in a spreadsheet program"
-    counts = {
-        "comment": _count(parts, _COMMENTS, "comment"),
-        "text shape": _count(parts, _DRAWING, "txBody"),
-        "picture": _count(parts, _DRAWING, "pic"),
-    }
+    counts = {"picture": _count(parts, _DRAWING, "pic")}
     yield from describe_unread(counts)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -29,6 +29,11 @@ _OF_PROGRAMS = re.compile(
     re.IGNORECASE,
 )  # what office programs write where nobody wrote a title
 _FILE_NAME = re.compile(r"\S+\.(?:dvi|tex|ps|docx?|pptx?|xlsx?|odt|rtf|indd|qxd)", re.IGNORECASE)
+
+
+_PAGE = re.compile(  # "Page 3 of 7", "- 3 -", "3/7"
+    r"[-–—\s]*(?:[^\W\d]+\.?\s+)?\d*(?:\s*(?:[^\W\d]+|/|\|)\s*\d*)?[-–—\s]*"
+)
 
 
 class MarkedParagraph(NamedTuple):
@@ -89,7 +94,7 @@ def make_document(
     ]  # a further line between two tables
     text = "\n\n".join(each.text for each in known)
     if not text.strip():
-        raise UnreadableSource(file.source, "holds no text")
+        raise UnreadableSource(file.source, "; ".join(["holds no text", *file.partly]))
     title = " ".join(title.split()) or stem_title(file)
     titled = len(known) > 1 and collapse(known[0].text) == title
     starts = list(accumulate((len(each.text) + 2 for each in known), initial=0))
@@ -104,6 +109,24 @@ def make_document(
         headings=tuple(without_title(headings or _headings(known, starts), title)),
         apparatus=tuple(_apparatus(known, starts)),
     )
+
+
+class PageEdge(NamedTuple):
+    """What is printed at the head or foot of each page, and whether its number is in it."""
+
+    kind: str  # "Header" or "Footer"
+    text: str
+    is_numbered: bool = False
+
+
+def read_edges(edges: Iterable[PageEdge]) -> Iterator[MarkedParagraph]:
+    """Yield heads and feet of pages, each once, without those that only number the pages."""
+    texts = dict.fromkeys(
+        f"{each.kind}: {text}"
+        for each in edges
+        if (text := collapse(each.text)) and not (each.is_numbered and _PAGE.fullmatch(text))
+    )
+    yield from map(MarkedParagraph, texts)
 
 
 def without_title(headings: Sequence[Heading], title: str) -> list[Heading]:

@@ -1,11 +1,11 @@
 """Word (.docx): the text is its paragraphs joined by blank lines; a table row is one paragraph.
 
 The cells of a row are set apart by ` | `. Footnotes, comments, text boxes, charts and diagrams
-stand behind their paragraph, and the numbers of lists and headings before it. Content controls and
-insertions are text; deletions, headers and footers are not. Pictures, embedded files and hidden
-text are not read either, which a note on the file says. The title is the one in the document's
-properties, else the first paragraph in the style Title or Heading 1, else the file name. Needs the
-extra `files`.
+stand behind their paragraph, and the numbers of lists and headings before it. Headers and footers
+stand at the end, each once. Content controls and insertions are text, deletions are not. Pictures,
+embedded files and hidden text are not read, which a note on the file says. The title is the one in
+the document's properties, else the first paragraph in the style Title or Heading 1, else the file
+name. Needs the extra `files`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from clew.readers.drawings import describe_unread, read_chart, read_diagram
 from clew.readers.grid import Cell, fill_spans, format_rows
 from clew.readers.list_numbers import ListNumbers
 from clew.readers.properties import properties
-from clew.readers.titled import MarkedParagraph, make_document, stated_title
+from clew.readers.titled import MarkedParagraph, PageEdge, make_document, read_edges, stated_title
 from clew.readers.walk import File
 from clew.readers.xml_page import parse_xml
 from clew.runtime.lazy import needs
@@ -76,6 +76,7 @@ def read(file: File) -> Iterator[Document]:
         file.partly.extend(describe_unread(_drop_unread(body)))
         _number_paragraphs(word)
         paragraphs = [each for each in _paragraphs(word, style_of) if each.text.strip()]
+        paragraphs += read_edges(_edges(word))
     except (OpcError, BadZipFile, SyntaxError, zlib.error, EOFError):  # lxml's are SyntaxErrors
         reason = "is a broken or encrypted Word file, or none"
         raise UnreadableSource(file.source, reason) from None
@@ -203,6 +204,23 @@ def _notes(word: WordDocument) -> dict[tuple[str, str], list[BaseOxmlElement]]:
             for note in parse_word(relation.target_part.blob):
                 notes[_tag(note), _attribute(note, "id")] = list(_blocks(note))
     return notes
+
+
+def _edges(word: WordDocument) -> Iterator[PageEdge]:
+    """Yield the paragraphs and rows of headers and footers."""
+    from docx.oxml.parser import parse_xml as parse_word
+
+    for relation in word.part.rels.values():
+        kind = relation.reltype.rpartition("/")[2].title()
+        if kind not in ("Header", "Footer"):
+            continue
+        root = parse_word(relation.target_part.blob)
+        _drop_unread(root)
+        for block in _blocks(root):
+            texts = _rows(block) if _tag(block) == "tbl" else (_text(block),)
+            fields = "".join(str(e.text) for e in block.iter("{*}instrText"))
+            fields += "".join(_attribute(e, "instr") for e in block.iter("{*}fldSimple"))
+            yield from (PageEdge(kind, text, "PAGE" in fields) for text in texts)
 
 
 def _blocks(root: BaseOxmlElement) -> Iterator[BaseOxmlElement]:
