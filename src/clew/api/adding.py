@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
@@ -25,6 +25,7 @@ from clew.models.budget import Budget
 from clew.models.conversation import Conversation
 from clew.models.metered import Meter, add_meter
 from clew.progress import Progress
+from clew.readers.formats import FindKnown
 from clew.readers.inputs import Page, StandardInput, locate_input
 from clew.readers.part import ShardPart
 from clew.readers.roots import Roots
@@ -165,7 +166,7 @@ class Adding(OpenIndex):
             limits=limits,
             web=web,
             ocr=ocr,
-            find_known=self._find_recognized,
+            find_known=self._find_recognized(),
             stdin=stdin,
             progress=progress,
             times=True,
@@ -404,16 +405,21 @@ class Adding(OpenIndex):
                 self._finish_write(store, meter)
         return replace(imported, usage=meter.usage())
 
-    def _find_recognized(self, document_id: str) -> Document | None:
-        """Return the document with this id if its text came from OCR, else None."""
-        store = self._find_store()
-        if store is None:
-            return None
-        with closing(store.view()) as view:
-            rows = list(view.rows("document", [document_id]).values())
-            if any(each.metadata.get(OCR) for each in view.documents(rows, texts=False)):
-                return view.documents(rows)[0]
-        return None
+    def _find_recognized(self) -> FindKnown:
+        """Return what gives the document with an id if its text came from OCR, else None.
+
+        It looks into the generation that is there when it is asked first.
+        """
+        snapshot = cache(self.snapshot)
+
+        def find(document_id: str) -> Document | None:
+            if not self._exists():
+                return None
+            [row] = snapshot().document_layer.rows([document_id])
+            document = snapshot().documents([row])[0] if row >= 0 else None
+            return document if document and document.metadata.get(OCR) else None
+
+        return find
 
     @checked
     def plan(  # noqa: PLR0913 -- one argument for each option
@@ -454,7 +460,7 @@ class Adding(OpenIndex):
             limits=limits,
             web=web,
             ocr=ocr,
-            find_known=self._find_recognized,
+            find_known=self._find_recognized(),
             stdin=StandardInput(suffix=suffix),
         )
         items = items_of(source, read_files)
