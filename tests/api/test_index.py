@@ -505,3 +505,9 @@ def test_a_question_fills_as_many_tokens_as_the_method_is_given(tmp_path):
             context = index.ask(QUESTIONS[0], method="keyword_rag", **given).context
             assert context.budget_tokens == size
             assert context.n_tokens <= size
+
+
+def test_an_index_of_a_text_says_how_it_is_opened():
+    """The class takes what `clew.open` made of it."""
+    with pytest.raises(InputError, match=r"opened by clew\.open\('my\.clew'\)"):
+        clew.Index("my.clew")

@@ -97,6 +97,8 @@ class OpenIndex(Closing):
         settings: Settings | None = None,
         prices: Mapping[str, Price] | None = None,
     ) -> None:
+        if isinstance(folder, str):
+            raise InputError(f"an index is opened by clew.open({folder!r}), not by its class")
         self.folder = folder
         self._prices = prices
         self._given = models
