@@ -285,7 +285,7 @@ def test_hidden_text_of_a_page_is_not_read(document):
 def test_hidden_text_pictures_and_comments_of_rtf(document):
     """The first two are not read; comments, headers and footers stand at the end."""
     content = (
-        r"{\rtf1\ansi {\headerr\pard Rule 7 \par}"
+        r"{\rtf1\ansi {\headerf\pard Rule 7 \par}"
         r"{\footer Page {\field{\*\fldinst PAGE}{\fldrslt 3}}}"
         r"{\listtext 1.\tab}Seen {\v secret {\b words}}words.{\pict\pngblip 89504e}"
         r"{\*\annotation Why?}}"

@@ -25,7 +25,6 @@ from clew.models.budget import Budget
 from clew.models.conversation import Conversation
 from clew.models.metered import Meter, add_meter
 from clew.progress import Progress
-from clew.readers.formats import FindKnown
 from clew.readers.inputs import Page, StandardInput, locate_input
 from clew.readers.part import ShardPart
 from clew.readers.roots import Roots
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from clew.index.choose import EntityOptions, ExtractionOptions, Wanted
     from clew.index.extract import ExtractionReport, OnChunks
     from clew.index.graph import GraphImport
+    from clew.readers.formats import FindKnown
     from clew.readers.walk import Columns
     from clew.store import Store
     from clew.types import Plan
