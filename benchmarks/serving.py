@@ -1,15 +1,18 @@
 """A server under load, over this machine's loopback.
 
     python -m benchmarks.serving [--passages 6000] [--seconds 10] [--index FOLDER] [--minutes 0]
+                                 [--questions FILE] [--options "--processes 1"]...
 
 Starts `clew serve` on an index of made passages, or on a copy of one's own, and asks it from 1, 8
 and 32 connections, each of which sends its next question when the last one is answered; then from
 8 while jobs add documents. Says how many answers came in a second and how long they took, and
 checks that nothing failed and that each document which was sent is there once. Before, it measures
 the start of a server on the example corpus, and its memory after a question by every method. With
---minutes mixed requests go on for so long, and memory is told each minute.
+--minutes mixed requests go on for so long, and memory is told each minute. With several --options
+a server is measured with each of them, one after the other.
 
-Clients and server share the machine, and whatever else runs on it: compare within a run only.
+Clients and server share the machine, and whatever else runs on it: compare within a run only. The
+CPU time of both is told for each answer.
 """
 
 from __future__ import annotations
@@ -20,7 +23,6 @@ import json
 import re
 import shutil
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -46,7 +48,8 @@ class Server:
 
     address: str
     home: Path
-    start_s: float
+    pid: int
+    start_s: float = 0.0
 
     def connection(self) -> http.client.HTTPConnection:
         parts = urlsplit(self.address)
@@ -63,10 +66,19 @@ class Server:
             raise RuntimeError(f"{method} {path}: {status} {content[:300]!r}")
         return json.loads(content) if content.startswith((b"{", b"[")) else content.decode()
 
-    def resident_mb(self) -> float:
-        """Return the memory of the server's process."""
-        found = re.search(r"resident_memory_bytes (\d+)", self.ask("GET", "/metrics"))
-        return int(found[1]) / 1e6 if found else 0.0
+    def measure(self, name: str) -> float:
+        """Return a metric of the server's processes, in all."""
+        found = re.search(rf"^{name} (\S+)", self.ask("GET", "/metrics"), re.MULTILINE)
+        return float(found[1]) if found else 0.0
+
+    def memory_mb(self) -> list[float]:
+        """Return the memory of each process: its own, and its part of what several share."""
+        own = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        ids = [str(self.pid), *own]
+        texts = [Path(f"/proc/{each}/smaps_rollup").read_text() for each in ids]
+        return [
+            int(found[1]) / 1000 for text in texts if (found := re.search(r"Pss: +(\d+)", text))
+        ]
 
 
 def _sent(
@@ -96,7 +108,7 @@ def serving(folder: Path, *options: str) -> Iterator[Server]:
                 raise RuntimeError("the server did not start: " + child.stderr.read())
             drain = threading.Thread(target=child.stderr.read, daemon=True)
             drain.start()
-            server = Server(found[0], Path(home), 0.0)
+            server = Server(found[0], Path(home), child.pid)
             server.ask("GET", "/healthz")
             server.start_s = time.perf_counter() - began
             yield server
@@ -111,11 +123,15 @@ class Load:
 
     seconds: list[float] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
+    client_s: float = 0.0  # of CPU time
+    server_s: float = 0.0
 
 
 def loaded(server: Server, questions: Sequence[str], clients: int, seconds: float) -> Load:
     """Ask from so many connections for some seconds."""
-    found, until = Load(), time.perf_counter() + seconds
+    found = Load()
+    spent, server_spent = time.process_time(), server.measure("process_cpu_seconds_total")
+    until = time.perf_counter() + seconds
 
     def work(place: int) -> None:
         connection = server.connection()
@@ -135,6 +151,8 @@ def loaded(server: Server, questions: Sequence[str], clients: int, seconds: floa
         each.start()
     for each in threads:
         each.join()
+    found.client_s = time.process_time() - spent
+    found.server_s = server.measure("process_cpu_seconds_total") - server_spent
     return found
 
 
@@ -146,7 +164,11 @@ def row(name: str, load: Load, seconds: float) -> dict[str, Any]:
         for each in (50, 95, 99)
     }
     rate = round(len(ordered) / seconds, 1)
-    return {"load": name, "a_second": rate, **percentiles, "failed": len(load.failed)}
+    cpu = {
+        f"{who}_cpu_ms": round(spent / len(ordered) * 1000, 1)
+        for who, spent in (("client", load.client_s), ("server", load.server_s))
+    }
+    return {"load": name, "a_second": rate, **percentiles, **cpu, "failed": len(load.failed)}
 
 
 def with_jobs(server: Server, questions: Sequence[str], seconds: float) -> tuple[Load, str]:
@@ -192,7 +214,7 @@ def on_the_example() -> dict[str, Any]:
         with clew.open(Path(folder) / "made.clew") as index:
             index.add(EXAMPLE)
         with serving(Path(folder) / "made.clew") as server:
-            first = server.resident_mb()
+            first = sum(server.memory_mb())
             methods = [each["name"] for each in server.ask("GET", f"{API}/methods")["items"]]
             answered = []
             for method in methods:
@@ -201,8 +223,8 @@ def on_the_example() -> dict[str, Any]:
                 answered += [method] if status == _STATUS_OK else []
             return {
                 "start_s": round(server.start_s, 2),
-                "resident_mb_at_start": round(first),
-                "resident_mb_after_all_methods": round(server.resident_mb()),
+                "memory_mb_at_start": round(first),
+                "memory_mb_after_all_methods": round(sum(server.memory_mb())),
                 "methods": f"{len(answered)} of {len(methods)} answered",
             }
 
@@ -217,7 +239,7 @@ def for_long(server: Server, questions: Sequence[str], minutes: int) -> list[int
         server.ask("POST", f"{API}/indexes/made/documents?wait=30", body)
         for path in ("graph", "entities", "documents", ""):
             server.ask("GET", f"{API}/indexes/made/{path}".rstrip("/"))
-        found.append(round(server.resident_mb()))
+        found.append(round(sum(server.memory_mb())))
         print(f"minute {minute + 1}: {found[-1]} MB", flush=True)
     return found
 
@@ -230,9 +252,13 @@ def main() -> None:
     parser.add_argument("--index", type=Path, help="a folder, of which a copy is served")
     parser.add_argument("--keep", type=Path, help="where the made index is kept for --index")
     parser.add_argument("--minutes", type=int, default=0, help="of mixed requests at the end")
-    parser.add_argument("--options", default="", help="further options of 'clew serve'")
+    parser.add_argument("--options", action="append", help="further options of 'clew serve'")
+    parser.add_argument("--questions", type=Path, help="JSONL of such as are asked of --index")
     options = parser.parse_args()
     documents, questions = made(options.passages, 200)
+    if options.questions:
+        lines = options.questions.read_text(encoding="utf-8").splitlines()
+        questions = [json.loads(line)["question"] for line in lines]
     print(json.dumps(on_the_example(), indent=1))
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "made.clew"
@@ -245,22 +271,36 @@ def main() -> None:
                 index.add(documents)
             if options.keep:
                 shutil.copytree(folder, options.keep)
-        with serving(folder, *options.options.split()) as server:
-            loaded(server, questions, 1, 3)  # what is read and prepared once
-            rows = []
-            for clients in (1, 8, 32):
-                load = loaded(server, questions, clients, options.seconds)
-                rows.append(row(f"{clients} clients", load, options.seconds))
-                print(rows[-1], *load.failed[:3], flush=True)
-            load, told = with_jobs(server, questions, options.seconds)
-            rows.append(row("8 clients and jobs", load, options.seconds))
-            print(rows[-1], *load.failed[:3], told, flush=True)
-            ratio = rows[1]["p95_ms"] / rows[0]["p50_ms"]
-            print(f"p95 of 8 clients is {ratio:.1f} times the p50 of one")
-            print(
-                f"{server.resident_mb():.0f} MB; {statistics.fmean(load.seconds) * 1e3:.0f} ms mean"
+        for each in options.options or [""]:
+            copied = shutil.copytree(
+                folder, Path(place) / f"{len(list(Path(place).iterdir()))}" / "made.clew"
             )
-            for_long(server, questions, options.minutes)
+            under_load(copied, each, questions, options.seconds, options.minutes)
+
+
+def under_load(
+    folder: Path, given: str, questions: Sequence[str], seconds: float, minutes: int
+) -> None:
+    """Measure a server with some options, and print what was found."""
+    print(f"clew serve {given}")
+    with serving(folder, *given.split()) as server:
+        loaded(server, questions, 8, 5)  # what is read and prepared once
+        rows = []
+        for clients in (1, 8, 32):
+            load = loaded(server, questions, clients, seconds)
+            rows.append(row(f"{clients} clients", load, seconds))
+            print(rows[-1], *load.failed[:3], flush=True)
+        print("MB by process:", *map(round, server.memory_mb()))
+        load, told = with_jobs(server, questions, seconds)
+        rows.append(row("8 clients and jobs", load, seconds))
+        print(rows[-1], *load.failed[:3], told, flush=True)
+        one, eight = rows[0], rows[1]
+        print(
+            f"8 clients get {eight['a_second'] / one['a_second']:.2f} times the answers of one, at"
+            f" a p95 of {eight['p95_ms'] / one['p50_ms']:.1f} times the p50 of one and"
+            f" {eight['p95_ms'] / eight['p50_ms']:.1f} times their own"
+        )
+        for_long(server, questions, minutes)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from clew.server.indexes import Indexes
 from clew.server.jobs import driver
 from clew.server.keys import KeyOptions, Keys
 from clew.server.process_locks import ProcessLock
-from clew.server.run import make_config
+from clew.server.serving import make_config
 from clew.testing import ScriptedChat, models, small_documents
 from clew.testing.loopback import on_loopback
 from tests.server.nursery import nursery

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from clew.cli import main
 from clew.server import application
-from clew.server.run import make_config
+from clew.server.serving import make_config
 from clew.testing.loopback import on_loopback
 from tests.docs.conftest import ARTICLES
 from tests.docs.pages import ROOT, blocks

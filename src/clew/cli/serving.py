@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -64,7 +65,8 @@ def _server_home(home: Path | None) -> Path:
 @options.price
 @options.reranker
 @options.reader
-@options.number("--threads N", "Searches and answers at one time; others wait.", default=4)
+@options.number("--processes N", "Processes that serve. [default: as many as there are cores]")
+@options.number("--threads N", "Searches and answers at one time in each; others wait.", default=4)
 @options.text(
     "--workers N|RAY",
     "Processes that make rows and vectors for a job, as of 'clew index'. [default: 1]",
@@ -87,6 +89,7 @@ def run_server(
     reranker: str | None,
     reader: str | None,
     *,
+    processes: int | None,
     log_format: str,
     **given: Any,  # noqa: ANN401 -- fields of `ServerSettings`
 ) -> None:
@@ -96,14 +99,18 @@ def run_server(
     folders meanwhile. Nobody but this machine can reach the server unless --host says so.
     """
     from clew.loading import Specs
+    from clew.runtime.cores import bound_threads, cores
     from clew.server.settings import ServerSettings
 
+    processes = processes or (cores() if sys.platform == "linux" else 1)
+    bound_threads(max(1, cores() // processes))
     run = _import_server("run", "starlette", "clew serve")
     settings = ServerSettings(
         home=_server_home(home),
         indexes=name_folders(folders),
         specs=Specs(llm=llm, reranker=reranker, reader=reader),
         prices=options.read_paid(llm, priced, None, None).prices,
+        processes=processes,
         **given,
     )
 

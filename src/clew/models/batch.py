@@ -9,6 +9,7 @@ from contextvars import copy_context
 from typing import TypeVar
 
 from clew.models import Stopped
+from clew.runtime import turns
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -21,8 +22,15 @@ def run(
 
     The first exception sets `stop`, which every job shares: what has not begun then never does,
     what has begun is waited for, and the exception is raised. One at a time runs in this thread,
-    and all of them in its context.
+    and all of them in its context. Questions of other threads compute meanwhile.
     """
+    with turns.waiting():
+        return _run(job, items, concurrency)
+
+
+def _run(
+    job: Callable[[Item, threading.Event], Result], items: Sequence[Item], concurrency: int
+) -> list[Result]:
     stop = threading.Event()
     if min(concurrency, len(items)) <= 1:
         return [job(item, stop) for item in items]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +15,6 @@ if TYPE_CHECKING:
     from clew.server.keys import Keys
     from clew.server.settings import ServerSettings
 
-_MINUTE = 60.0
 _FORWARDED_USER = "x-forwarded-user"
 # A request that a proxy passes on comes from this machine, and its sender need not.
 _FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
@@ -70,28 +67,17 @@ class Authenticator:
     def __init__(self, settings: ServerSettings, keys: Keys) -> None:
         self._settings = settings
         self._keys = keys
-        self._left: dict[str, tuple[float, float]] = {}  # requests of each key, and when that was
-        self._lock = threading.Lock()
 
     def authenticate(self, request: HTTPConnection) -> Caller:
         """Return the caller of a request. Raises Refusal 401 without a key, 429 over the rate."""
         found = self._identify(request)
-        if found.key is not None and found.key.options.requests_per_minute is not None:
-            self._count(found.key.id, found.key.options.requests_per_minute)
+        rate = None if found.key is None else found.key.options.requests_per_minute
+        if found.key is not None and rate is not None:
+            wait_s = self._keys.take_request(found.key.id, rate)
+            if wait_s:
+                sentence = f"this key may send {rate} requests a minute"
+                raise too_many(sentence, max(1, round(wait_s + 0.5)))
         return found
-
-    def _count(self, key: str, per_minute: int) -> None:
-        """Take a request from the bucket of a key, which refills within a minute."""
-        now = time.monotonic()
-        with self._lock:
-            left, then = self._left.get(key, (float(per_minute), now))
-            left = min(per_minute, left + (now - then) * per_minute / _MINUTE)
-            self._left[key] = (left - 1 if left >= 1 else left, now)
-        if left < 1:
-            wait = _MINUTE if not per_minute else (1 - left) * _MINUTE / per_minute
-            raise too_many(
-                f"this key may send {per_minute} requests a minute", max(1, round(wait + 0.5))
-            )
 
     def _identify(self, request: HTTPConnection) -> Caller:
         peer = request.client.host if request.client else ""

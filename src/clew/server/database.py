@@ -32,6 +32,8 @@ _TABLES = (
         unpriced INTEGER NOT NULL, requests INTEGER NOT NULL, PRIMARY KEY (key, day))""",
     """held (id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, day TEXT NOT NULL,
         tokens INTEGER NOT NULL, usd REAL NOT NULL, owner TEXT NOT NULL)""",
+    # The requests that a key may still send, and when that was counted (seconds since 1970).
+    "rate (key TEXT PRIMARY KEY, remaining REAL NOT NULL, at REAL NOT NULL)",
     "session (digest BLOB PRIMARY KEY, key TEXT NOT NULL, ends REAL NOT NULL)",
     "own_index (name TEXT PRIMARY KEY, folder TEXT NOT NULL)",
     # `number` is the order in which jobs of one folder run. `attempt` counts the processes that
@@ -81,13 +83,16 @@ class ServerDatabase:
         return connection
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite.Connection]:
+    def writing(self, *, durable: bool = True) -> Iterator[sqlite.Connection]:
         """Run the block in one transaction, which is committed or rolled back as a whole.
 
-        Nobody else writes meanwhile.
+        Nobody else writes meanwhile. One that need not be `durable` does not wait for the disk: a
+        crash of the machine may undo it.
         """
         with self._lock, self._raising_store_errors():
             if self.address is None:
+                level = "FULL" if durable else "NORMAL"
+                self._connection.execute(f"PRAGMA synchronous = {level}")
                 with sqlite.transaction(self._connection):
                     yield self._connection
             else:
@@ -95,6 +100,8 @@ class ServerDatabase:
                 connection = cast("PostgresConnection", self._connection)
                 with connection.transaction():
                     connection.execute("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
+                    if not durable:
+                        connection.execute("SET LOCAL synchronous_commit = off")
                     yield self._connection
 
     def read_rows(self, question: str, values: Sequence[Any] = ()) -> list[sqlite.Row]:

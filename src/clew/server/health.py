@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import operator
+from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anyio.to_thread import run_sync
 from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, generate_latest
+from prometheus_client.registry import Collector
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
@@ -15,6 +21,7 @@ from clew.server.endpoints import Call, make_handler, respond_to_refusal
 from clew.wire.refusals import forbidden
 
 if TYPE_CHECKING:
+    from prometheus_client import Metric
     from starlette.requests import Request
 
     from clew.server.keys import Key
@@ -64,8 +71,36 @@ def _write_measures(server: ServerState, key: Key | None) -> bytes:
         name = names.get(each, each or "local") if place < _MOST_KEYS else "(others)"
         tokens.labels(name).inc(bill.tokens)
         usd.labels(name).inc(bill.usd)
-    ProcessCollector(registry=registry)
-    return generate_latest(server.measures.registry) + generate_latest(registry)
+    registry.register(_Processes())
+    return server.measures.write() + generate_latest(registry)
+
+
+class _Processes(Collector):
+    """What the system knows of the processes of this server, summed."""
+
+    def collect(self) -> Iterable[Metric]:
+        summed: dict[str, Metric] = {}
+        for pid in _list_processes():
+            for each in ProcessCollector(pid=partial(str, pid), registry=None).collect():
+                known = summed.setdefault(each.name, each)
+                if known is each:
+                    continue
+                [sample], [more] = known.samples, each.samples
+                combine = min if each.name == "process_start_time_seconds" else operator.add
+                known.samples = [sample._replace(value=combine(sample.value, more.value))]
+        return summed.values()
+
+
+def _list_processes() -> list[str]:
+    """Return the ids of the server's processes; this one's alone where there are no others."""
+    supervisor = multiprocessing.parent_process()
+    if supervisor is None:
+        return ["self"]
+    of_it = Path(f"/proc/{supervisor.pid}/task/{supervisor.pid}/children")
+    try:
+        return [str(supervisor.pid), *of_it.read_text(encoding="ascii").split()]
+    except OSError:  # it has ended
+        return ["self"]
 
 
 OPEN_PATHS = ("/healthz", "/readyz")  # need no key, and may be asked under any name

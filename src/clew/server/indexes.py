@@ -42,6 +42,7 @@ class Indexes:
         self._settings = settings
         self._database = database
         self._open: dict[str, Index | Shards] = {}
+        self._files: dict[str, int | None] = {}  # what is open of them
         self._known: dict[str, Path] = dict(settings.indexes)
         self._lock = threading.Lock()
 
@@ -77,11 +78,16 @@ class Indexes:
     def get(self, name: str) -> Index | Shards:
         """Return the index of a name, open for all requests. Raises Refusal 404 if none has it."""
         with self._lock:
-            if name in self._open and name not in self.list_folders():
-                self._open.pop(name).close()  # another server deleted it
+            folder = self.list_folders().get(name)
+            file = None if folder is None else opening.find_file(folder)
+            if name in self._open and (folder is None or file != self._files[name]):
+                self._open.pop(
+                    name
+                ).close()  # another process deleted it, and may have made it anew
             folder = self.find_folder(name)
             found = self._open.get(name)
             if found is None or found.folder != folder:
+                self._files[name] = file
                 found = self._open[name] = self._open_index(folder)
                 if isinstance(found, Index) and opening.address_of(folder) is not None:
                     found.follow()

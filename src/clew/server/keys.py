@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import InputError
 from clew.filters import to_filter
+from clew.runtime.sqlite import rows
 from clew.server.settings import check_name
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ SCOPES = ("read", "write", "admin")  # each may do what those before it may
 CITATIONS = ("annotations", "open-webui", "markdown", "none")
 _PREFIX = "clew"
 SESSION_S = 30 * 24 * 3600.0
+_MINUTE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,10 +144,31 @@ class Keys:
 
     def find_by_id(self, key_id: str) -> Key | None:
         """Return the valid key of an id, or None."""
-        rows = self._database.read_rows(
+        found = self._database.read_rows(
             "SELECT * FROM key WHERE id = ? AND revoked IS NULL", (key_id,)
         )
-        return _make_key(rows[0]) if rows else None
+        return _make_key(found[0]) if found else None
+
+    def take_request(self, key_id: str, per_minute: int) -> float:
+        """Take a request from what a key may send, which refills within a minute.
+
+        Returns 0, or the seconds until there is one to take.
+        """
+        now = time.time()
+        question = "SELECT remaining, at FROM rate WHERE key = ?"
+        with self._database.writing(durable=False) as connection:
+            [(remaining, then)] = rows(connection, question, (key_id,)) or [(per_minute, now)]
+            refilled = max(0.0, now - then) * per_minute / _MINUTE_S
+            remaining = min(float(per_minute), remaining + refilled)
+            is_taken = remaining >= 1
+            connection.execute(
+                """INSERT INTO rate VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET
+                remaining = excluded.remaining, at = excluded.at""",
+                (key_id, remaining - is_taken, now),
+            )
+        if is_taken:
+            return 0.0
+        return (1 - remaining) * _MINUTE_S / per_minute if per_minute else _MINUTE_S
 
     # -- sessions of the page -----------------------------------------------------------------
 
@@ -162,8 +185,8 @@ class Keys:
     def find_by_session(self, text: str) -> Key | None:
         """Return the valid key of a session's cookie, or None."""
         question = "SELECT key FROM session WHERE digest = ? AND ends > ?"
-        rows = self._database.read_rows(question, (_digest(text), time.time()))
-        return self.find_by_id(rows[0][0]) if rows else None
+        found = self._database.read_rows(question, (_digest(text), time.time()))
+        return self.find_by_id(found[0][0]) if found else None
 
     def end_session(self, text: str) -> None:
         with self._database.writing() as connection:

@@ -18,6 +18,7 @@ from clew.asking.pipeline import NO_LISTENERS, Listeners
 from clew.errors import InputError
 from clew.filters import to_filter
 from clew.filters.match import collect_fields
+from clew.runtime import turns
 from clew.server import files, request_records, snapshot_views, tracing
 from clew.wire.indexes import IndexView
 from clew.wire.refusals import Refusal, forbidden
@@ -85,6 +86,10 @@ class Scoped:
         """Refuse with 409 where an error came of a write during the block: it may leak."""
         return nullcontext()
 
+    def _compute(self) -> AbstractContextManager[None]:
+        """Compute in the block, as the only question of this process that does."""
+        return turns.computing()
+
     @property
     def is_bound(self) -> bool:
         """Say whether the caller sees some of the documents only."""
@@ -144,7 +149,7 @@ class Scoped:
     def record_question(self, kind: str) -> Iterator[_MethodUsed]:
         """Record the block as a question, in a span and for the metrics."""
         asked, began = _MethodUsed(), time.perf_counter()
-        with tracing.open_span(kind, {"clew.index": self.name}) as span:
+        with tracing.open_span(kind, {"clew.index": self.name}) as span, self._compute():
             yield asked
             span.set_attribute("clew.method", asked.method)
         seconds = time.perf_counter() - began
@@ -204,6 +209,10 @@ class ScopedShards(Scoped):
     @property
     def askable(self) -> Shards:
         return self.opened
+
+    def _compute(self) -> AbstractContextManager[None]:
+        """Wait in the block for the shards, which compute."""
+        return nullcontext()
 
     def narrow_filter(self, asked: str | Filter | None = None) -> Filter | None:
         """Return the filter of a request. Raises a refusal for a caller who is bound to one."""

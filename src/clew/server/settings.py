@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from clew.models.prices import Price
 
 PORT = 8765
+GRACE_S = 30  # for what is under way when the server is asked to stop
+STOP_S = 10.0  # for jobs that end with it, behind that
+WAITING = 512  # connections that the system holds before they are taken
+REFUSED = (  # a connection, where there are too many
+    b"HTTP/1.1 503 Service Unavailable\r\n"
+    b"Content-Length: 0\r\nConnection: close\r\nRetry-After: 1\r\n\r\n"
+)
 NAME = r"[a-z0-9][a-z0-9_-]{0,63}"  # what an index is called
 _ROOT_PATH = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
@@ -35,6 +42,7 @@ class ServerSettings:
     root_path: str = ""  # what a proxy takes off the front of each path
     specs: Specs = field(default_factory=Specs)
     prices: Mapping[str, Price] | None = None
+    processes: int = 1  # that serve, of which each has the limits below but those of connections
     threads: int = 4  # searches and answers at one time; others wait
     connections: int = 1_000  # requests under way; more are refused with 503
     sockets: int = 4_000  # connections; more are closed with 503

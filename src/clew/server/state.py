@@ -1,6 +1,7 @@
 """The state that all routes of one server share, with what is counted and whether it is ready."""
 
 import logging
+import os
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,7 +11,16 @@ from pathlib import Path
 import anyio
 from anyio.abc import TaskGroup
 from anyio.to_thread import run_sync
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+    values,
+)
+from prometheus_client.multiprocess import MultiProcessCollector
 
 from clew.errors import ClewError
 from clew.runtime.private import open_file
@@ -31,6 +41,13 @@ disable_created_metrics()  # type: ignore[no-untyped-call]  # when each series b
 _PROBE = "ready"  # a file of the home, written to see whether it can be
 _FRESH_S = 1.0  # how long an answer is good: asking often costs nothing
 _log = logging.getLogger(__name__)
+_SHARED = "PROMETHEUS_MULTIPROC_DIR"  # names the folder in which processes count
+
+
+def share_measures(folder: str) -> None:
+    """Let this process, and those forked from it, count in files of a folder, which are summed."""
+    os.environ[_SHARED] = folder
+    values.ValueClass = values.get_value_class()  # type: ignore[no-untyped-call]
 
 
 class Measures:
@@ -44,7 +61,20 @@ class Measures:
         self.question_seconds = self._histogram(
             "clew_question_seconds", ("index", "kind", "method")
         )
-        self.under_way = Gauge("clew_requests_under_way", "Requests now", registry=self.registry)
+        self.under_way = Gauge(
+            "clew_requests_under_way",
+            "Requests now",
+            registry=self.registry,
+            multiprocess_mode="livesum",
+        )
+
+    def write(self) -> bytes:
+        """Write what all processes of the server have counted."""
+        if _SHARED not in os.environ:
+            return generate_latest(self.registry)
+        summed = CollectorRegistry()
+        MultiProcessCollector(summed, os.environ[_SHARED])  # type: ignore[no-untyped-call]
+        return generate_latest(summed)
 
     def _histogram(self, name: str, labels: tuple[str, ...]) -> Histogram:
         return Histogram(name, "Seconds", labels, registry=self.registry, buckets=_BOUNDS)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from clew.errors import InputError, NotAnIndex, StoreError
 from clew.runtime.private import make_file, make_folder
 from clew.store import sharded
+from clew.store.database import FILE
 from clew.store.embedded import NAMED_IN, EmbeddedStore
 from clew.store.postgres import address
 
@@ -97,6 +98,17 @@ def exists(folder: Path) -> bool:
     """Say whether `folder` is an index's, or stands for one that is there."""
     found = address_of(folder)
     return EmbeddedStore.exists(folder) if found is None else _postgres_store().exists(found)
+
+
+def find_file(folder: Path) -> int | None:
+    """Return the number of the file of an index: one that is made anew has another.
+
+    None where there is no such file, as behind an address.
+    """
+    try:
+        return (folder / FILE).stat().st_ino
+    except OSError:
+        return None
 
 
 def create(folder: Path, recipe: Mapping[str, Scalar]) -> Store:

@@ -23,10 +23,12 @@ import anyio
 from anyio.to_thread import run_sync
 
 from clew.errors import ClewError
+from clew.runtime.cores import unbounded_environment
 from clew.runtime.private import make_folder, open_file
 from clew.server.jobs.files import LOCK, find_job_folder, find_job_log
 from clew.server.jobs.queue import Job, JobQueue
 from clew.server.process_locks import hold_lock
+from clew.server.settings import STOP_S
 from clew.wire.jobs import RUNNING
 from clew.wire.refusals import no_space, no_such_resource
 
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
 _IDLE_S = 1.0  # between two looks where nothing runs: another server may have taken a job in
 _BUSY_S = 0.2
 _START_S = 15.0  # for a process to take its lock
-_STOP_S = 10.0  # for jobs to end with the server
 _TIDY_S = 3600.0
 _LEFT_S = 24 * 3600.0  # then what a request left behind is deleted
 _MOST_DEATHS = 3  # of a job's processes, after which it is begun again
@@ -178,6 +179,7 @@ class Jobs:
                     stdout=log,
                     stderr=log,
                     cwd=folder,
+                    env=unbounded_environment(),
                     start_new_session=True,
                 )
         except OSError as error:
@@ -234,7 +236,7 @@ class Jobs:
         if not self._is_driver:
             return
         asked: set[int] = set()
-        until = time.monotonic() + _STOP_S
+        until = time.monotonic() + STOP_S
         while (jobs := self.queue.list_running()) and time.monotonic() < until:
             for pid in {job.pid for job in jobs if job.pid is not None} - asked:
                 asked.add(pid)
