@@ -13,7 +13,8 @@ from clew.server.app import application
 from clew.server.serving import Server, run_server
 from clew.server.settings import ServerSettings
 
-CLOSED, STOPPING = b".", b"!"  # what is told: a connection ended, and no more are taken
+# What is told: a connection was taken, one has ended, and no more are taken.
+TAKEN, CLOSED, STOPPING = b"+", b".", b"!"
 
 
 def serve_handed(settings: ServerSettings, channel: socket.socket) -> None:
@@ -64,6 +65,7 @@ class _Child(Server):
             loop.remove_reader(self._channel)
             self.should_exit = True
         for file in files:
+            self._say(TAKEN)
             task = loop.create_task(self._take(socket.socket(fileno=file)))
             self._coming.add(task)
             task.add_done_callback(self._coming.discard)

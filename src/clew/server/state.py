@@ -3,7 +3,7 @@
 import logging
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,11 +16,13 @@ from prometheus_client import (
     Counter,
     Gauge,
     Histogram,
+    Metric,
     disable_created_metrics,
     generate_latest,
     values,
 )
 from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
 
 from clew.errors import ClewError
 from clew.runtime.private import open_file
@@ -73,7 +75,7 @@ class Measures:
         if _SHARED not in os.environ:
             return generate_latest(self.registry)
         summed = CollectorRegistry()
-        MultiProcessCollector(summed, os.environ[_SHARED])  # type: ignore[no-untyped-call]
+        summed.register(_Summed(Path(os.environ[_SHARED])))
         return generate_latest(summed)
 
     def _histogram(self, name: str, labels: tuple[str, ...]) -> Histogram:
@@ -104,6 +106,19 @@ class Readiness:
             _log.warning("the server is not ready (%s)", error)
             return False
         return True
+
+
+class _Summed(Collector):
+    """What processes have counted in the files of a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def collect(self) -> Iterable[Metric]:
+        # One that a process has just made is empty, which the library cannot read.
+        files = [str(each) for each in self._folder.glob("*.db") if each.stat().st_size]
+        merged: Iterable[Metric] = MultiProcessCollector.merge(files)  # type: ignore[no-untyped-call]
+        return merged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

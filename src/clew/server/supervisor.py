@@ -1,7 +1,8 @@
 """A server of several processes: this one takes the connections, and the others serve them.
 
 It alone has the port. It hands each connection to the process that serves the fewest, and starts
-another process in the place of one that ends. So a connection that waits survives any of them.
+another process in the place of one that ends, to which others' connections make no difference: one
+that a process has not taken is handed to another one.
 Processes are forked from this one, which has one thread: they share what it has imported.
 """
 
@@ -19,16 +20,17 @@ import socket
 import tempfile
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from prometheus_client.multiprocess import mark_process_dead
 
 from clew import methods
 from clew.errors import InputError
-from clew.server.child import CLOSED, STOPPING, serve_handed
+from clew.server.child import CLOSED, STOPPING, TAKEN, serve_handed
 from clew.server.settings import GRACE_S, REFUSED, STOP_S, WAITING
 from clew.server.state import share_measures
 
@@ -89,10 +91,12 @@ class _Serving:
     channel: socket.socket
     began: float
     pause_s: float  # before another one is started, if this one ends
-    said: bytes = b""
+    said: bytes = b""  # that it begins with
+    has_begun: bool = False
     takes: bool = False  # connections
     n_open: int = 0  # of them
     last: int = 0  # the number of the one that it was handed last
+    handed: deque[socket.socket] = field(default_factory=deque)  # that it has not taken yet
 
 
 class _Supervisor:
@@ -104,6 +108,7 @@ class _Supervisor:
         self._running: list[_Serving] = []
         self._due: dict[int, tuple[float, float]] = {}  # places: when to start, and the next pause
         self._n_handed = 0
+        self._waiting: list[socket.socket] = []  # connections of processes that ended
         self._n_signals = 0
         self._names: list[str] | None = None
         self._has_begun = False
@@ -165,6 +170,8 @@ class _Supervisor:
                     self._selector.register(self._listening, selectors.EVENT_READ, self._take)
                 else:
                     self._selector.unregister(self._listening)
+            while listens and self._waiting:
+                self._hand(self._waiting.pop())
             self._look(min((at for at, _ in self._due.values()), default=None))
             now = time.monotonic()
             for place in [place for place, (at, _) in self._due.items() if at <= now]:
@@ -184,6 +191,8 @@ class _Supervisor:
         for each in list(self._running):
             each.process.kill()
             self._forget(each)
+        for connection in self._waiting:
+            connection.close()
         self._selector.close()
         self._woken.close()
         self._wake.close()
@@ -215,8 +224,10 @@ class _Supervisor:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         self._selector.close()
-        held = (ours, self._listening, self._woken, self._wake)
-        for each in (*held, *(other.channel for other in self._running)):
+        held = [ours, self._listening, self._woken, self._wake, *self._waiting]
+        for other in self._running:
+            held += [other.channel, *other.handed]
+        for each in held:
             each.close()
         serve_handed(self._settings, theirs)
 
@@ -229,20 +240,24 @@ class _Supervisor:
         if not said:
             self._bury(serving)
             return
-        serving.said += said
-        if not serving.takes and b"\n" in serving.said:
-            line, _, serving.said = serving.said.partition(b"\n")
+        if not serving.has_begun:
+            serving.said += said
+            line, end_of_line, said = serving.said.partition(b"\n")
+            if not end_of_line:
+                return
             found = pickle.loads(bytes.fromhex(line.decode()))  # noqa: S301 -- of our own process
             if isinstance(found, Exception):
                 if not self._has_begun:
                     raise found
                 _log.error("a process of the server cannot serve: %s", found)
                 return
-            self._names, serving.takes, serving.pause_s = found, True, _PAUSE_S
-        if serving.takes:
-            serving.n_open -= serving.said.count(CLOSED)
-            serving.takes = STOPPING not in serving.said
-            serving.said = b""
+            self._names, serving.pause_s = found, _PAUSE_S
+            serving.has_begun = serving.takes = True
+        serving.n_open -= said.count(CLOSED)
+        for _ in range(said.count(TAKEN)):
+            serving.handed.popleft().close()
+        if STOPPING in said:
+            serving.takes = False
 
     def _bury(self, serving: _Serving) -> None:
         """See to the end of a process: another one is started, unless the server stops."""
@@ -262,6 +277,7 @@ class _Supervisor:
         self._selector.unregister(serving.channel)
         serving.channel.close()
         self._running.remove(serving)
+        self._waiting += serving.handed
         serving.process.join()
         return serving.process.exitcode or 0
 
@@ -278,8 +294,7 @@ class _Supervisor:
                 _log.error("no connection can be taken (%s)", error.strerror)
                 time.sleep(_PAUSE_S)
                 return
-            with connection:
-                self._hand(connection)
+            self._hand(connection)
 
     def _hand(self, connection: socket.socket) -> None:
         """Hand a connection to the process that serves the fewest, in turn where several do."""
@@ -290,8 +305,9 @@ class _Supervisor:
                 self._n_handed += 1
                 serving.last = self._n_handed
                 serving.n_open += 1
+                serving.handed.append(connection)
                 return
-        with suppress(OSError):
+        with connection, suppress(OSError):
             connection.setblocking(False)
             connection.send(REFUSED)
 
