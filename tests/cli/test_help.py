@@ -47,7 +47,7 @@ COMMANDS = {
     "merge": "--rules --index --json",
     "unmerge": "--index --json",
     "serve": "--home --host --port --allow-host --proxy --root-path --llm --price --reranker "
-    "--answers --threads --workers --stop-jobs --log-format",
+    "--answers --processes --threads --workers --stop-jobs --log-format",
     "keys": "",
     "mcp": f"{PAID} --reranker --answers",
     "eval": "--methods --param --grid --index --split --where --limit --sample --corpus --ks "

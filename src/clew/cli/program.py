@@ -98,7 +98,7 @@ HEADINGS: Mapping[str, str] = {
     "How it is scored": "ks judge judged peers metrics",
     "LLM and budget": "llm priced budget_tokens budget_usd",
     "Address": "host port hosts proxies root_path",
-    "Work at one time": "workers threads stop_jobs",
+    "Work at one time": "processes threads workers stop_jobs",
     "Output": "raw rows runs reports plot as_json log_format quiet verbose log",
 }
 _LAST = "Output"

@@ -64,6 +64,8 @@ class _Child(Server):
         if not said:
             loop.remove_reader(self._channel)
             self.should_exit = True
+        elif not files:  # this process may open no more, and the system has closed it
+            self._say(TAKEN + CLOSED)
         for file in files:
             self._say(TAKEN)
             task = loop.create_task(self._take(socket.socket(fileno=file)))

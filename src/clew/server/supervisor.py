@@ -86,7 +86,6 @@ def supervise(
 class _Serving:
     """A process that serves, and what is known of it."""
 
-    place: int
     process: ForkProcess
     channel: socket.socket
     began: float
@@ -106,10 +105,10 @@ class _Supervisor:
         self._measures = measures
         self._listening = listening
         self._running: list[_Serving] = []
-        self._due: dict[int, tuple[float, float]] = {}  # places: when to start, and the next pause
+        self._due: list[tuple[float, float]] = []  # when to start some, and the pause behind that
         self._n_handed = 0
         self._waiting: list[socket.socket] = []  # connections of processes that ended
-        self._n_signals = 0
+        self._is_hurried = False
         self._names: list[str] | None = None
         self._has_begun = False
         self._selector = selectors.DefaultSelector()
@@ -122,12 +121,13 @@ class _Supervisor:
 
     @contextmanager
     def stopped_by_signals(self) -> Iterator[None]:
-        """Stop at SIGTERM or Ctrl-C; at another one of them do not wait for what is under way."""
+        """Stop at SIGTERM or Ctrl-C; at a further Ctrl-C do not wait for what is under way."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
 
-        def note(_number: int, _frame: object) -> None:
+        def note(number: int, _frame: object) -> None:
+            self._is_hurried = self.is_stopping and number == signal.SIGINT
             self.is_stopping = True
             with suppress(BlockingIOError):
                 self._wake.send(b"!")
@@ -140,8 +140,8 @@ class _Supervisor:
                 signal.signal(number, handler)
 
     def _hear_signal(self) -> None:
-        self._n_signals += len(self._woken.recv(_AT_ONCE))
-        if self._n_signals > 1:
+        self._woken.recv(_AT_ONCE)
+        if self._is_hurried:
             self._send_all(signal.SIGINT)
 
     def _send_all(self, number: signal.Signals) -> None:
@@ -153,8 +153,8 @@ class _Supervisor:
 
     def start(self, n: int) -> list[str]:
         """Start the processes; return the names of the indexes once all of them serve."""
-        for place in range(n):
-            self._start(place, _PAUSE_S)
+        for _ in range(n):
+            self._start(_PAUSE_S)
         while not self.is_stopping and not all(each.takes for each in self._running):
             self._look()
         self._has_begun = True
@@ -172,10 +172,10 @@ class _Supervisor:
                     self._selector.unregister(self._listening)
             while listens and self._waiting:
                 self._hand(self._waiting.pop())
-            self._look(min((at for at, _ in self._due.values()), default=None))
-            now = time.monotonic()
-            for place in [place for place, (at, _) in self._due.items() if at <= now]:
-                self._start(place, self._due.pop(place)[1])
+            self._due.sort()
+            self._look(self._due[0][0] if self._due else None)
+            while self._due and self._due[0][0] <= time.monotonic():
+                self._start(self._due.pop(0)[1])
         if listens:
             self._selector.unregister(self._listening)
 
@@ -205,7 +205,7 @@ class _Supervisor:
 
     # -- processes --------------------------------------------------------------------------------
 
-    def _start(self, place: int, pause_s: float) -> None:
+    def _start(self, pause_s: float) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         ours.setblocking(False)
         process = multiprocessing.get_context("fork").Process(
@@ -213,7 +213,7 @@ class _Supervisor:
         )
         with theirs, _without_signals():  # which would reach this process by the other
             process.start()
-        started = _Serving(place, process, ours, time.monotonic(), pause_s)
+        started = _Serving(process, ours, time.monotonic(), pause_s)
         self._running.append(started)
         self._selector.register(ours, selectors.EVENT_READ, lambda: self._hear(started))
 
@@ -270,7 +270,7 @@ class _Supervisor:
         _log.error("a process of the server ended by %s: another one is started", why)
         mark_process_dead(serving.process.pid, self._measures)  # type: ignore[no-untyped-call]
         at = max(time.monotonic(), serving.began + serving.pause_s)
-        self._due[serving.place] = at, min(2 * serving.pause_s, _LONGEST_S)
+        self._due.append((at, min(2 * serving.pause_s, _LONGEST_S)))
 
     def _forget(self, serving: _Serving) -> int:
         """Return the status of a process that has ended, or is about to."""
