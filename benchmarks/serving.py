@@ -274,10 +274,8 @@ def main() -> None:
                 index.add(documents)
             if options.keep:
                 shutil.copytree(folder, options.keep)
-        for each in options.options or [""]:
-            copied = shutil.copytree(
-                folder, Path(place) / f"{len(list(Path(place).iterdir()))}" / "made.clew"
-            )
+        for number, each in enumerate(options.options or [""]):
+            copied = shutil.copytree(folder, Path(place) / str(number) / folder.name)
             under_load(copied, each, questions, options.seconds, options.minutes)
 
 

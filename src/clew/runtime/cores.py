@@ -1,6 +1,8 @@
 """How many cores this process may use."""
 
+import math
 import os
+from pathlib import Path
 
 _COMPUTING, _BLAS = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"
 _bounds: list[str] = []  # variables that `bound_threads` has set
@@ -9,9 +11,23 @@ _bounds: list[str] = []  # variables that `bound_threads` has set
 def cores() -> int:
     """Return how many cores this process may use: OMP_NUM_THREADS bounds them where it is set."""
     allowed = getattr(os, "sched_getaffinity", None)  # not on macOS and Windows
-    n = len(allowed(0)) if allowed else os.cpu_count() or 1
+    n = int(min(len(allowed(0)) if allowed else os.cpu_count() or 1, read_quota()))
     bound = os.environ.get(_COMPUTING, "")
     return min(n, int(bound)) if bound.isdecimal() and int(bound) else n
+
+
+def read_quota(root: Path = Path("/")) -> float:
+    """Return how many cores a container or a unit of systemd may use; infinity: no bound is set.
+
+    Linux has it in the files of version 2 of control groups, below `root`.
+    """
+    try:
+        groups = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+        own = next(line[3:].strip("/") for line in groups if line.startswith("0::"))
+        quota, period = (root / "sys/fs/cgroup" / own / "cpu.max").read_text("utf-8").split()
+        return max(1, math.ceil(int(quota) / int(period)))
+    except (OSError, StopIteration, ValueError):  # "max", or another system
+        return math.inf
 
 
 def bound_threads(n: int) -> None:
