@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import clew
 from clew import plugins
 from clew.loading import Specs
 from clew.server.database import ServerDatabase
+from clew.server.jobs.queue import JobQueue
 from clew.server.keys import KeyOptions, Keys
 from clew.testing import small_documents
 from tests.server.served import API, until
@@ -416,6 +418,32 @@ def test_ctrl_c(place, tmp_path, times):
             served.gate.unlink()
             assert first.getresponse().status == 200
         assert served.wait() == 0
+
+
+@pytest.mark.slow
+def test_jobs_go_on_when_the_process_that_started_them_is_killed(place, tmp_path):
+    """Another one looks after them, and starts what comes; none is done twice."""
+    shutil.copytree(place / "small.clew", tmp_path / "own.clew")
+    more = ("--processes", "2", str(tmp_path / "own.clew"))
+    with serving(place, tmp_path / "home", *more) as served:
+        added = f"{API}/indexes/own/documents"
+        waiting, plain = ({"documents": [{"id": t, "text": t}]} for t in ("patience", "haste"))
+        served.gate.touch()
+        job = served.connect().ask("POST", added, waiting)[1]["id"]
+        database = ServerDatabase(served.home)
+        try:
+            pid = until(lambda: JobQueue(database).get(job).pid)
+        finally:
+            database.close()
+        parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        assert parent in served.pids()
+        os.kill(parent, signal.SIGKILL)
+        looking = served.connect()
+        last = looking.ask("POST", added, plain)[1]["id"]
+        served.gate.unlink()
+        for each in (job, last):
+            until(lambda each=each: looking.ask("GET", f"{API}/jobs/{each}")[1]["state"] == "done")
+        assert looking.ask("GET", f"{API}/jobs/{job}")[1]["attempt"] == 1
 
 
 @pytest.mark.slow
