@@ -248,7 +248,13 @@ def test_metrics_are_summed(served):
     assert counted(first)[0] == counted(second)[0] == before + 3
     own = Path(f"/proc/{served.pids()[0]}/statm").read_text().split()[1]
     assert memory > 2 * int(own) * os.sysconf("SC_PAGESIZE")
-    assert re.search(r"^clew_requests_under_way 1.0$", counted(first)[2], re.MULTILINE)
+    texts = [each.ask("GET", "/metrics")[1] for each in (first, second, first)]
+    for text in texts:  # what is known elsewhere is told as it is, once
+        names = re.findall(r"^(\w+(?:\{.*\})?) ", text, re.MULTILINE)
+        assert len(names) == len(set(names))
+        assert {"clew_requests_under_way 1.0", 'clew_jobs{state="running"} 0.0'} <= {
+            *text.split("\n")
+        }
 
 
 def test_a_rate_holds(served):
@@ -277,6 +283,9 @@ def test_a_budget_holds(served):
     assert line["tokens"] <= 1_500
     assert 1 < answered < 16
     assert len(calls.read_text()) == line["requests"]
+    for _ in range(2):
+        text = served.connect().ask("GET", "/metrics")[1]
+        assert f"clew_model_tokens_total{{key=\"{{'tokens': 1500}}\"}} {line['tokens']}.0" in text
 
 
 def test_a_job_and_its_generation_are_seen_by_all(served):

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import multiprocessing
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anyio.to_thread import run_sync
-from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, generate_latest
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from clew.errors import ClewError
+from clew.models.budget import Bill
 from clew.server.endpoints import Call, make_handler, respond_to_refusal
 from clew.wire.refusals import forbidden
 
@@ -53,42 +56,62 @@ async def _report_measures(call: Call) -> Response:
 def _write_measures(server: ServerState, key: Key | None) -> bytes:
     """Write all metrics in Prometheus' text format; the spending of one key, if given."""
     registry = CollectorRegistry()
-    jobs = Gauge("clew_jobs", "Jobs", ("state",), registry=registry)
+    known = (*_measure_state(server), *_measure_spending(server, key), *_measure_processes())
+    registry.register(_Known(known))
+    return server.measures.write() + generate_latest(registry)
+
+
+@dataclass(eq=False, frozen=True)
+class _Known(Collector):
+    """Metrics of what is known elsewhere, which this process does not count."""
+
+    metrics: Iterable[Metric]
+
+    def collect(self) -> Iterable[Metric]:
+        return self.metrics
+
+
+def _measure_state(server: ServerState) -> Iterator[Metric]:
+    jobs = GaugeMetricFamily("clew_jobs", "Jobs", labels=("state",))
     for state, n in server.jobs.queue.count_states().items():
-        jobs.labels(state).set(n)
-    generations = Gauge("clew_index_generation", "Generation", ("index",), registry=registry)
+        jobs.add_metric((state,), n)
+    generations = GaugeMetricFamily("clew_index_generation", "Generation", labels=("index",))
     for name in server.indexes.list_folders():
         with suppress(ClewError):  # what cannot be read is not ready, and has no number
-            generations.labels(name).set(server.indexes.read_generation(name))
+            generations.add_metric((name,), server.indexes.read_generation(name))
+    yield from (jobs, generations)
+
+
+def _measure_spending(server: ServerState, key: Key | None) -> Iterator[Metric]:
     names = {each.id: each.name for each in server.keys.list_keys()}
     spent = server.spending.sum_by_key()
     if key is not None:
         spent = {key.id: spent[key.id]} if key.id in spent else {}
-    tokens = Counter("clew_model_tokens", "Tokens billed", ("key",), registry=registry)
-    usd = Counter("clew_model_usd", "Dollars billed", ("key",), registry=registry)
     # The biggest have a name of their own, so that no number of keys makes this long.
+    summed: dict[str, Bill] = {}
     for place, (each, bill) in enumerate(sorted(spent.items(), key=lambda item: -item[1].tokens)):
         name = names.get(each, each or "local") if place < _MOST_KEYS else "(others)"
-        tokens.labels(name).inc(bill.tokens)
-        usd.labels(name).inc(bill.usd)
-    registry.register(_Processes())
-    return server.measures.write() + generate_latest(registry)
+        summed[name] = summed.get(name, Bill()) + bill
+    tokens = CounterMetricFamily("clew_model_tokens", "Tokens billed", labels=("key",))
+    usd = CounterMetricFamily("clew_model_usd", "Dollars billed", labels=("key",))
+    for name, bill in summed.items():
+        tokens.add_metric((name,), bill.tokens)
+        usd.add_metric((name,), bill.usd)
+    yield from (tokens, usd)
 
 
-class _Processes(Collector):
-    """What the system knows of the processes of this server, summed."""
-
-    def collect(self) -> Iterable[Metric]:
-        summed: dict[str, Metric] = {}
-        for pid in _list_processes():
-            for each in ProcessCollector(pid=partial(str, pid), registry=None).collect():
-                known = summed.setdefault(each.name, each)
-                if known is each:
-                    continue
-                [sample], [more] = known.samples, each.samples
-                combine = min if each.name == "process_start_time_seconds" else operator.add
-                known.samples = [sample._replace(value=combine(sample.value, more.value))]
-        return summed.values()
+def _measure_processes() -> Iterable[Metric]:
+    """Return what the system knows of the processes of this server, summed."""
+    summed: dict[str, Metric] = {}
+    for pid in _list_processes():
+        for each in ProcessCollector(pid=partial(str, pid), registry=None).collect():
+            known = summed.setdefault(each.name, each)
+            if known is each:
+                continue
+            [sample], [more] = known.samples, each.samples
+            combine = min if each.name == "process_start_time_seconds" else operator.add
+            known.samples = [sample._replace(value=combine(sample.value, more.value))]
+    return summed.values()
 
 
 def _list_processes() -> list[str]:
