@@ -1,6 +1,7 @@
 """Personalised PageRank against two oracles, a worked example, and what must always hold."""
 
 import re
+from functools import partial
 
 import networkx as nx
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
+from clew.algo.links import take_rows
 from clew.algo.pagerank import local_pagerank, personalized_pagerank, transition_matrix
 from clew.errors import InputError
 
@@ -65,9 +67,8 @@ def solved(adjacency, restart, damping):
 
 
 def local(adjacency, restart, **options):
-    return local_pagerank(
-        adjacency.__getitem__, np.asarray(adjacency.sum(axis=1)), restart, **options
-    )
+    edges, degrees = partial(take_rows, adjacency), np.asarray(adjacency.sum(axis=1))
+    return local_pagerank(edges, degrees, restart, **options)
 
 
 def spread(found, n):
@@ -251,7 +252,24 @@ def test_what_local_scores_refuse(restart, options, message):
         local(adjacency(2, [(0, 1)]), restart, **options)
 
 
+@pytest.mark.parametrize("beyond", [False, True])
+@pytest.mark.parametrize("residual", [1e-10, 1e-3])
+def test_a_matrix_gives_what_its_rows_give(residual, beyond):
+    """But for the last digits, where most of its edges are gone along at once."""
+    draw = np.random.default_rng(3)
+    edges = [(*draw.integers(0, 90, 2).tolist(), draw.random()) for _ in range(300)]
+    graph = adjacency(100, edges)
+    sums = np.asarray(graph.sum(axis=1))
+    options = {"residual": residual, "beyond": 0.5 * sums if beyond else None}
+    whole = local_pagerank(graph, sums, {0: 1.0, 7: 0.5, 95: 0.1}, **options)
+    rows = local(graph, {0: 1.0, 7: 0.5, 95: 0.1}, **options)
+    assert len(rows.nodes) > 50
+    np.testing.assert_array_equal(whole.nodes, rows.nodes)
+    np.testing.assert_allclose(whole.scores, rows.scores, rtol=1e-12)
+    assert whole.error == pytest.approx(rows.error)
+
+
 def test_every_node_needs_a_degree():
     """Degrees of another graph would be read where they are not."""
     with pytest.raises(InputError, match="2 nodes need as many degrees, but there are 3"):
-        local_pagerank(adjacency(2, [(0, 1)]).__getitem__, np.ones(3), {0: 1.0})
+        local_pagerank(partial(take_rows, adjacency(2, [(0, 1)])), np.ones(3), {0: 1.0})

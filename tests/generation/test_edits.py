@@ -23,7 +23,7 @@ from clew.snapshot import TRANSPOSED_LINKS
 from clew.steps import sketched
 from clew.steps.entity_graph import Links, entity_graph
 from clew.steps.mentions import chunk_entities, entity_chunks
-from clew.steps.names import name_links
+from clew.steps.names import name_parts
 from clew.store.embedded import EmbeddedStore
 from clew.text.chunking import Chunking
 from clew.types import ENTITY_TYPES, Described, Document, Extraction, Triple
@@ -150,16 +150,19 @@ def derived(snapshot):
         np.testing.assert_array_equal(some.toarray(), whole.toarray()[::-1])
         np.testing.assert_array_equal(link.counts, np.diff(whole.indptr))
         found[name] = link.shape, *(a.tolist() for a in (whole.indptr, whole.indices, whole.data))
-    names = name_links(snapshot)
+    names = name_parts(snapshot)
     held = (names.names.hashes, names.parts.hashes, names.shares)
     found["names"] = [each.whole.tolist() for each in held] + [names.begins.tolist()]
     every = names.find_linked(np.arange(len(snapshot.layer("entity"))))
     found["name-links"] = sorted(zip(*(each.tolist() for each in every), strict=True))
+    linked = steps.name_links(snapshot).whole.tocoo()
+    linked = zip(linked.row.tolist(), linked.col.tolist(), linked.data.tolist(), strict=True)
+    assert list(linked) == found["name-links"]
     scores = steps.lexical_scores(snapshot, "amber ice may red harbour dahl")
     near = {name: array.tolist() for name, array in snapshot.get(steps.NEIGHBOURS).items()}
     lengths = steps.keyword_lengths(snapshot)
     nodes = entity_graph(snapshot, Links(title_weight=2.0, unit_nodes=True, names=True))
-    found["graph"] = nodes.get_edges(np.arange(len(nodes.degrees))).toarray().tolist()
+    found["graph"] = nodes.get_edges(np.arange(len(nodes.degrees))).to_matrix().toarray().tolist()
     for pair in (("entity", "chunk"), ("triple", "chunk"), ("sentence", "term")):
         found["-".join(pair)] = snapshot.linked(*pair).counts.tolist()
     triples = snapshot.layer("triple")

@@ -94,7 +94,7 @@ def test_versions_that_differ_in_a_name_are_no_repeats():
 def _between(graph):
     """Return the weights of the links between entities."""
     nodes = np.arange(graph.first_entity, len(graph.degrees))
-    return graph.get_edges(nodes).toarray()[:, graph.first_entity :]
+    return graph.get_edges(nodes).to_matrix().toarray()[:, graph.first_entity :]
 
 
 def test_names_that_begin_another_name_are_linked():

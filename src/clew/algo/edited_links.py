@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew.algo import ascending
-from clew.algo.links import Link, Matrix, StoredLink, check_link
+from clew.algo.links import Entries, Link, Matrix, check_link, take_rows
 from clew.algo.row_edits import RowEdits
 
 Rows = NDArray[np.int64]
@@ -69,16 +69,16 @@ class EditedLink(Link):
         columns, data = self.stored.entries(former)
         return _sort_entries(self.column_edits.to_present(columns), data)
 
-    def rows(self, rows: NDArray[np.integer]) -> Matrix:
+    def entries_of(self, rows: NDArray[np.integer]) -> Entries:
         rows = np.asarray(rows, dtype=np.int64)
         new, places = self.fresh.find(rows)
         former = self.row_edits.to_former(rows)
         former[new] = -1
         old = np.flatnonzero(former >= 0)
-        kept = self.stored.rows(former[old])
+        kept = self.stored.entries_of(former[old])
         columns = self.column_edits.to_present(kept.indices)
         return _merge_entries(
-            (_repeat_rows(old, kept), columns, kept.data),
+            (old[kept.owners], columns, kept.data),
             _entries_at(new, self.fresh.entries, places),
             (len(rows), self.shape[1]),
             kept.indices.dtype,
@@ -118,13 +118,13 @@ class TransposedEdits(Link):
         together = np.concatenate([stored_data[is_kept], data])
         return _sort_entries(np.concatenate([kept[is_kept], columns]), together)
 
-    def rows(self, rows: NDArray[np.integer]) -> Matrix:
+    def entries_of(self, rows: NDArray[np.integer]) -> Entries:
         rows = np.asarray(rows, dtype=np.int64)
         former = self.edited.column_edits.to_former(rows, followed=True)
         old = np.flatnonzero(former >= 0)
-        stored = self.stored.rows(former[old])
+        stored = self.stored.entries_of(former[old])
         columns, is_kept = self._map_kept(stored.indices)
-        owners = _repeat_rows(old, stored)
+        owners = old[stored.owners]
         new, places = self._fresh_by_column.find(rows)
         return _merge_entries(
             (owners[is_kept], columns[is_kept], stored.data[is_kept]),
@@ -146,7 +146,7 @@ class TransposedEdits(Link):
         changed = rows.to_former(self.edited.fresh.rows)
         left = np.concatenate([rows.gone, changed[changed >= 0]])
         former = np.array(self.stored.counts, dtype=np.int64)
-        np.subtract.at(former, self.edited.stored.rows(left).indices, 1)
+        np.subtract.at(former, self.edited.stored.entries_of(left).indices, 1)
         moved = edits.origin >= 0
         came = np.where(moved, former[np.where(moved, edits.origin, 0)] if len(former) else 0, 0)
         counts = edits.apply(former, came)
@@ -173,20 +173,16 @@ _Row = tuple["NDArray[np.integer]", "NDArray[Any]"]
 _Entries = tuple["NDArray[np.integer]", "NDArray[np.integer]", "NDArray[Any]"]
 
 
-def _repeat_rows(rows: Rows, entries: Matrix) -> Rows:
-    return np.repeat(rows, np.diff(entries.indptr))
-
-
 def _entries_at(rows: Rows, entries: Matrix, places: Rows) -> _Entries:
     """Return the entries in some places as those of `rows`."""
-    selected = StoredLink.from_matrix(entries).rows(places)
-    return _repeat_rows(rows, selected), selected.indices, selected.data
+    selected = take_rows(entries, places)
+    return rows[selected.owners], selected.indices, selected.data
 
 
 def _merge_entries(
     old: _Entries, new: _Entries, shape: tuple[int, int], index: np.dtype[Any]
-) -> Matrix:
-    """Return the matrix of two sets of entries at different places."""
+) -> Entries:
+    """Return two sets of entries at different places as one."""
     rows, columns = (np.concatenate([a, b]) for a, b in zip(old[:2], new[:2], strict=True))
     data = np.concatenate([old[2], new[2].astype(old[2].dtype, copy=False)])
     keys = rows.astype(np.int64) * shape[1] + columns
@@ -197,4 +193,4 @@ def _merge_entries(
     np.cumsum(np.bincount(rows, minlength=shape[0]), out=indptr[1:])
     columns = columns.astype(index, copy=False)
     check_link(columns, indptr, *shape)
-    return csr_array((data, columns, indptr), shape=shape)
+    return Entries(shape, indptr, columns, data)

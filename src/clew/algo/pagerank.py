@@ -1,15 +1,22 @@
 """Spread weight from seeds over a graph, over all of it or over what lies near them."""
 
-from collections.abc import Callable, Mapping
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
 from clew.algo.ascending import match_sorted
+from clew.algo.links import Entries, Matrix, take_rows
 from clew.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +38,10 @@ class LocalScores:
         scores[reached] = self.scores[places]
         return scores
 
-    def mix(self, other: "LocalScores", share: float) -> "LocalScores":
+    def mix(self, other: LocalScores, share: float) -> LocalScores:
         """Return the sum of `share` of these scores and the rest of another restart's."""
-        nodes = np.union1d(self.nodes, other.nodes)
+        nodes = np.sort(np.concatenate([self.nodes, other.nodes]), kind="stable")
+        nodes = nodes[np.diff(nodes, prepend=-1) > 0]
         scores = share * self.get(nodes) + (1 - share) * other.get(nodes)
         return LocalScores(nodes, scores, share * self.error + (1 - share) * other.error)
 
@@ -96,7 +104,7 @@ class Degrees(Protocol):
 
 
 def local_pagerank(
-    edges: Callable[[NDArray[np.intp]], csr_array],
+    edges: Callable[[NDArray[np.intp]], Entries] | Matrix,
     degrees: Degrees,
     restart: Mapping[int, float],
     *,
@@ -106,11 +114,11 @@ def local_pagerank(
 ) -> LocalScores:
     """Return scores near the restart, as `personalized_pagerank` has them but for a known error.
 
-    `edges` gives the (m, n) rows of m nodes, ascending, of the symmetric matrix of weights > 0;
-    `degrees`, n of them, are the sums of its rows, or less for nodes with other edges too.
-    `restart` has the weights of nodes, >= 0 and at least one > 0. Where the graph is a part of
-    another one, `beyond` has the weights of each node's edges out of it: what goes along these
-    is lost.
+    `edges` are the symmetric (n, n) matrix of weights > 0, or give the (m, n) rows of m nodes,
+    ascending, of it; `degrees`, n of them, are the sums of its rows, or less for nodes with other
+    edges too. `restart` has the weights of nodes, >= 0 and at least one > 0. Where the graph is a
+    part of another one, `beyond` has the weights of each node's edges out of it: what goes along
+    these is lost.
 
     Forward push (Andersen, Chung and Lang 2006, "Local graph partitioning using PageRank vectors",
     section 3, without lazy steps): of the weight that has come to it, a node keeps 1 - `damping`
@@ -119,7 +127,7 @@ def local_pagerank(
     is the error, of which at most `damping * residual * degrees[v]` is missing at node v. The
     degrees of all nodes that pass weight on, counted each time, sum to at most
     1 / (`residual` (1 - `damping`)), whatever n is. Only arrays of zeros, 17 bytes a node, and a
-    pass over n flags grow with it.
+    pass over n flags grow with it; where most edges of a matrix are gone along, all are.
 
     Raises InputError for an empty restart or one outside the graph, a damping outside [0, 1), a
     residual that is not above 0, or where the degrees do not match.
@@ -139,26 +147,61 @@ def local_pagerank(
     scores[nodes[alone]] = (1 - damping) * shares[alone]
     waiting[nodes[~alone]] = shares[~alone]
     reached[nodes] = True
+    push = _Push(edges, n, beyond)
     pushing = nodes[waiting[nodes] > residual * degrees[nodes]]
     while len(pushing):
         weights = waiting[pushing]
         scores[pushing] += (1 - damping) * weights
         waiting[pushing] = 0
-        pushed = edges(pushing)
-        if pushed.shape != (len(pushing), n):
-            raise InputError(f"{pushed.shape[1]} nodes need as many degrees, but there are {n}")
-        ends: NDArray[np.integer] = pushed.indices
-        sums = np.asarray(pushed.sum(axis=1), dtype=np.float64)
-        if beyond is not None:
-            sums = sums + beyond[pushing]
-        passed = np.repeat(damping * weights / sums, np.diff(pushed.indptr))
-        np.add.at(waiting, ends, passed * pushed.data)
-        ends = _unique(ends, n)
+        ends = push(pushing, damping * weights, waiting)
         reached[ends] = True
-        pushing = ends[waiting[ends] > residual * degrees[ends]]
+        pushing = _unique(ends[waiting[ends] > residual * degrees[ends]], n)
     nodes = np.flatnonzero(reached)
     left = waiting[nodes]
     return LocalScores(nodes, scores[nodes] + (1 - damping) * left, float(damping * left.sum()))
+
+
+@dataclass(frozen=True)
+class _Push:
+    """Passes weight on from some nodes of n along their edges."""
+
+    edges: Callable[[NDArray[np.intp]], Entries] | Matrix
+    n: int
+    beyond: Degrees | None
+
+    def __call__(
+        self, nodes: NDArray[np.intp], weights: NDArray[np.float64], to: NDArray[np.float64]
+    ) -> NDArray[np.integer]:
+        """Add to the (n,) `to` what comes from nodes with `weights`, and return where it comes."""
+        if not isinstance(self.edges, csr_array):
+            found = self.edges(nodes)
+        elif self._have_most_edges(self.edges, nodes):
+            sent = np.zeros(self.n)
+            sent[nodes] = weights / self._sums[nodes]
+            came = self.edges @ sent
+            to += came
+            return np.flatnonzero(came)
+        else:
+            found = take_rows(self.edges, nodes)
+        if found.shape != (len(nodes), self.n):
+            raise InputError(f"{found.shape[1]} nodes need as many degrees, but there are {self.n}")
+        sums = found.sum_rows()
+        if self.beyond is not None:
+            sums += self.beyond[nodes]
+        np.add.at(to, found.indices, (weights / sums)[found.owners] * found.data)
+        return found.indices
+
+    @staticmethod
+    def _have_most_edges(matrix: Matrix, nodes: NDArray[np.intp]) -> bool:
+        n_edges = (matrix.indptr[nodes + 1] - matrix.indptr[nodes]).sum()
+        return bool(n_edges * _MOST_EDGES > matrix.nnz)
+
+    @cached_property
+    def _sums(self) -> NDArray[np.float64]:
+        """The (n,) sums of the weights of all edges."""
+        assert isinstance(self.edges, csr_array)  # noqa: S101 -- else rows are read
+        sums = np.asarray(self.edges.sum(axis=1), dtype=np.float64)
+        return sums if self.beyond is None else sums + self.beyond[np.arange(self.n)]
 
 
 def _unique(nodes: NDArray[np.integer], n: int) -> NDArray[np.intp]:
@@ -172,6 +215,7 @@ def _unique(nodes: NDArray[np.integer], n: int) -> NDArray[np.intp]:
 
 
 _DENSE = 8  # nodes to one that is given: of fewer, flags are faster than sorting
+_MOST_EDGES = 4  # edges to one that is gone along: of fewer, all at once are faster
 
 
 def _normalize_restart(restart: NDArray[np.float64], damping: float) -> NDArray[np.float64]:

@@ -45,7 +45,7 @@ class Walk:
         *steps.LEXICAL,
         steps.SKETCHES["chunk"],
         *steps.MENTIONS,
-        steps.NAME_PARTS,
+        *steps.NAMES,
         WEIGHTS,
     )
     limits: ClassVar = Limits(chunks="chunks")

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         entity_units,
         titled_chunks,
     )
-    from clew.steps.names import NAME_PARTS, name_links
+    from clew.steps.names import NAMES, name_links
     from clew.steps.neighbours import (
         KEYWORDS,
         NEIGHBOURS,
@@ -77,7 +77,7 @@ __all__ = [
     "LEXICAL",
     "MENTIONED",
     "MENTIONS",
-    "NAME_PARTS",
+    "NAMES",
     "NEIGHBOURS",
     "SKETCHES",
     "TITLED",
@@ -149,7 +149,7 @@ __getattr__ = _lazy(
         "mentions": (
             "MENTIONED MENTIONS TITLED chunk_entities entity_chunks entity_units titled_chunks"
         ).split(),
-        "names": ["NAME_PARTS", "name_links"],
+        "names": ["NAMES", "name_links"],
         "neighbours": ["KEYWORDS", "NEIGHBOURS", "chunk_graph", "chunk_ranks", "keyword_lengths"],
         "parameters": ["check_least", "check_range", "check_words"],
         "rankings": (

@@ -3,32 +3,33 @@
 `pagerank` and `walk` spread weight over it. What each choice is worth: docs/results/walk.md.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from clew import steps
-from clew.algo.links import Link, Matrix, entry_rows, neighbours, open_column, replace_data
+from clew.algo.links import Entries, Link, Matrix, count_ends, neighbours, open_column, replace_data
 from clew.algo.pagerank import Degrees, LocalScores, local_pagerank
 from clew.algo.topk import top_k
 from clew.derived import Arrays, CachedArrays, Derived
 from clew.models import Models
 from clew.snapshot import Snapshot
 from clew.snapshot.layers import Totals
-from clew.steps.names import NameLinks
 from clew.types import Path, Step
 
-Edges = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.floating]]
+Edges = tuple[Entries, int, NDArray[np.floating]]  # rows, the node of their first column, weights
 
 _MAX_STOPS = 3  # entities on a path
 _NAME_SHARE = 0.3  # of the smaller degree of two entities: the weight of a link between their names
 # Weight below this share of a node's degree stays there: moves no chunk that matters. In small
-# graphs, whose edges are all kept, it goes on until nothing is left of it.
+# graphs it goes on until nothing is left of it.
 _RESIDUAL, _SMALL, _NOTHING = 1e-6, 20_000, 1e-10
+_MOST_BYTES, _EDGE_BYTES = 1 << 28, 12  # of a graph whose edges are all made once; of each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +60,7 @@ class Rarity:
     totals: Totals | None  # where the link has a part of the index's chunks
 
     @classmethod
-    def from_snapshot(cls, snapshot: Snapshot) -> "Rarity":
+    def from_snapshot(cls, snapshot: Snapshot) -> Rarity:
         return cls(steps.n_chunks(snapshot), steps.entity_chunks(snapshot), snapshot.totals)
 
     def __len__(self) -> int:
@@ -114,18 +115,18 @@ class _Degrees:
 class EntityGraph:
     """Chunks, perhaps units, and entities as nodes, in this order.
 
-    A link to an entity weighs ln(1 + N / df), N chunks, df of them its. Edges are made for the
-    nodes that are asked for, and for no others.
+    A link to an entity weighs ln(1 + N / df), N chunks, df of them its. Edges are made once, of a
+    graph that is not too large, else for the nodes that are asked for, and for no others.
     """
 
     wanted: Links
     chunk_entities: Link  # (n_chunks, n_entities); the data say whether in text, title, or both
     entity_chunks: Link
-    rarity: Rarity
+    rarity: Rarity | NDArray[np.float64]
     degrees: Degrees  # sums of the links' weights, without those of names
     units: _Units | None  # where units are nodes
-    names: NameLinks | None
-    matrix: csr_array | None = None  # all edges, of a small graph
+    names: Link | None  # (n_entities, n_entities) shares of names' words
+    matrix: Matrix | None = None  # all edges, where they were made
     beyond: NDArray[np.float64] | None = None  # weights of edges to chunks that are not here
 
     @property
@@ -136,29 +137,42 @@ class EntityGraph:
     def first_entity(self) -> int:
         return len(self.degrees) - len(self.rarity)
 
-    def get_edges(self, nodes: NDArray[np.intp]) -> Matrix:
+    def count_edges(self) -> int:
+        """Return how many edges the graph has, each counted from both ends."""
+        links = [self.chunk_entities, self.entity_chunks]
+        if self.units is not None:
+            links += [self.units.chunks, self.units.entities]
+            links += [self.units.of_chunks, self.units.of_entities]
+        if self.names is not None:
+            links.append(self.names)
+        return sum(int(link.counts.sum()) for link in links)
+
+    def get_edges(self, nodes: NDArray[np.integer]) -> Entries:
         """Return the (m, n) rows of m nodes, ascending, of the matrix of weights."""
-        if self.matrix is not None:
-            return csr_array(self.matrix[nodes])
         n_chunks, first = np.searchsorted(nodes, [self.n_chunks, self.first_entity]).tolist()
-        entities = nodes[first:] - self.first_entity
-        parts = [
-            (0, self._chunk_edges(nodes[:n_chunks])),
-            (n_chunks, self._unit_edges(nodes[n_chunks:first] - self.n_chunks)),
-            (first, self._entity_edges(entities)),
-            (first, self._name_edges(entities)),
-        ]
-        found = [(place + rows, *rest) for place, edges in parts for rows, *rest in edges]
-        rows, columns, weights = (np.concatenate(each) for each in zip(*found, strict=True))
+        kinds = (
+            self._chunk_edges(nodes[:n_chunks]),
+            self._unit_edges(nodes[n_chunks:first] - self.n_chunks),
+            self._entity_edges(nodes[first:] - self.first_entity),
+        )
+        n = len(self.degrees)
+        found = [_join_edges(list(edges), n) for edges in kinds]
+        indptr = count_ends(np.concatenate([each.counts for each in found]))
+        columns, weights = (
+            np.concatenate([getattr(each, name) for each in found]) for name in ("indices", "data")
+        )
         some = weights > 0
-        shape = (len(nodes), len(self.degrees))
-        return csr_array((weights[some], (rows[some], columns[some])), shape=shape)
+        if not some.all():
+            indptr = np.concatenate([[0], np.cumsum(some)])[indptr]
+            columns, weights = columns[some], weights[some]
+        return Entries((len(nodes), n), indptr, columns, weights)
 
     def spread_near(self, restart: Mapping[int, float], damping: float) -> LocalScores:
         """Return the PageRank scores of nodes near to those that it starts from."""
         least, degrees = _RESIDUAL if len(self.degrees) > _SMALL else _NOTHING, self.degrees
+        edges = self.get_edges if self.matrix is None else self.matrix
         return local_pagerank(
-            self.get_edges, degrees, restart, damping=damping, residual=least, beyond=self.beyond
+            edges, degrees, restart, damping=damping, residual=least, beyond=self.beyond
         )
 
     def best_chunks(
@@ -174,40 +188,50 @@ class EntityGraph:
             rows = list(dict.fromkeys([*rows, *then.best(k).tolist()]))[:k]
         return rows
 
-    def _chunk_edges(self, chunks: NDArray[np.intp]) -> Iterator[Edges]:
-        found = self.chunk_entities.rows(chunks)
+    def _chunk_edges(self, chunks: NDArray[np.integer]) -> Iterator[Edges]:
+        if self.units is not None:
+            units = self.units.of_chunks.entries_of(chunks)
+            yield units, self.n_chunks, units.data
+        found = self.chunk_entities.entries_of(chunks)
         weights = _link_weights(self.wanted)[found.data] * self.rarity[found.indices]
-        yield entry_rows(found), found.indices + self.first_entity, weights
+        yield found, self.first_entity, weights
+
+    def _unit_edges(self, units: NDArray[np.integer]) -> Iterator[Edges]:
         if self.units is not None:
-            units = self.units.of_chunks.rows(chunks)
-            yield entry_rows(units), units.indices + self.n_chunks, units.data
+            chunks, found = (
+                link.entries_of(units) for link in (self.units.chunks, self.units.entities)
+            )
+            yield chunks, 0, chunks.data
+            yield found, self.first_entity, self.rarity[found.indices]
 
-    def _unit_edges(self, units: NDArray[np.intp]) -> Iterator[Edges]:
-        if self.units is not None and len(units):
-            chunks, found = self.units.chunks.rows(units), self.units.entities.rows(units)
-            yield entry_rows(chunks), chunks.indices, chunks.data
-            columns = found.indices + self.first_entity
-            yield entry_rows(found), columns, self.rarity[found.indices]
+    def _entity_edges(self, entities: NDArray[np.integer]) -> Iterator[Edges]:
+        """Yield the links to chunks, units, and entities whose words begin or end the name.
 
-    def _entity_edges(self, entities: NDArray[np.intp]) -> Iterator[Edges]:
-        found, rarity = self.entity_chunks.rows(entities), self.rarity[entities]
-        rows = entry_rows(found)
-        yield rows, found.indices, _link_weights(self.wanted)[found.data] * rarity[rows]
-        if self.units is not None:
-            units = self.units.of_entities.rows(entities)
-            rows = entry_rows(units)
-            yield rows, units.indices + self.n_chunks, rarity[rows]
-
-    def _name_edges(self, entities: NDArray[np.intp]) -> Iterator[Edges]:
-        """Yield the links between entities whose words begin or end another one's name.
-
-        A link weighs its share times `_NAME_SHARE` of the smaller of the two degrees.
+        One between names weighs its share times `_NAME_SHARE` of the smaller of the two degrees.
         """
-        if self.names is not None and len(entities):
-            rows, others, shares = self.names.find_linked(entities)
-            columns = others + self.first_entity
-            own, beside = self.degrees[entities + self.first_entity], self.degrees[columns]
-            yield rows, columns, _NAME_SHARE * shares * np.minimum(own[rows], beside)
+        found, rarity = self.entity_chunks.entries_of(entities), self.rarity[entities]
+        yield found, 0, _link_weights(self.wanted)[found.data] * rarity[found.owners]
+        if self.units is not None:
+            units = self.units.of_entities.entries_of(entities)
+            yield units, self.n_chunks, rarity[units.owners]
+        if self.names is not None:
+            names = self.names.entries_of(entities)
+            own = self.degrees[entities + self.first_entity]
+            smaller = np.minimum(own[names.owners], self.degrees[names.indices + self.first_entity])
+            yield names, self.first_entity, _NAME_SHARE * names.data * smaller
+
+
+def _join_edges(parts: Sequence[Edges], n_nodes: int) -> Entries:
+    """Return parts of the edges of the same nodes as one, row by row."""
+    n_rows = parts[0][0].shape[0] if parts else 0
+    begins = count_ends(sum((part.counts for part, *_ in parts), np.zeros(n_rows, dtype=np.int64)))
+    columns, weights = np.empty(begins[-1], dtype=np.int32), np.empty(begins[-1])
+    place = begins[:-1].copy()
+    for part, first, values in parts:
+        at = np.arange(len(values)) + np.repeat(place - part.indptr[:-1], part.counts)
+        columns[at], weights[at] = part.indices + first, values
+        place += part.counts
+    return Entries((n_rows, n_nodes), begins, columns, weights)
 
 
 def entity_graph(snapshot: Snapshot, links: Links) -> EntityGraph:
@@ -240,10 +264,12 @@ def _build_graph(snapshot: Snapshot, wanted: Links) -> EntityGraph:
     graph = EntityGraph(wanted, forth, back, rarity, degrees, units, names)
     if totals is not None:
         graph = replace(graph, beyond=_outside_weights(wanted, totals, rarity, sums, len(degrees)))
-    if len(degrees) > _SMALL:
+    if graph.count_edges() * _EDGE_BYTES > _MOST_BYTES:
         return graph
     every = np.arange(len(degrees))
-    return replace(graph, degrees=degrees[every], matrix=graph.get_edges(every))
+    entities = every[: len(rarity)]
+    graph = replace(graph, degrees=degrees[every], rarity=rarity[entities])
+    return replace(graph, matrix=graph.get_edges(every).to_matrix())
 
 
 def _outside_weights(
@@ -275,7 +301,7 @@ def _sum_degrees(snapshot: Snapshot) -> Arrays:
     return found | {"unit": snapshot.linked("unit", "entity").whole @ rarity}
 
 
-def _sum_rows(link: csr_array, values: NDArray[Any]) -> NDArray[np.float64]:
+def _sum_rows(link: Matrix, values: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(replace_data(link, values.astype(np.float64)).sum(axis=1))
 
 

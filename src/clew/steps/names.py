@@ -11,8 +11,18 @@ from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-from clew.algo.links import Column, expand_ranges, open_column
+from clew.algo.edited_links import EditedLink, FreshRows
+from clew.algo.links import (
+    Column,
+    Link,
+    Matrix,
+    expand_ranges,
+    link_from_arrays,
+    link_to_arrays,
+    open_column,
+)
 from clew.algo.row_edits import RowEdits
 from clew.derived import Arrays, CachedArrays, Derived, EarlierArrays
 from clew.snapshot import Snapshot
@@ -72,13 +82,18 @@ def _upper_halves(hashes: NDArray[np.uint64]) -> NDArray[np.uint32]:
 
 
 @dataclass(frozen=True, slots=True)
-class NameLinks:
+class NameParts:
     """The names of the entities, and what begins and ends them, to be looked up."""
 
     names: SortedHashes  # (n_entities,) hashes, 0 for one that is not linkable
     begins: NDArray[np.integer]  # (n_entities + 1,) where the parts of each name begin
     parts: SortedHashes
     shares: Column  # of float32, of the name's words
+
+    def hashes_of_parts(self, entities: NDArray[np.integer]) -> NDArray[np.uint64]:
+        """Return the hashes of what begins or ends the names of some entities."""
+        _, places = expand_ranges(self.begins[entities], self.begins[entities + 1])
+        return self.parts.hashes[places]
 
     def find_linked(
         self, entities: NDArray[np.integer]
@@ -108,29 +123,65 @@ class NameLinks:
         )
 
 
-def name_links(snapshot: Snapshot) -> NameLinks:
-    """Return the names of a snapshot's entities, to be looked up."""
+def name_links(snapshot: Snapshot) -> Link:
+    """Return the (n_entities, n_entities) shares of words of names that begin or end others."""
     return snapshot.get(_NAME_LINKS)
 
 
-def _read_name_links(snapshot: Snapshot) -> NameLinks:
-    found = snapshot.base_arrays(NAME_PARTS)
+def name_parts(snapshot: Snapshot) -> NameParts:
+    """Return the names of a snapshot's entities, to be looked up."""
+    return snapshot.get(_NAME_PARTS)
+
+
+def _read_name_parts(snapshot: Snapshot) -> NameParts:
+    found = snapshot.base_arrays(_PARTS)
     if found is None or snapshot.base is None:
-        return _open_names(snapshot.get(NAME_PARTS))
+        return _open_names(snapshot.get(_PARTS))
     return _update_names(snapshot, _open_names(found), snapshot.base.rows("entity"))
 
 
-def _open_names(found: Arrays) -> NameLinks:
+def _read_name_links(snapshot: Snapshot) -> Link:
+    found = snapshot.base_arrays(_LINKS)
+    if found is None or snapshot.base is None:
+        return link_from_arrays(snapshot.get(_LINKS))
+    stored, edits = link_from_arrays(found), snapshot.base.rows("entity")
+    names = name_parts(snapshot)
+    former = _open_names(snapshot.base.arrays(_PARTS))
+    changed = [former.hashes_of_parts(edits.gone), names.hashes_of_parts(edits.at)]
+    some = np.concatenate([names.names.find(np.concatenate(changed), 1)[1], edits.at])
+    touched = stored.entries_of(np.concatenate([edits.gone, _drop_negative(edits.to_former(some))]))
+    some = np.union1d(some, _drop_negative(edits.to_present(touched.indices, followed=False)))
+    fresh = np.union1d(some, names.find_linked(some)[1])
+    entries = _link_names(names, fresh, len(snapshot.layer("entity")))
+    return EditedLink(stored, edits, edits, FreshRows(fresh, entries))
+
+
+def _drop_negative(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    return rows[rows >= 0]
+
+
+def _link_names(names: NameParts, rows: NDArray[np.integer], n_entities: int) -> Matrix:
+    """Return the (len(rows), n_entities) links of some names."""
+    places, others, shares = names.find_linked(rows)
+    return csr_array((shares, (places, others.astype(np.int32))), shape=(len(rows), n_entities))
+
+
+def _link_all_names(snapshot: Snapshot) -> Arrays:
+    n = len(snapshot.layer("entity"))
+    return link_to_arrays(_link_names(name_parts(snapshot), np.arange(n), n))
+
+
+def _open_names(found: Arrays) -> NameParts:
     names, parts = (
         SortedHashes(
             open_column(found, each), open_column(found, f"{each}.order"), found[f"{each}.heads"]
         )
         for each in ("names", "parts")
     )
-    return NameLinks(names, found["begins"], parts, open_column(found, "shares"))
+    return NameParts(names, found["begins"], parts, open_column(found, "shares"))
 
 
-def _update_names(snapshot: Snapshot, former: NameLinks, entities: RowEdits) -> NameLinks:
+def _update_names(snapshot: Snapshot, former: NameParts, entities: RowEdits) -> NameParts:
     """Return the names after edits of the entities; only those that came are read."""
     linkable = np.asarray(snapshot.layer("entity").columns["linkable"])[entities.at]
     names = np.full(len(entities.at), _NO_NAME, dtype=np.uint64)
@@ -142,7 +193,7 @@ def _update_names(snapshot: Snapshot, former: NameLinks, entities: RowEdits) -> 
     places = RowEdits.from_changes(len(former.parts.hashes), expand_ranges(*went)[1], before)
     all_names = entities.apply(former.names.hashes.whole, names)
     all_parts = places.apply(former.parts.hashes.whole, parts)
-    return NameLinks(
+    return NameParts(
         names=former.names.apply_edits(all_names, entities, entities.at[linkable]),
         begins=_count_starts(entities.apply(np.diff(begins), n_parts)),
         parts=former.parts.apply_edits(all_parts, places, places.at),
@@ -155,6 +206,7 @@ def _count_starts(counts: NDArray[np.integer]) -> NDArray[np.integer]:
     return begins.astype(np.int32) if begins[-1] < 2**31 else begins
 
 
+_NAME_PARTS = Derived("what begins and ends names", _read_name_parts)
 _NAME_LINKS = Derived("names that begin or end others", _read_name_links)
 
 
@@ -216,9 +268,17 @@ def _build_arrays(
     }
 
 
-NAME_PARTS = CachedArrays(
+_PARTS = CachedArrays(
     "names", _compute_parts, inputs=("entity",), update=_update_parts, edited=True
 )
+_LINKS = CachedArrays(
+    "name-links",
+    _link_all_names,
+    inputs=("entity",),
+    update=lambda now, _earlier: _link_all_names(now),
+    edited=True,
+)
+NAMES = (_PARTS, _LINKS)
 
 
 def _hash_names(

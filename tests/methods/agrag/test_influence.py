@@ -51,7 +51,7 @@ def test_a_large_graph_is_read_near_the_terminals_only():
     assert small.n_edges < LOCAL_ABOVE < large.n_edges
     found = compute_influence(large, [5, 40], 0.5)
     near = local_pagerank(
-        large.adjacency.__getitem__, large.degrees, {5: 1.0, 40: 1.0}, damping=0.5, residual=3e-7
+        large.adjacency, large.degrees, {5: 1.0, 40: 1.0}, damping=0.5, residual=3e-7
     )
     assert found.shape == (n,)
     assert found[near.nodes].tolist() == near.scores.tolist()

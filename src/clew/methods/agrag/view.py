@@ -198,8 +198,10 @@ def compute_influence(
         return personalized_pagerank(
             graph.transition, restart, damping=damping, tolerance=_TOLERANCE
         )
-    edges, starts = graph.adjacency.__getitem__, dict.fromkeys(terminals, 1.0)
-    near = local_pagerank(edges, graph.degrees, starts, damping=damping, residual=_RESIDUAL)
+    starts = dict.fromkeys(terminals, 1.0)
+    near = local_pagerank(
+        graph.adjacency, graph.degrees, starts, damping=damping, residual=_RESIDUAL
+    )
     scores = np.zeros(n)
     scores[near.nodes] = near.scores
     return scores
