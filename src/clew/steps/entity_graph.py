@@ -151,12 +151,12 @@ class EntityGraph:
         """Return the (m, n) rows of m nodes, ascending, of the matrix of weights."""
         n_chunks, first = np.searchsorted(nodes, [self.n_chunks, self.first_entity]).tolist()
         kinds = (
-            self._chunk_edges(nodes[:n_chunks]),
-            self._unit_edges(nodes[n_chunks:first] - self.n_chunks),
-            self._entity_edges(nodes[first:] - self.first_entity),
+            (self._chunk_edges, nodes[:n_chunks]),
+            (self._unit_edges, nodes[n_chunks:first] - self.n_chunks),
+            (self._entity_edges, nodes[first:] - self.first_entity),
         )
         n = len(self.degrees)
-        found = [_join_edges(list(edges), n) for edges in kinds]
+        found = [_join_edges(edges(rows), n) for edges, rows in kinds if len(rows)]
         indptr = count_ends(np.concatenate([each.counts for each in found]))
         columns, weights = (
             np.concatenate([getattr(each, name) for each in found]) for name in ("indices", "data")
@@ -190,16 +190,16 @@ class EntityGraph:
 
     def _chunk_edges(self, chunks: NDArray[np.integer]) -> Iterator[Edges]:
         if self.units is not None:
-            units = self.units.of_chunks.entries_of(chunks)
+            units = _read_entries(self.units.of_chunks, chunks)
             yield units, self.n_chunks, units.data
-        found = self.chunk_entities.entries_of(chunks)
+        found = _read_entries(self.chunk_entities, chunks)
         weights = _link_weights(self.wanted)[found.data] * self.rarity[found.indices]
         yield found, self.first_entity, weights
 
     def _unit_edges(self, units: NDArray[np.integer]) -> Iterator[Edges]:
         if self.units is not None:
             chunks, found = (
-                link.entries_of(units) for link in (self.units.chunks, self.units.entities)
+                _read_entries(link, units) for link in (self.units.chunks, self.units.entities)
             )
             yield chunks, 0, chunks.data
             yield found, self.first_entity, self.rarity[found.indices]
@@ -209,29 +209,36 @@ class EntityGraph:
 
         One between names weighs its share times `_NAME_SHARE` of the smaller of the two degrees.
         """
-        found, rarity = self.entity_chunks.entries_of(entities), self.rarity[entities]
+        found, rarity = _read_entries(self.entity_chunks, entities), self.rarity[entities]
         yield found, 0, _link_weights(self.wanted)[found.data] * rarity[found.owners]
         if self.units is not None:
-            units = self.units.of_entities.entries_of(entities)
+            units = _read_entries(self.units.of_entities, entities)
             yield units, self.n_chunks, rarity[units.owners]
         if self.names is not None:
-            names = self.names.entries_of(entities)
+            names = _read_entries(self.names, entities)
             own = self.degrees[entities + self.first_entity]
             smaller = np.minimum(own[names.owners], self.degrees[names.indices + self.first_entity])
             yield names, self.first_entity, _NAME_SHARE * names.data * smaller
 
 
-def _join_edges(parts: Sequence[Edges], n_nodes: int) -> Entries:
+def _join_edges(parts: Iterable[Edges], n_nodes: int) -> Entries:
     """Return parts of the edges of the same nodes as one, row by row."""
-    n_rows = parts[0][0].shape[0] if parts else 0
-    begins = count_ends(sum((part.counts for part, *_ in parts), np.zeros(n_rows, dtype=np.int64)))
-    columns, weights = np.empty(begins[-1], dtype=np.int32), np.empty(begins[-1])
-    place = begins[:-1].copy()
-    for part, first, values in parts:
-        at = np.arange(len(values)) + np.repeat(place - part.indptr[:-1], part.counts)
-        columns[at], weights[at] = part.indices + first, values
-        place += part.counts
-    return Entries((n_rows, n_nodes), begins, columns, weights)
+    (first, node, weights), *others = parts
+    columns, indptr = first.indices + np.int32(node), first.indptr
+    for part, node, values in others:
+        at = indptr[1:][part.owners]
+        columns = np.insert(columns, at, part.indices + np.int32(node))
+        weights = np.insert(weights, at, values)
+        indptr = indptr + part.indptr
+    return Entries((first.shape[0], n_nodes), indptr, columns, weights)
+
+
+def _read_entries(link: Link, rows: NDArray[np.integer]) -> Entries:
+    """Return the entries of some rows, ascending, of a link."""
+    if len(rows) < link.shape[0]:
+        return link.entries_of(rows)
+    whole = link.whole
+    return Entries(link.shape, whole.indptr, whole.indices, whole.data)
 
 
 def entity_graph(snapshot: Snapshot, links: Links) -> EntityGraph:
