@@ -150,13 +150,12 @@ class EntityGraph:
     def get_edges(self, nodes: NDArray[np.integer]) -> Entries:
         """Return the (m, n) rows of m nodes, ascending, of the matrix of weights."""
         n_chunks, first = np.searchsorted(nodes, [self.n_chunks, self.first_entity]).tolist()
-        kinds = (
-            (self._chunk_edges, nodes[:n_chunks]),
-            (self._unit_edges, nodes[n_chunks:first] - self.n_chunks),
-            (self._entity_edges, nodes[first:] - self.first_entity),
-        )
+        edges = [self._chunk_edges(nodes[:n_chunks])]
+        if self.units is not None:
+            edges.append(self._unit_edges(nodes[n_chunks:first] - self.n_chunks, self.units))
+        edges.append(self._entity_edges(nodes[first:] - self.first_entity))
         n = len(self.degrees)
-        found = [_join_edges(edges(rows), n) for edges, rows in kinds if len(rows)]
+        found = [_join_edges(parts, n) for parts in edges]
         indptr = count_ends(np.concatenate([each.counts for each in found]))
         columns, weights = (
             np.concatenate([getattr(each, name) for each in found]) for name in ("indices", "data")
@@ -196,13 +195,10 @@ class EntityGraph:
         weights = _link_weights(self.wanted)[found.data] * self.rarity[found.indices]
         yield found, self.first_entity, weights
 
-    def _unit_edges(self, units: NDArray[np.integer]) -> Iterator[Edges]:
-        if self.units is not None:
-            chunks, found = (
-                _read_entries(link, units) for link in (self.units.chunks, self.units.entities)
-            )
-            yield chunks, 0, chunks.data
-            yield found, self.first_entity, self.rarity[found.indices]
+    def _unit_edges(self, units: NDArray[np.integer], of: _Units) -> Iterator[Edges]:
+        chunks, found = (_read_entries(link, units) for link in (of.chunks, of.entities))
+        yield chunks, 0, chunks.data
+        yield found, self.first_entity, self.rarity[found.indices]
 
     def _entity_edges(self, entities: NDArray[np.integer]) -> Iterator[Edges]:
         """Yield the links to chunks, units, and entities whose words begin or end the name.
