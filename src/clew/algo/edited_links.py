@@ -65,8 +65,7 @@ class EditedLink(Link):
         fresh = self.fresh.get_entries(row)
         if fresh is not None:
             return fresh
-        [former] = self.row_edits.to_former(np.array([row])).tolist()
-        columns, data = self.stored.entries(former)
+        columns, data = self.stored.entries(self.row_edits.former_row(row))
         return _sort_entries(self.column_edits.to_present(columns), data)
 
     def entries_of(self, rows: NDArray[np.integer]) -> Entries:
@@ -110,7 +109,7 @@ class TransposedEdits(Link):
     def entries(self, row: int) -> "_Row":
         none = np.zeros(0, dtype=np.int32)
         columns, data = self._fresh_by_column.get_entries(row) or (none, none)
-        [former] = self.edited.column_edits.to_former(np.array([row]), followed=True).tolist()
+        former = self.edited.column_edits.former_row(row, followed=True)
         if former < 0:
             return columns, data
         stored, stored_data = self.stored.entries(former)

@@ -15,6 +15,7 @@ from clew.generation.cached import ArrayLoader, VerifiedArrays
 from clew.generation.cut import Cutter
 from clew.generation.layers import Parts, build_snapshot, resolve_aliases
 from clew.generation.rows import live_rows
+from clew.runtime.once import Lazily, reading
 from clew.store import schema
 from clew.store.columns import StoredColumns
 from clew.types import KINDS
@@ -99,7 +100,8 @@ def _open_base(store: Store, view: View) -> BaseGeneration | None:
         return None
     if edits is None:
         return None
-    return BaseGeneration(store.cache, view, GenerationEdits(base, edits), cached[-1])
+    found = Lazily(reading(edits, edits))
+    return BaseGeneration(store.cache, view, GenerationEdits(base, found), cached[-1])
 
 
 def _assemble_base_arrays(

@@ -87,6 +87,9 @@ class Assembly:
         """Return the stored rows of some rows of a layer; only these are read."""
         return self._column("stored", self.stored, layer)[rows]
 
+    def stored_row(self, layer: str, row: int) -> int:
+        return self._column("stored", self.stored, layer).get(row)
+
     def values(self, name: str, rows: Rows) -> NDArray[Any]:
         """Return some rows of a column; only these are read."""
         return widen(self._column("column", self.columns, name)[rows])

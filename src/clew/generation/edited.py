@@ -61,8 +61,26 @@ class EditedAssembly(Assembly):
 
         return self._gather_rows(name.partition(".")[0], f"came.{name}", rows, former)
 
+    def stored_row(self, layer: str, row: int) -> int:
+        former = self._find_former(layer, f"came.stored.{layer}", row)
+        if former < 0:
+            return self._read_came(layer, f"came.stored.{layer}", row)
+        return self.of.base.stored_row(layer, former)
+
     def value(self, name: str, row: int) -> int:
-        return int(self.values(name, np.array([row]))[0])
+        layer = name.partition(".")[0]
+        former = self._find_former(layer, f"came.{name}", row)
+        if former < 0:
+            return self._read_came(layer, f"came.{name}", row)
+        value = self.of.base.value(name, former)
+        return self.of.rows(_ROWS_OF[name]).present_row(value) if name in _ROWS_OF else value
+
+    def _find_former(self, layer: str, came: str, row: int) -> int:
+        return self.of.rows(layer).former_row(row) if came in self.of.arrays else row
+
+    def _read_came(self, layer: str, came: str, row: int) -> int:
+        """Return the value of a row that came."""
+        return int(self.of.arrays[came][np.searchsorted(self.of.rows(layer).at, row)])
 
     def _gather_rows(
         self, layer: str, came: str, rows: Rows, former: Callable[[Rows], NDArray[Any]]

@@ -77,7 +77,7 @@ class Parts:
 
     def stored_row(self, layer: str, row: int) -> int:
         """Return the stored row of a row of a layer; no other one is read."""
-        return int(self.assembly.stored_rows(layer, np.array([row]))[0])
+        return self.assembly.stored_row(layer, row)
 
     def document(self, row: int) -> Document:
         return self._documents.get(
