@@ -81,7 +81,9 @@ def graph_of(link, vectors):
     """Return the graph of a (n_units, n_entities) link."""
     turned = csr_array(link.T)
     return UnitGraph(
-        lambda unit: neighbours(link, unit).tolist(), lambda row: neighbours(turned, row), vectors
+        lambda units: [neighbours(link, unit).tolist() for unit in units],
+        lambda rows: [neighbours(turned, row) for row in rows],
+        vectors,
     )
 
 

@@ -5,14 +5,16 @@ A state is a unit set [S] with the entities of the unit that was added last [its
 what of the query its units leave unsaid [φ_v: the query vector minus the units' vectors].
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.algo.ascending import sort_distinct
 from clew.algo.coding import Vectors, multiply_rows
-from clew.algo.topk import top_k
+from clew.algo.links import expand_ranges
+from clew.algo.topk import DECIMALS, top_k
 
 Score = Callable[[Sequence[tuple[int, ...]]], NDArray[np.float64]]
 Tried = Callable[[int, NDArray[np.float32]], None]  # an entity, and (n, d) directions
@@ -43,9 +45,19 @@ class UnitSet:
 class UnitGraph:
     """Units and entities, joined both ways; `vectors` are the units', (n_units, d)."""
 
-    entities_of: Callable[[int], Sequence[int]]  # that a unit mentions, ascending
-    units_of: Callable[[int], NDArray[np.integer]]  # that mention an entity, ascending
+    entities_of: Callable[[Sequence[int]], Sequence[Sequence[int]]]  # that units mention, ascending
+    units_of: Callable[[Sequence[int]], Sequence[NDArray[np.integer]]]  # of entities, ascending
     vectors: Vectors
+
+
+@dataclass(slots=True)
+class _Candidate:
+    """A unit set that was found at one depth, not yet scored."""
+
+    before: UnitSet  # the state that a unit was added to
+    via: int
+    unit: int
+    frontier: set[int]
 
 
 def grow_unit_sets(
@@ -70,14 +82,11 @@ def grow_unit_sets(
     start = UnitSet((), (), tuple(sorted(set(seeds))), residual, 0.0)
     states, kept = [start], []
     for depth in range(beam.depth):
-        candidates: dict[tuple[int, ...], UnitSet] = {}
-        for state, via, unit in _next_units(graph, states, beam.k, tried):
-            _add_set(candidates, _extend_set(graph, state, via, unit))
-        for unit in seed_units if depth == 0 else ():
-            _add_set(candidates, _extend_set(graph, start, -1, unit))
-        if not candidates:
+        found = list(_next_units(graph, states, beam.k, tried))
+        found += [(start, -1, unit) for unit in seed_units if depth == 0]
+        if not found:
             break
-        states = _keep_best(graph, candidates, score, beam)
+        states = _keep_best(graph, _collect_sets(graph, found), score, beam)
         kept += states
     return kept
 
@@ -87,26 +96,48 @@ def _next_units(
 ) -> Iterator[tuple[UnitSet, int, int]]:
     """Yield (state, entity, unit): each frontier entity's `k` units nearest to the residual.
 
-    The units of an entity are read once for all states that go on from it.
+    The units of an entity are read once for all states that go on from it, and those of all
+    entities together.
     """
     directions = np.array([_normalize(state.residual) for state in states], dtype=np.float32)
-    places: dict[int, list[int]] = {}
-    for place, state in enumerate(states):
-        for entity in state.frontier:
-            places.setdefault(entity, []).append(place)
-    near: dict[tuple[int, int], list[int]] = {}
-    for entity, here in places.items():
-        if tried is not None:
-            tried(entity, directions[here])
-        pool = graph.units_of(entity)
-        similarity = multiply_rows(graph.vectors, pool, directions[here].T)
-        for place, scores in zip(here, similarity.T, strict=True):
-            known = states[place].units
-            best = pool[top_k(scores, k + len(known))].tolist()
-            near[place, entity] = [unit for unit in best if unit not in known][:k]
-    for place, state in enumerate(states):
-        for entity in state.frontier:
-            yield from ((state, entity, unit) for unit in near[place, entity])
+    ways = [(place, entity) for place, state in enumerate(states) for entity in state.frontier]
+    if not ways:
+        return
+    places, entities = np.array(ways).T
+    distinct, numbers = np.unique(entities, return_inverse=True)
+    for i, entity in enumerate(distinct.tolist() if tried is not None else ()):
+        tried(entity, directions[places[numbers == i]])
+    pools = graph.units_of(distinct.tolist())
+    way, unit, score = _score_units(graph.vectors, pools, numbers, places, directions)
+    known = np.array([state.units for state in states]).reshape(len(states), -1)
+    is_new = (unit[:, None] != known[places[way]]).all(axis=1)
+    way, unit, score = way[is_new], unit[is_new], score[is_new]
+    order = np.lexsort((unit, -np.round(score, DECIMALS), way))
+    way, unit = way[order], unit[order]
+    first = np.searchsorted(way, way) + k > np.arange(len(way))
+    for i, row in zip(way[first].tolist(), unit[first].tolist(), strict=True):
+        yield states[ways[i][0]], ways[i][1], row
+
+
+def _score_units(
+    vectors: Vectors,
+    pools: Sequence[NDArray[np.integer]],
+    numbers: NDArray[np.intp],
+    places: NDArray[np.integer],
+    directions: NDArray[np.float32],
+) -> tuple[NDArray[np.intp], NDArray[np.integer], NDArray[np.floating]]:
+    """Return the units of the pool of each way, behind its place, and their products.
+
+    Way i leads to the pool `numbers[i]` in the direction `places[i]`.
+    """
+    counts = np.array([len(pool) for pool in pools])
+    together = np.concatenate(pools)
+    units = sort_distinct(together)
+    ends = np.cumsum(counts)
+    ways, at = expand_ranges((ends - counts)[numbers], ends[numbers])
+    rows = np.searchsorted(units, together)[at]
+    products = multiply_rows(vectors, units, directions.T)
+    return ways, together[at], products[rows, places[ways]]
 
 
 def _normalize(residual: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -114,29 +145,40 @@ def _normalize(residual: NDArray[np.float64]) -> NDArray[np.float64]:
     return residual / length if length > 0 else residual
 
 
-def _extend_set(graph: UnitGraph, state: UnitSet, via: int, unit: int) -> UnitSet:
-    """Return the state with one more unit; its residual is still the one before."""
-    units, frontier = (*state.units, unit), tuple(graph.entities_of(unit))
-    return UnitSet(units, (*state.via, via), frontier, state.residual, 0.0)
-
-
-def _add_set(sets: dict[tuple[int, ...], UnitSet], state: UnitSet) -> None:
-    """Add a state; one with the same units gets the union of both frontiers."""
-    key = tuple(sorted(state.units))
-    if key in sets:
-        frontier = tuple(sorted({*sets[key].frontier, *state.frontier}))
-        state = replace(sets[key], frontier=frontier)
-    sets[key] = state
+def _collect_sets(
+    graph: UnitGraph, found: Sequence[tuple[UnitSet, int, int]]
+) -> dict[tuple[int, ...], _Candidate]:
+    """Return the sets that units make, each once: with the union of all frontiers of its ways."""
+    units = list(dict.fromkeys(unit for _, _, unit in found))
+    entities = dict(zip(units, graph.entities_of(units), strict=True))
+    sets: dict[tuple[int, ...], _Candidate] = {}
+    for state, via, unit in found:
+        key = tuple(sorted((*state.units, unit)))
+        if key in sets:
+            sets[key].frontier.update(entities[unit])
+        else:
+            sets[key] = _Candidate(state, via, unit, set(entities[unit]))
+    return sets
 
 
 def _keep_best(
-    graph: UnitGraph, sets: dict[tuple[int, ...], UnitSet], score: Score, beam: Beam
+    graph: UnitGraph, sets: Mapping[tuple[int, ...], _Candidate], score: Score, beam: Beam
 ) -> list[UnitSet]:
     """Return the best of the found sets, scored, and what each leaves of the query."""
-    keys, best = sorted(sets), []
+    keys = sorted(sets)
     scores = score(keys)
-    for i in top_k(scores, beam.width):
-        state = sets[keys[i]]
-        explained = graph.vectors[state.units[-1]] if beam.query_updating else 0.0
-        best.append(replace(state, residual=state.residual - explained, score=float(scores[i])))
-    return best
+    best = top_k(scores, beam.width).tolist()
+    chosen = [sets[keys[i]] for i in best]
+    explained = np.zeros((len(best), 1))
+    if beam.query_updating:
+        explained = graph.vectors[[each.unit for each in chosen]]
+    return [
+        UnitSet(
+            units=(*each.before.units, each.unit),
+            via=(*each.before.via, each.via),
+            frontier=tuple(sorted(each.frontier)),
+            residual=each.before.residual - own,
+            score=float(scores[i]),
+        )
+        for i, each, own in zip(best, chosen, explained, strict=True)
+    ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
-from clew.algo.ascending import match_sorted
+from clew.algo.ascending import match_sorted, sort_distinct
 from clew.algo.links import Entries, Matrix, take_rows
 from clew.errors import InputError
 
@@ -40,8 +40,7 @@ class LocalScores:
 
     def mix(self, other: LocalScores, share: float) -> LocalScores:
         """Return the sum of `share` of these scores and the rest of another restart's."""
-        nodes = np.sort(np.concatenate([self.nodes, other.nodes]), kind="stable")
-        nodes = nodes[np.diff(nodes, prepend=-1) > 0]
+        nodes = sort_distinct(np.concatenate([self.nodes, other.nodes]))
         scores = share * self.get(nodes) + (1 - share) * other.get(nodes)
         return LocalScores(nodes, scores, share * self.error + (1 - share) * other.error)
 
@@ -205,13 +204,12 @@ class _Push:
 
 
 def _unique(nodes: NDArray[np.integer], n: int) -> NDArray[np.intp]:
-    """Return the distinct nodes, ascending, in a third of np.unique's time."""
+    """Return the distinct nodes, ascending."""
     if len(nodes) * _DENSE > n:
         is_there = np.zeros(n, dtype=bool)
         is_there[nodes] = True
         return np.flatnonzero(is_there)
-    ordered = np.sort(nodes).astype(np.intp)
-    return ordered[np.diff(ordered, prepend=-1) > 0]
+    return sort_distinct(nodes).astype(np.intp)
 
 
 _DENSE = 8  # nodes to one that is given: of fewer, flags are faster than sorting

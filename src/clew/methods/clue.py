@@ -5,10 +5,10 @@ options beside it: docs/methods/clue.md.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import ClassVar, Literal
+from functools import partial
+from typing import ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from clew.steps.choosing import CANDIDATES, choose_hits
 from clew.steps.selecting import Select, select_hits
 from clew.types import Evidence, Limits, Path, Step
 
+T = TypeVar("T")
 By = Literal["sets", "chunks"]  # what ranks chunks: the sets that they support, or themselves
 
 CHUNK_SHARE = 0.5  # of a chunk's own relevance beside the votes of its sets
@@ -132,7 +133,7 @@ class Clue:
         anchored = steps.nearest_units(snapshot, asked, self.k, near)[0].tolist()
         seeds = {link.row for link in linked}
         if self.unit_anchoring:
-            seeds.update(entity for unit in anchored for entity in graph.entities_of(unit))
+            seeds.update(entity for own in graph.entities_of(anchored) for entity in own)
         return grow_unit_sets(
             graph,
             sorted(seeds),
@@ -178,22 +179,40 @@ def _build_graph(
 
     `near` are the units of the chunks nearest to the question, of a large index.
     """
-    entities, layer = snapshot.linked("unit", "entity"), snapshot.layer("unit")
-    chunk_of = layer.columns["chunk"]
+    layer = snapshot.layer("unit")
+    entities: dict[int, tuple[int, ...]] = {}
+    units: dict[int, NDArray[np.integer]] = {}
 
-    @cache
-    def entities_of(unit: int) -> list[int]:
-        found = entities.row(unit)
+    def read_entities(new: NDArray[np.integer]) -> list[tuple[int, ...]]:
+        links = [snapshot.linked("unit", "entity").entries_of(new)]
         if title_links:
-            titles = steps.chunk_titles(snapshot, chunk_of[unit : unit + 1]).indices
-            found = np.union1d(found, titles)
-        return list(found.tolist())
+            links.append(steps.chunk_titles(snapshot, layer.columns["chunk"][new]))
+        found: list[set[int]] = [set() for _ in new]
+        for link in links:
+            ends = link.indptr.tolist()
+            columns = link.indices.tolist()
+            for i, own in enumerate(found):
+                own.update(columns[ends[i] : ends[i + 1]])
+        return [tuple(sorted(own)) for own in found]
 
-    @cache
-    def units_of(entity: int) -> NDArray[np.integer]:
-        return steps.entity_units(snapshot, entity, titles=title_links, near=near)
+    def read_units(new: NDArray[np.integer]) -> list[NDArray[np.integer]]:
+        return steps.entity_units(snapshot, new, titles=title_links, near=near)
 
-    return UnitGraph(entities_of, units_of, layer.vectors)
+    return UnitGraph(
+        partial(_get_rows, entities, read_entities),
+        partial(_get_rows, units, read_units),
+        layer.vectors,
+    )
+
+
+def _get_rows(
+    known: dict[int, T], read: Callable[[NDArray[np.integer]], Sequence[T]], rows: Sequence[int]
+) -> list[T]:
+    """Return what is known of some rows; what is not is read, all of it at once."""
+    new = [row for row in rows if row not in known]
+    if new:
+        known.update(zip(new, read(np.array(new)), strict=True))
+    return [known[row] for row in rows]
 
 
 @dataclass(slots=True)

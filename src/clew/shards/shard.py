@@ -216,9 +216,10 @@ def _reply_towards(request: exchange.Towards, snapshot: Snapshot) -> exchange.Fo
     hashes, firsts = np.unique(request.entities, return_index=True)
     places = np.split(np.arange(len(request.entities)), firsts[1:])
     parts = []
-    for entity, of_hash in zip(*_find_known(snapshot, hashes), strict=True):
+    entities, of_hashes = _find_known(snapshot, hashes)
+    pools = steps.entity_units(snapshot, np.asarray(entities), titles=request.titles, near=near)
+    for units, of_hash in zip(pools, of_hashes, strict=True):
         owners = places[of_hash]
-        units = steps.entity_units(snapshot, entity, titles=request.titles, near=near)
         cosines = multiply_rows(layer.vectors, units, request.directions[owners].T)
         for owner, scores in zip(owners.tolist(), cosines.T, strict=True):
             best = top_k(scores, request.most)

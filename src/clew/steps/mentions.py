@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from clew.algo.ascending import match_sorted, sort_distinct
 from clew.algo.edited_links import EditedLink, FreshRows, TransposedEdits
 from clew.algo.links import Link, link_from_arrays, link_to_arrays, replace_data
 from clew.derived import Arrays, CachedArrays, Derived
@@ -31,23 +32,44 @@ def titled_chunks(snapshot: Snapshot, entity: int) -> NDArray[np.integer]:
 
 
 def entity_units(
-    snapshot: Snapshot, entity: int, *, titles: bool, near: NDArray[np.integer] | None
-) -> NDArray[np.integer]:
-    """Return the units that mention an entity, ascending.
+    snapshot: Snapshot,
+    entities: NDArray[np.integer],
+    *,
+    titles: bool,
+    near: NDArray[np.integer] | None,
+) -> list[NDArray[np.integer]]:
+    """Return the units that mention each of some entities, ascending.
 
     With `titles` those of the documents whose title it is, too. Of an entity in more than 10,000
     units only those are returned that are `near`, where these are known: the units of the chunks
     nearest to the question, ascending.
     """
-    found = snapshot.linked("entity", "unit").row(entity)
-    if near is not None and len(found) > _MOST_UNITS:
-        found = np.intersect1d(found, near, assume_unique=True)
-    if not titles:
-        return found
-    titled = titled_chunks(snapshot, entity)
-    within = np.unique(snapshot.linked("chunk", "unit").rows(titled).indices)
-    chunk_of = snapshot.layer("unit").columns["chunk"]
-    return np.union1d(found, within[np.isin(chunk_of[within], titled)])
+    mentioned = snapshot.linked("entity", "unit").entries_of(entities)
+    owners, units = mentioned.owners, mentioned.indices
+    if near is not None and np.any(mentioned.counts > _MOST_UNITS):
+        few = (mentioned.counts <= _MOST_UNITS)[owners]
+        few[match_sorted(near, units)[0]] = True
+        owners, units = owners[few], units[few]
+    if titles:
+        by_title = _find_titled(snapshot, entities)
+        n = len(snapshot.layer("unit"))
+        keys = sort_distinct(np.append(owners * n + units, by_title[0] * n + by_title[1]))
+        owners, units = np.divmod(keys, n) if n else (keys, keys)
+    return np.split(units, np.searchsorted(owners, np.arange(1, len(entities))))[: len(entities)]
+
+
+def _find_titled(
+    snapshot: Snapshot, entities: NDArray[np.integer]
+) -> tuple[NDArray[np.intp], NDArray[np.integer]]:
+    """Return units of the documents whose title one of some entities is, behind its place."""
+    found = entity_chunks(snapshot).entries_of(entities)
+    is_title = found.data & TITLED > 0
+    owners, chunks = found.owners[is_title], found.indices[is_title]
+    within = snapshot.linked("chunk", "unit").entries_of(chunks)
+    owners_within, n = owners[within.owners], max(found.shape[1], 1)
+    first = snapshot.layer("unit").columns["chunk"][within.indices]  # where each stands first
+    own = np.isin(owners_within * n + first, owners * n + chunks)
+    return owners_within[own], within.indices[own]
 
 
 def _link_chunks(snapshot: Snapshot) -> Arrays:
