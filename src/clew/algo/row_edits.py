@@ -101,7 +101,7 @@ class RowEdits:
         """Return what `to_present` returns for one row, followed, in a tenth of the time."""
         if row < 0:
             return -1
-        gone, places, _ = self._lists
+        gone, places, *_ = self._lists
         place = bisect_left(gone, row)
         if place < len(gone) and gone[place] == row:
             return int(self._successors[place])
@@ -109,16 +109,25 @@ class RowEdits:
 
     def former_row(self, row: int, *, followed: bool = False) -> int:
         """Return what `to_former` returns for one row."""
-        place = int(self.at.searchsorted(row))
-        if place < len(self.at) and self.at[place] == row:
-            return int(self.origin[place]) if followed else -1
-        return row - place + bisect_right(self._lists[2], row - place)
+        place, former = self.find_row(row)
+        return int(self.origin[place]) if followed and former < 0 else former
+
+    def find_row(self, row: int) -> tuple[int, int]:
+        """Return how many rows before a present one came, and its former number.
+
+        That is -1 where it came itself: the first number is its place among those then.
+        """
+        _, _, n_gone_before, at = self._lists
+        place = bisect_left(at, row)
+        if place < len(at) and at[place] == row:
+            return place, -1
+        return place, row - place + bisect_right(n_gone_before, row - place)
 
     @cached_property
-    def _lists(self) -> tuple[list[int], list[int], list[int]]:
-        """The rows that went, and the two arrays of places, to look one row up."""
-        found = (self.gone, self._insertion_places, self._n_gone_before)
-        return found[0].tolist(), found[1].tolist(), found[2].tolist()
+    def _lists(self) -> tuple[list[int], ...]:
+        """The rows that went, the two arrays of places, and the rows that came."""
+        found = (self.gone, self._insertion_places, self._n_gone_before, self.at)
+        return tuple(rows.tolist() for rows in found)
 
     def apply(self, former: NDArray[Any], came: NDArray[Any]) -> NDArray[Any]:
         """Return the values of all present rows, from former values and new ones."""

@@ -42,7 +42,7 @@ from clew.store import schema
 from clew.types import DATE, ENTITY_TYPES, IMPORTED, KINDS, LLM_MADE, TERM, UNITS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -77,6 +77,7 @@ class Assembly:
     arrays: Table | None = None  # that all of these are read from, where they are cached
     _made: dict[str, Rows] = field(default_factory=dict)  # what `places` made
     _read: dict[str, Column] = field(default_factory=dict)  # of these arrays
+    _readers: dict[tuple[str, str], Callable[[int], int]] = field(default_factory=dict)
 
     def size(self, layer: str) -> int:
         """Return how many rows a layer has, or one of the two that a unit's are in."""
@@ -87,15 +88,28 @@ class Assembly:
         """Return the stored rows of some rows of a layer; only these are read."""
         return self._column("stored", self.stored, layer)[rows]
 
-    def stored_row(self, layer: str, row: int) -> int:
-        return self._column("stored", self.stored, layer).get(row)
-
     def values(self, name: str, rows: Rows) -> NDArray[Any]:
         """Return some rows of a column; only these are read."""
         return widen(self._column("column", self.columns, name)[rows])
 
     def value(self, name: str, row: int) -> int:
-        return self._column("column", self.columns, name).get(row)
+        """Return a row of a column."""
+        return self._open_reader("column", name)(row)
+
+    def stored_row(self, layer: str, row: int) -> int:
+        """Return the stored row of a row of a layer."""
+        return self._open_reader("stored", layer)(row)
+
+    def _open_reader(self, kind: str, name: str) -> Callable[[int], int]:
+        key = kind, name
+        if key not in self._readers:
+            self._readers[key] = self._make_reader(kind, name)
+        return self._readers[key]
+
+    def _make_reader(self, kind: str, name: str) -> Callable[[int], int]:
+        """Return a function that gives a row of a column, or the stored row of a row."""
+        table = self.columns if kind == "column" else self.stored
+        return self._column(kind, table, name).get
 
     def _column(self, kind: str, table: Table, name: str) -> Column:
         key = f"{kind}.{name}"

@@ -42,6 +42,10 @@ _ROWS_OF = {
 _UNITS = ("unit.sentence", "unit.statement", "sentence")  # the last where they are the units
 
 
+def _chain(first: Callable[[int], int], then: Callable[[int], int]) -> Callable[[int], int]:
+    return lambda row: then(first(row))
+
+
 @dataclass(frozen=True, kw_only=True)
 class EditedAssembly(Assembly):
     """A generation that edits give."""
@@ -61,26 +65,21 @@ class EditedAssembly(Assembly):
 
         return self._gather_rows(name.partition(".")[0], f"came.{name}", rows, former)
 
-    def stored_row(self, layer: str, row: int) -> int:
-        former = self._find_former(layer, f"came.stored.{layer}", row)
-        if former < 0:
-            return self._read_came(layer, f"came.stored.{layer}", row)
-        return self.of.base.stored_row(layer, former)
+    def _make_reader(self, kind: str, name: str) -> Callable[[int], int]:
+        former, came = self.of.base._make_reader(kind, name), f"came.{name}"  # noqa: SLF001
+        if kind == "stored":
+            came = f"came.stored.{name}"
+        elif name in _ROWS_OF:
+            former = _chain(former, self.of.rows(_ROWS_OF[name]).present_row)
+        if came not in self.of.arrays:
+            return former
+        edits, values = self.of.rows(name.partition(".")[0]), self.of.arrays[came].tolist()
 
-    def value(self, name: str, row: int) -> int:
-        layer = name.partition(".")[0]
-        former = self._find_former(layer, f"came.{name}", row)
-        if former < 0:
-            return self._read_came(layer, f"came.{name}", row)
-        value = self.of.base.value(name, former)
-        return self.of.rows(_ROWS_OF[name]).present_row(value) if name in _ROWS_OF else value
+        def read(row: int) -> int:
+            place, then = edits.find_row(row)
+            return int(values[place]) if then < 0 else former(then)
 
-    def _find_former(self, layer: str, came: str, row: int) -> int:
-        return self.of.rows(layer).former_row(row) if came in self.of.arrays else row
-
-    def _read_came(self, layer: str, came: str, row: int) -> int:
-        """Return the value of a row that came."""
-        return int(self.of.arrays[came][np.searchsorted(self.of.rows(layer).at, row)])
+        return read
 
     def _gather_rows(
         self, layer: str, came: str, rows: Rows, former: Callable[[Rows], NDArray[Any]]
