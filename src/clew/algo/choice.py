@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.algo.topk import top_k
+from clew.algo.topk import find_highest
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,12 @@ class ChoiceWeights:
     named: float = 0.3  # whether the query or a chosen row names it
 
 
-def choose_rows(rows: Candidates, query: QueryTokens, shares: ChoiceWeights) -> list[int]:
+def choose_rows(
+    rows: Candidates, query: QueryTokens, shares: ChoiceWeights, most: int | None = None
+) -> list[int]:
     """Return all n rows in the order in which they join the set; repetitions come last.
+
+    Where no row repeats another one, the first `most` of them, if that is given.
 
     The gain of a row is how much it raises the mean, weighted by the tokens, of the best match of
     each token among the chosen rows. What is left of the query is the sum of its tokens, each with
@@ -53,14 +57,15 @@ def choose_rows(rows: Candidates, query: QueryTokens, shares: ChoiceWeights) -> 
     free, behind = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
     chosen: list[int] = []
     ranges: tuple[float, float] | None = None
-    while free.any():
+    last = n if most is None or rows.repeats.any() else min(most, n)
+    while len(chosen) < last:
         gains = np.maximum(rows.matches - met, 0) @ weights
         near = _token_cosines(query, weights * np.maximum(1 - met, 0) ** 2)
         ranges = ranges or (_value_range(gains), _value_range(near))
         scores = rows.prior + shares.named * named
         scores = scores + shares.gain * gains / ranges[0] + shares.residual * near / ranges[1]
-        here = np.flatnonzero(free & ~behind if (free & ~behind).any() else free)
-        best = int(here[top_k(scores[here], 1)[0]])
+        first = free & ~behind
+        best = find_highest(np.where(first if first.any() else free, scores, -np.inf))
         chosen.append(best)
         free[best] = False
         met = np.maximum(met, rows.matches[best])

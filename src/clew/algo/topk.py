@@ -25,6 +25,11 @@ def top_k(scores: NDArray[np.floating], k: int) -> NDArray[np.intp]:
     return rows[np.argsort(keys, kind="stable")][:k]
 
 
+def find_highest(scores: NDArray[np.floating]) -> int:
+    """Return the first row that `top_k` returns."""
+    return int(np.argmax(np.round(scores, DECIMALS)))
+
+
 def positive_top_k(scores: NDArray[np.floating], k: int) -> NDArray[np.intp]:
     """Return `top_k` without rows whose score is zero or less."""
     rows = top_k(scores, k)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from clew.store.schema import Segment
 
 _MOST_DOCUMENTS = 4_096  # whose texts stay in memory
+_MOST_KEYS = 2**16  # of entities, or of terms, that stay in memory
 
 
 @dataclass(frozen=True)
@@ -342,10 +343,16 @@ class _Keyed(_StoredLayer):
 
     def __init__(self, parts: Parts, name: str) -> None:
         super().__init__(parts, name, parts.assembly.size(name))
+        self._keys: dict[int, str] = {}  # of stored rows, those that were asked for
 
     def ids(self, rows: Sequence[int]) -> list[str]:
         stored = self._parts.assembly.stored_rows(self._name, np.asarray(rows, dtype=np.int64))
-        return self._parts.view.keys(self._name, stored.tolist())
+        numbers, known = stored.tolist(), self._keys
+        new = [number for number in dict.fromkeys(numbers) if number not in known]
+        if new:
+            known |= dict(zip(new, self._parts.view.keys(self._name, new), strict=True))
+            self._keys = known if len(known) < _MOST_KEYS else {}
+        return [known[number] for number in numbers]
 
     def texts(self, rows: Sequence[int]) -> list[str]:
         return self.ids(rows)

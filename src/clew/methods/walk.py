@@ -91,13 +91,13 @@ class Walk:
         coverage = steps.Coverage(snapshot, asked)
         shares = ChoiceWeights(gain=self.gain, residual=self.residual, named=self.named)
 
-        def choose(influence: LocalScores) -> ChosenChunks:
+        def choose(influence: LocalScores, most: int) -> ChosenChunks:
             rows = graph.best_chunks(influence, self.candidates)
             chunks = np.array(rows, dtype=np.intp)
             prior = min_max(np.log(np.maximum(influence.get(chunks), _LEAST)))
             if words:
                 prior += words * hybrid.of(chunks)
-            return choose_chunks(snapshot, coverage, rows, prior, named, shares)
+            return choose_chunks(snapshot, coverage, rows, prior, named, shares, most=most)
 
         spread, chosen = self._walk_legs(graph, restart, seeds, choose)
         more = graph.best_chunks(spread.influence, self.chunks + len(chosen.rows), hybrid)
@@ -116,12 +116,12 @@ class Walk:
         graph: EntityGraph,
         restart: Mapping[int, float],
         seeds: Seeds,
-        choose: Callable[[LocalScores], ChosenChunks],
+        choose: Callable[[LocalScores, int], ChosenChunks],
     ) -> tuple[Spread, ChosenChunks]:
         """Return how weight came to the nodes after all legs, and the chunks chosen then."""
         first = graph.spread_near(restart, self.damping)
         spread = Spread(influence=first, seeds=seeds, before=first)
-        chosen = choose(first)
+        chosen = choose(first, max(self.chunks, self.followed))
         for _ in range(self.legs):
             onward, origins = self._entity_weights(graph, chosen.rows[: self.followed], seeds)
             if not any(onward.values()):
@@ -129,7 +129,7 @@ class Walk:
             share = _mix_restarts(onward, restart, self.onward)
             new = graph.spread_near(share, self.damping).mix(first, self.onward)
             spread = replace(spread, influence=new, origins=origins)
-            chosen = choose(new)
+            chosen = choose(new, max(self.chunks, self.followed))
         return spread, chosen
 
     def _entity_weights(

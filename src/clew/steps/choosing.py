@@ -10,12 +10,11 @@ from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from clew import steps
 from clew.algo.choice import Candidates, ChoiceWeights, QueryTokens, choose_rows
 from clew.algo.fusion import min_max
-from clew.algo.links import Link, Matrix, replace_data
+from clew.algo.links import Entries, Link
 from clew.snapshot import Snapshot
 from clew.steps.evidence import text_place
 from clew.types import Evidence, Hit, Path
@@ -40,13 +39,16 @@ def choose_chunks(
     prior: NDArray[np.float64],
     named: Collection[int],
     shares: ChoiceWeights = _SHARES,
+    *,
+    most: int | None = None,
 ) -> ChosenChunks:
     """Return chunks as a set, by what each is worth by itself (n,) and entities that are `named`.
 
-    These are the entities that the question names.
+    These are the entities that the question names. No more than `most` are chosen where none
+    repeats another one.
     """
     found = _build_candidates(snapshot, coverage, rows, prior, named)
-    order = choose_rows(found, _query_tokens(snapshot, coverage, rows), shares)
+    order = choose_rows(found, _query_tokens(snapshot, coverage, rows), shares, most)
     return ChosenChunks([rows[i] for i in order], _find_repeated(rows, order, found.repeats))
 
 
@@ -133,21 +135,24 @@ def _build_candidates(
     """
     chunks, n = np.asarray(rows, dtype=np.intp), steps.n_chunks(snapshot)
     titles = steps.chunk_titles(snapshot, chunks)
-    mentions = _mention_link(steps.chunk_entities(snapshot), chunks)
+    mentions = _read_mentions(steps.chunk_entities(snapshot), chunks)
     if snapshot.totals is None:
-        df = _mention_link(steps.entity_chunks(snapshot), titles.indices).sum(axis=1)
+        by_title, _ = _read_mentions(steps.entity_chunks(snapshot), titles.indices)
+        df = np.bincount(by_title, minlength=len(titles.indices))
     else:
         df = snapshot.totals.mentioned[titles.indices]
     rare = np.log1p(n / np.maximum(df, 1)) / np.log1p(n)
-    by_query = rare * np.isin(titles.indices, list(named))
-    weighted, asked = (replace_data(titles, weights) for weights in (rare, by_query))
-    naming = np.asarray((weighted @ mentions.T).todense())
+    owners = titles.owners
+    naming, own = np.zeros((len(rows), len(rows))), np.zeros(len(rows))
+    entry, title = np.nonzero(mentions[1][:, None] == titles.indices)
+    naming[owners[title], mentions[0][entry]] = rare[title]
     np.fill_diagonal(naming, 0.0)
+    own[owners] = rare * np.isin(titles.indices, list(named))
     return Candidates(
         prior=prior,
         matches=coverage.of("chunk", rows),
         naming=naming,
-        named=np.asarray(asked.sum(axis=1)),
+        named=own,
         repeats=_find_repeats(snapshot, rows, coverage.words, titles),
     )
 
@@ -160,14 +165,17 @@ def _query_tokens(snapshot: Snapshot, coverage: steps.Coverage, rows: Sequence[i
     return QueryTokens(weights=coverage.weights, tokens=tokens, vectors=vectors)
 
 
-def _mention_link(link: Link, rows: NDArray[np.integer]) -> Matrix:
-    """Return some rows of a link of chunks and entities, of 1 where the text mentions these."""
-    found = link.rows(rows)
-    return replace_data(found, (found.data & steps.MENTIONED).astype(np.float64))
+def _read_mentions(
+    link: Link, rows: NDArray[np.integer]
+) -> tuple[NDArray[np.intp], NDArray[np.integer]]:
+    """Return which of some chunks' texts mention which entities, or from these the other way."""
+    found = link.entries_of(rows)
+    in_text = found.data & steps.MENTIONED > 0
+    return found.owners[in_text], found.indices[in_text]
 
 
 def _find_repeats(
-    snapshot: Snapshot, rows: Sequence[int], words: Sequence[int], titles: Matrix
+    snapshot: Snapshot, rows: Sequence[int], words: Sequence[int], titles: Entries
 ) -> NDArray[np.bool_]:
     """Return the (n, n) truth of whether chunk i says what chunk j says, of the same length n.
 
@@ -177,14 +185,19 @@ def _find_repeats(
     of the question, or a number or code of that chunk, which the other lacks. Nor where their
     titles name two entities, unless all else is the same. No chunk repeats itself.
     """
-    terms = snapshot.linked("chunk", "term").rows(np.asarray(rows, dtype=np.intp))
+    vectors = snapshot.layer("chunk").vectors[rows]
+    same = vectors @ vectors.T >= _SAME_MEANING
+    if not _are_alike(same):
+        return np.zeros(same.shape, dtype=np.bool_)
+    terms = snapshot.linked("chunk", "term").entries_of(np.asarray(rows, dtype=np.intp))
     used, places = np.unique(terms.indices, return_inverse=True)
-    linked = csr_array((terms.data, places, terms.indptr), shape=(len(rows), len(used)))
-    counts = linked.toarray()
+    counts = np.zeros((len(rows), len(used)), dtype=terms.data.dtype)
+    counts[terms.owners, places] = terms.data
     shared = np.array([np.minimum(counts, each).sum(axis=1) for each in counts]).T
     own = np.maximum(counts.sum(axis=1), 1)[:, None]
-    vectors = snapshot.layer("chunk").vectors[rows]
-    same = (shared >= _SAME_TERMS * own) & (vectors @ vectors.T >= _SAME_MEANING)
+    same &= shared >= _SAME_TERMS * own
+    if not _are_alike(same):
+        return np.zeros(same.shape, dtype=np.bool_)
     has = counts > 0
     asked = has[:, np.isin(used, words)]
     same &= (asked[:, None] == asked).all(axis=-1)
@@ -194,7 +207,14 @@ def _find_repeats(
     own_codes = codes & said
     same &= (own_codes[:, None] <= codes).all(axis=-1)
     of_title = titles.indptr[1:] > titles.indptr[:-1]
-    same_title = (titles @ titles.T).toarray() > 0
+    name = np.full(len(rows), -1)
+    name[titles.owners] = titles.indices
+    same_title = of_title[:, None] & (name[:, None] == name)
     same &= same_title | ~(of_title[:, None] & of_title) | (shared == own)
     np.fill_diagonal(same, val=False)
     return np.asarray(same, dtype=np.bool_)
+
+
+def _are_alike(same: NDArray[np.bool_]) -> bool:
+    """Say whether any of some rows is the same as another one."""
+    return bool(np.count_nonzero(same) > np.count_nonzero(same.diagonal()))

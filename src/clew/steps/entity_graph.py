@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from clew import steps
 from clew.algo.links import Entries, Link, Matrix, count_ends, neighbours, open_column, replace_data
 from clew.algo.pagerank import Degrees, LocalScores, local_pagerank
-from clew.algo.topk import top_k
+from clew.algo.topk import find_highest, top_k
 from clew.derived import Arrays, CachedArrays, Derived
 from clew.models import Models
 from clew.snapshot import Snapshot
@@ -324,7 +324,10 @@ _SUMS = Derived("sums of the weights of links", _open_sums)
 
 def _link_weights(wanted: Links) -> NDArray[np.float64]:
     """Return the weight of each way to have an entity: none, in the text, as the title, both."""
-    mentioned = 0.0 if wanted.unit_nodes else 1.0
+    return _weigh_kinds(wanted, 0.0 if wanted.unit_nodes else 1.0)
+
+
+def _weigh_kinds(wanted: Links, mentioned: float) -> NDArray[np.float64]:
     return np.array([0.0, mentioned, wanted.title_weight, wanted.title_weight + mentioned])
 
 
@@ -462,7 +465,7 @@ def _strongest_entity(
     question names another entity of the chunk.
     """
     entities, kinds = graph.chunk_entities.entries(chunk)
-    weights = _link_weights(replace(graph.wanted, unit_nodes=False))[kinds]
+    weights = _weigh_kinds(graph.wanted, 1.0)[kinds]
     given = weights * graph.rarity[entities] * influence.get(graph.first_entity + entities)
     strongest = _find_strongest(entities, given, leave_out)
     own = entities[kinds & steps.TITLED > 0]
@@ -479,7 +482,7 @@ def _strongest_chunk(
 ) -> int:
     """Return the chunk with an entity that gives it most; -1 for none."""
     chunks, kinds = graph.entity_chunks.entries(entity)
-    weights = _link_weights(replace(graph.wanted, unit_nodes=False))[kinds]
+    weights = _weigh_kinds(graph.wanted, 1.0)[kinds]
     return _find_strongest(chunks, weights * influence.get(chunks), leave_out)
 
 
@@ -487,17 +490,18 @@ def _find_strongest(
     neighbours: NDArray[np.integer], given: NDArray[np.float64], leave_out: set[int]
 ) -> int:
     """Return the neighbour that gives most, link weight times influence; -1 for none."""
-    kept = ~np.isin(neighbours, list(leave_out))
-    if not kept.any() or not given[kept].max() > 0:
+    kept = given > 0
+    for each in leave_out:
+        kept &= neighbours != each
+    given = np.where(kept, given, 0.0)
+    if not given.any():
         return -1
-    given = given[kept]
-    return int(neighbours[kept][top_k(given / given.max(), 1)[0]])
+    return int(neighbours[find_highest(given / given.max())])
 
 
 def _find_mention(snapshot: Snapshot, chunk: int, entity: int) -> Sequence[Step]:
     """Return the first unit of the chunk that mentions the entity; none where its title does."""
-    units, entities = snapshot.linked("chunk", "unit"), snapshot.linked("unit", "entity")
-    for unit in units.row(chunk).tolist():
-        if entity in entities.row(unit):
-            return [steps.unit_step(snapshot, unit, "mentions it")]
-    return []
+    units = snapshot.linked("chunk", "unit").row(chunk)
+    found = snapshot.linked("unit", "entity").entries_of(units)
+    places = found.owners[found.indices == entity]
+    return [steps.unit_step(snapshot, int(units[places[0]]), "mentions it")] if len(places) else []

@@ -74,7 +74,7 @@ def _find_titled(
 
 def _link_chunks(snapshot: Snapshot) -> Arrays:
     mentioned = csr_array(snapshot.link("chunk", "unit") @ snapshot.link("unit", "entity"))
-    return link_to_arrays(_join_marks(mentioned, chunk_titles(snapshot)))
+    return link_to_arrays(_join_marks(mentioned, chunk_titles(snapshot).to_matrix()))
 
 
 def _join_marks(mentioned: csr_array, titled: csr_array) -> csr_array:
@@ -118,7 +118,7 @@ def _read_entries(snapshot: Snapshot, chunks: NDArray[np.int64]) -> csr_array:
     units, places = np.unique(inside.indices, return_inverse=True)
     inside = csr_array((inside.data, places, inside.indptr), shape=(len(chunks), len(units)))
     mentioned = csr_array(inside @ snapshot.linked("unit", "entity").rows(units))
-    return _join_marks(mentioned, chunk_titles(snapshot, chunks))
+    return _join_marks(mentioned, chunk_titles(snapshot, chunks).to_matrix())
 
 
 def _open_entities(snapshot: Snapshot) -> Link:

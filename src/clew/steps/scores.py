@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from clew.algo.bm25 import Lengths, bm25_scores
 from clew.algo.coding import multiply_rows
 from clew.algo.fusion import mean_of_min_max, reciprocal_rank_fusion
-from clew.algo.links import Link, Matrix
+from clew.algo.links import Entries, Link
 from clew.derived import Arrays, CachedArrays, Derived
 from clew.models import Models, TokenVectors, gives_tokens
 from clew.snapshot import TRANSPOSED_LINKS, Snapshot
@@ -131,11 +131,11 @@ def beside_hybrid(found: Sequence[int], hybrid: NDArray[np.float64]) -> NDArray[
     return reciprocal_rank_fusion((own, hybrid), constant=0)
 
 
-def chunk_titles(snapshot: Snapshot, chunks: NDArray[np.integer] | None = None) -> Matrix:
-    """Return the (n, n_entities) link of chunks to the entity that their title names.
+def chunk_titles(snapshot: Snapshot, chunks: NDArray[np.integer] | None = None) -> Entries:
+    """Return the entity that the title of each of n chunks names, as a link; some name none.
 
     Of all chunks, or of those in some rows.
     """
     documents = snapshot.layer("chunk").columns["document"]
     wanted = documents if chunks is None else documents[chunks]
-    return snapshot.linked("document", "entity").rows(wanted)
+    return snapshot.linked("document", "entity").entries_of(wanted)
