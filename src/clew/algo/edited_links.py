@@ -44,8 +44,44 @@ class FreshRows:
         return self.entries.indices[own], self.entries.data[own]
 
 
+class _Edited(Link):
+    """A link after edits; one of few entries, or that was asked for whole, is kept in memory."""
+
+    def entries(self, row: int) -> "_Row":
+        matrix = self._kept
+        if matrix is None:
+            return self._read_row(row)
+        own = slice(matrix.indptr[row], matrix.indptr[row + 1])
+        return matrix.indices[own], matrix.data[own]
+
+    def entries_of(self, rows: NDArray[np.integer]) -> Entries:
+        matrix = self._kept
+        return self._read_rows(np.asarray(rows)) if matrix is None else take_rows(matrix, rows)
+
+    @cached_property
+    def whole(self) -> Matrix:
+        return self._read_rows(np.arange(self.shape[0])).to_matrix()
+
+    @property
+    def _kept(self) -> "Matrix | None":
+        return self.whole if "whole" in self.__dict__ or self._has_few else None
+
+    @cached_property
+    def _has_few(self) -> bool:
+        return int(self.counts.sum()) <= _FEW
+
+    def _read_row(self, row: int) -> "_Row":
+        raise NotImplementedError
+
+    def _read_rows(self, rows: NDArray[np.integer]) -> Entries:
+        raise NotImplementedError
+
+
+_FEW = 1 << 20  # entries of a link
+
+
 @dataclass(frozen=True)
-class EditedLink(Link):
+class EditedLink(_Edited):
     """A stored link as it is after edits of its rows and columns; fresh rows are as they say.
 
     Every row that came is a fresh one. A column that went is in no row that is not fresh, unless
@@ -61,15 +97,15 @@ class EditedLink(Link):
     def shape(self) -> tuple[int, int]:
         return self.row_edits.size, self.column_edits.size
 
-    def entries(self, row: int) -> "_Row":
+    def _read_row(self, row: int) -> "_Row":
         fresh = self.fresh.get_entries(row)
         if fresh is not None:
             return fresh
         columns, data = self.stored.entries(self.row_edits.former_row(row))
         return _sort_entries(self.column_edits.to_present(columns), data)
 
-    def entries_of(self, rows: NDArray[np.integer]) -> Entries:
-        rows = np.asarray(rows, dtype=np.int64)
+    def _read_rows(self, rows: NDArray[np.integer]) -> Entries:
+        rows = rows.astype(np.int64)
         new, places = self.fresh.find(rows)
         former = self.row_edits.to_former(rows)
         former[new] = -1
@@ -90,13 +126,9 @@ class EditedLink(Link):
         counts[self.fresh.rows] = np.diff(self.fresh.entries.indptr)
         return counts
 
-    @cached_property
-    def whole(self) -> Matrix:
-        return self.rows(np.arange(self.shape[0]))
-
 
 @dataclass(frozen=True)
-class TransposedEdits(Link):
+class TransposedEdits(_Edited):
     """An edited link from its other side: `stored` is the stored link turned."""
 
     stored: Link
@@ -106,7 +138,7 @@ class TransposedEdits(Link):
     def shape(self) -> tuple[int, int]:
         return self.edited.shape[::-1]
 
-    def entries(self, row: int) -> "_Row":
+    def _read_row(self, row: int) -> "_Row":
         none = np.zeros(0, dtype=np.int32)
         columns, data = self._fresh_by_column.get_entries(row) or (none, none)
         former = self.edited.column_edits.former_row(row, followed=True)
@@ -117,8 +149,8 @@ class TransposedEdits(Link):
         together = np.concatenate([stored_data[is_kept], data])
         return _sort_entries(np.concatenate([kept[is_kept], columns]), together)
 
-    def entries_of(self, rows: NDArray[np.integer]) -> Entries:
-        rows = np.asarray(rows, dtype=np.int64)
+    def _read_rows(self, rows: NDArray[np.integer]) -> Entries:
+        rows = rows.astype(np.int64)
         former = self.edited.column_edits.to_former(rows, followed=True)
         old = np.flatnonzero(former >= 0)
         stored = self.stored.entries_of(former[old])
@@ -151,10 +183,6 @@ class TransposedEdits(Link):
         counts = edits.apply(former, came)
         counts[self._fresh_by_column.rows] += np.diff(self._fresh_by_column.entries.indptr)
         return counts
-
-    @cached_property
-    def whole(self) -> Matrix:
-        return self.rows(np.arange(self.shape[0]))
 
     @cached_property
     def _fresh_by_column(self) -> FreshRows:
