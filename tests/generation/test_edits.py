@@ -11,19 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew import generation, index, methods, steps
-from clew.algo import synonyms
+from clew.algo import edited_links, synonyms
 from clew.errors import UnreadableSource
-from clew.generation import open_snapshot
+from clew.generation import edited, open_snapshot
 from clew.generation.edits import source
 from clew.index import graph
 from clew.index.choose import stored_chunk_numbers
 from clew.layers import statistical
 from clew.layers.extractions import ChunkExtraction, build_graph_batch, build_statement_batch
 from clew.snapshot import TRANSPOSED_LINKS
-from clew.steps import sketched
+from clew.steps import names, sketched
 from clew.steps.entity_graph import Links, entity_graph
 from clew.steps.mentions import chunk_entities, entity_chunks
-from clew.steps.names import name_parts
 from clew.store.embedded import EmbeddedStore
 from clew.text.chunking import Chunking
 from clew.types import ENTITY_TYPES, Described, Document, Extraction, Triple
@@ -122,6 +121,9 @@ MORE = st.one_of(
 def of_few(monkeypatch):
     """Let edits be found for an index of any size."""
     monkeypatch.setattr(generation, "EDITED_FROM", 0)
+    monkeypatch.setattr(names, "_FEW", 0)
+    for kept in (edited_links, edited):  # in memory: nothing
+        monkeypatch.setattr(kept, "_FEW", -1)
 
 
 @pytest.fixture
@@ -144,16 +146,18 @@ def derived(snapshot):
     links |= {"unit-entity": snapshot.linked("unit", "entity")}
     found = {}
     for name, link in links.items():
-        whole = link.whole
         rows = np.arange(link.shape[0])[::-1]
         some = link.rows(rows)
+        by_row = [link.row(row).tolist() for row in range(link.shape[0])]
+        whole = link.whole
+        assert by_row == [link.row(row).tolist() for row in range(link.shape[0])]
         np.testing.assert_array_equal(some.toarray(), whole.toarray()[::-1])
         np.testing.assert_array_equal(link.counts, np.diff(whole.indptr))
         found[name] = link.shape, *(a.tolist() for a in (whole.indptr, whole.indices, whole.data))
-    names = name_parts(snapshot)
-    held = (names.names.hashes, names.parts.hashes, names.shares)
-    found["names"] = [each.whole.tolist() for each in held] + [names.begins.tolist()]
-    every = names.find_linked(np.arange(len(snapshot.layer("entity"))))
+    parts = names.name_parts(snapshot)
+    held = (parts.names.hashes, parts.parts.hashes, parts.shares)
+    found["names"] = [each.whole.tolist() for each in held] + [parts.begins.tolist()]
+    every = parts.find_linked(np.arange(len(snapshot.layer("entity"))))
     found["name-links"] = sorted(zip(*(each.tolist() for each in every), strict=True))
     linked = steps.name_links(snapshot).whole.tocoo()
     linked = zip(linked.row.tolist(), linked.col.tolist(), linked.data.tolist(), strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -282,4 +282,4 @@ def open_ranges(arrays: Mapping[str, NDArray[Any]], name: str) -> ReadRanges:
     verify = getattr(arrays, "verify_ranges", None)
     if verify is None:
         return lambda *_: arrays[name]
-    return lambda starts, stops: np.asarray(verify(name, starts, stops))
+    return partial(verify, name)

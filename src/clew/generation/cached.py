@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from operator import getitem
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -36,6 +37,10 @@ def _is_input(name: str) -> bool:
     return name == _NUMBERING or name.startswith(_INPUT)
 
 
+def _verify(arrays: Arrays, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
+    return open_ranges(arrays, name)(starts, stops)
+
+
 class VerifiedArrays(Mapping[str, "NDArray[Any]"]):
     """Cached arrays that are read and verified on access; their inputs are not among the names.
 
@@ -48,16 +53,16 @@ class VerifiedArrays(Mapping[str, "NDArray[Any]"]):
         self._lock = threading.Lock()
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        return self._read(lambda arrays: arrays[name])
+        return self._read(getitem, name)
 
     def verify_ranges(self, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
         """Return an array of which only the rows from `starts` to `stops` are verified."""
-        return self._read(lambda found: open_ranges(found, name)(starts, stops))
+        return self._read(_verify, name, starts, stops)
 
-    def _read(self, read: Callable[[Arrays], NDArray[Any]]) -> NDArray[Any]:
+    def _read(self, read: Callable[..., NDArray[Any]], *which: object) -> NDArray[Any]:
         arrays = self._found
         try:
-            return read(arrays)
+            return read(arrays, *which)
         except DamagedIndex as error:
             with self._lock:
                 if self._found is arrays:
@@ -66,7 +71,7 @@ class VerifiedArrays(Mapping[str, "NDArray[Any]"]):
                         error,
                     )
                     self._found = self._again()
-            return read(self._found)
+            return read(self._found, *which)
 
     def __contains__(self, name: object) -> bool:
         return name in self._found

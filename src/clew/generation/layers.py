@@ -232,12 +232,12 @@ class _Ranges(_StoredLayer):
         return self._document(row).text[start:end]
 
     def rows(self, ids: Sequence[str]) -> list[int]:
-        return [self._find(i) for i in ids]
+        names = [range_id.rpartition(":")[0] for range_id in ids]
+        documents = self._parts.find_rows("document", names)
+        return [self._find(i, document) for i, document in zip(ids, documents, strict=True)]
 
-    def _find(self, range_id: str) -> int:
-        document_id, _, place = range_id.rpartition(":")
-        [document] = self._parts.find_rows("document", [document_id])
-        start, _, end = place.partition("-")
+    def _find(self, range_id: str, document: int) -> int:
+        start, _, end = range_id.rpartition(":")[2].partition("-")
         if document < 0 or not (start.isdecimal() and end.isdecimal()):
             return -1
         first, last = _group_range(self._parts.columns("chunk")["document"], document, document + 1)
@@ -295,11 +295,11 @@ class _Units(_Ranges):
             return super()._text(row)
         return self._parts.text("statement", "n_bytes", statement)
 
-    def _find(self, range_id: str) -> int:
+    def _find(self, range_id: str, document: int) -> int:
         document_id, _, tail = range_id.rpartition(":")
         place, mark, number = tail.partition("#")
         if not mark:
-            return super()._find(range_id)
+            return super()._find(range_id, document)
         [chunk] = _Chunks(self._parts, "chunk", 0).rows([f"{document_id}:{place}"])
         same = ~self._are_ranges(slice(None)) & (self._columns["chunk"] == chunk)
         same &= self._columns["place"] == (int(number) if number.isdecimal() else -1)

@@ -18,6 +18,7 @@ from clew.algo.links import (
     Column,
     Link,
     Matrix,
+    StoredLink,
     expand_ranges,
     link_from_arrays,
     link_to_arrays,
@@ -29,6 +30,7 @@ from clew.snapshot import Snapshot
 
 _MOST_LONGER = 5  # names that a shorter one may begin or end; one in more is a common word
 _AT_ONCE = 2**16  # names that are read
+_FEW = 20_000  # entities, whose links are not cached
 _NO_NAME = 0  # the hash of an entity that no name is linked to
 
 
@@ -141,6 +143,8 @@ def _read_name_parts(snapshot: Snapshot) -> NameParts:
 
 
 def _read_name_links(snapshot: Snapshot) -> Link:
+    if not _are_many(snapshot):  # whose links are made in less time than a file
+        return StoredLink.from_matrix(_link_all(snapshot))
     found = snapshot.base_arrays(_LINKS)
     if found is None or snapshot.base is None:
         return link_from_arrays(snapshot.get(_LINKS))
@@ -166,9 +170,17 @@ def _link_names(names: NameParts, rows: NDArray[np.integer], n_entities: int) ->
     return csr_array((shares, (places, others.astype(np.int32))), shape=(len(rows), n_entities))
 
 
-def _link_all_names(snapshot: Snapshot) -> Arrays:
+def _link_all(snapshot: Snapshot) -> Matrix:
     n = len(snapshot.layer("entity"))
-    return link_to_arrays(_link_names(name_parts(snapshot), np.arange(n), n))
+    return _link_names(name_parts(snapshot), np.arange(n), n)
+
+
+def _link_all_names(snapshot: Snapshot) -> Arrays:
+    return link_to_arrays(_link_all(snapshot))
+
+
+def _are_many(snapshot: Snapshot) -> bool:
+    return len(snapshot.layer("entity")) > _FEW
 
 
 def _open_names(found: Arrays) -> NameParts:
@@ -274,9 +286,9 @@ _PARTS = CachedArrays(
 _LINKS = CachedArrays(
     "name-links",
     _link_all_names,
-    inputs=("entity",),
     update=lambda now, _earlier: _link_all_names(now),
     edited=True,
+    worth=_are_many,
 )
 NAMES = (_PARTS, _LINKS)
 

@@ -150,15 +150,11 @@ class _Mapped:
     """An array of a mapped file: its place, and which of its blocks were verified."""
 
     array: NDArray[Any]
+    width: int  # bytes of a row
     begin: int  # in the file
     sums: NDArray[np.uint32]  # of its blocks
     checked: NDArray[np.bool_]  # blocks that are sound
     touched: NDArray[np.bool_]  # those, of these, that were read since the file was let go of
-
-    @property
-    def width(self) -> int:
-        """The bytes of a row."""
-        return self.array.nbytes // len(self.array) if len(self.array) else 0
 
 
 class MappedSegment(Mapping[str, "NDArray[Any]"]):
@@ -212,8 +208,9 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
         """Return an array of which only the rows from `starts` to `stops` are verified."""
         mapped = self._arrays[name]
         if len(starts) <= _FEW:
+            width = mapped.width
             for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
-                self._touch_span(name, start * mapped.width, stop * mapped.width)
+                self._touch_span(name, start * width, stop * width)
             return mapped.array
         some = stops > starts
         firsts = starts[some].astype(np.int64) * mapped.width // self._block
@@ -343,7 +340,8 @@ def _map_file(path: Path, mend: Callable[[], bool] | None) -> MappedSegment:
         if len(own) < n_blocks:
             raise ValueError("checksums are missing")
         known = np.zeros((2, n_blocks), dtype=bool)
-        arrays[name] = _Mapped(array, begin + entry["data_offsets"][0], own, *known)
+        width = array.nbytes // len(array) if len(array) else 0
+        arrays[name] = _Mapped(array, width, begin + entry["data_offsets"][0], own, *known)
     return MappedSegment(path, data, arrays, block, mend)
 
 
