@@ -105,8 +105,9 @@ def _next_units(
         return
     places, entities = np.array(ways).T
     distinct, numbers = np.unique(entities, return_inverse=True)
-    for i, entity in enumerate(distinct.tolist() if tried is not None else ()):
-        tried(entity, directions[places[numbers == i]])
+    if tried is not None:
+        for i, entity in enumerate(distinct.tolist()):
+            tried(entity, directions[places[numbers == i]])
     pools = graph.units_of(distinct.tolist())
     way, unit, score = _score_units(graph.vectors, pools, numbers, places, directions)
     known = np.array([state.units for state in states]).reshape(len(states), -1)
