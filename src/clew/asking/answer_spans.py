@@ -14,6 +14,7 @@ import numpy as np
 
 from clew.models import gives_tokens
 from clew.models.maxsim import unit_rows
+from clew.runtime.lazy import compile_re
 from clew.text.analyze import term_spans, terms
 from clew.text.keys import name_key
 from clew.text.names import strip_title
@@ -30,23 +31,23 @@ if TYPE_CHECKING:
 
 
 _AROUND = 6  # words on each side of a span that are compared with the question
-_WORD = re.compile(r"\w+")
-_YEAR = re.compile(r"\b(?:1\d{3}|20\d{2})\b")
-_NUMBER = re.compile(
+_WORD = compile_re(r"\w+")
+_YEAR = compile_re(r"\b(?:1\d{3}|20\d{2})\b")
+_NUMBER = compile_re(
     r"(?:[$€£]\s?)?\b\d[\d,]*(?:\.\d+)?(?:\s?%| (?:percent|million|billion|trillion|thousand)\b)?"
     r"|\b(?:once|twice|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty"
     r"|forty|fifty|hundred|thousand)\b",
     re.IGNORECASE,
 )
-_UNIT = re.compile(r"[ -]?[^\W\d_]+")
+_UNIT = compile_re(r"[ -]?[^\W\d_]+")
 # The noun that says what is asked for: "which small town", "what is the population of".
-_NOUN = re.compile(
+_NOUN = compile_re(
     r"(?:what|which|whose)\s+((?:[\w'-]+\s+){0,3}?[\w'-]+?)(?=\s+(?:is|are|was|were|did|does|do|has"
     r"|had|have|that|who|which|of|in|by|for|to|with|from|on|at|as|named|known|can|would|will)\b"
     r"|[?,.]|\s*$)",
     re.IGNORECASE,
 )
-_NOUN_OF = re.compile(
+_NOUN_OF = compile_re(
     r"(?:what|who) (?:is|was|are|were) (?:the |an? )?((?:[\w'-]+\s+){0,3}?[\w'-]+?)"
     r"(?=\s+(?:of|for|in|to|that|which|who|where)\b)",
     re.IGNORECASE,
@@ -83,9 +84,9 @@ _GROUPS = frozenset(
     " pictures entertainment airport station cup award awards championship university".split()
 )
 _KINDS = {"person": "person", "place": "place"}
-_INITIAL = re.compile(r"\b[A-Z]\.|\b[JS]r\b")
-_OF_PEOPLE = re.compile(r"\b(?:by|with|and)\s*[\"“]?$", re.IGNORECASE)
-_OF_PLACES = re.compile(r"\b(?:in|at|from|near)\s*[\"“]?$", re.IGNORECASE)
+_INITIAL = compile_re(r"\b[A-Z]\.|\b[JS]r\b")
+_OF_PEOPLE = compile_re(r"\b(?:by|with|and)\s*[\"“]?$", re.IGNORECASE)
+_OF_PLACES = compile_re(r"\b(?:in|at|from|near)\s*[\"“]?$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

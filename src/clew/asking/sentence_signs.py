@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.algo.fusion import min_max
+from clew.runtime.lazy import compile_re
 from clew.text.analyze import term_spans, terms
 from clew.text.keys import name_key
 from clew.text.names import is_long_term, strip_title
@@ -48,9 +49,9 @@ _KIND_NOUN = 0.5  # the weight of the noun that says what is asked for, beside o
 _LINK = 0.4  # what a name of two passages is worth beside all that they say about a question
 _PARTNERS = 40  # sentences, the best ones, each looked at together with the best of all
 # A number, a code, a name with an underscore or in capitals: what alike records differ in.
-_CODE = re.compile(r"[A-Za-z]*\d(?:[\w./:-]*\w)?|\w+_\w+|[A-Z][A-Z0-9&-]+|\w+[#+]+")
+_CODE = compile_re(r"[A-Za-z]*\d(?:[\w./:-]*\w)?|\w+_\w+|[A-Z][A-Z0-9&-]+|\w+[#+]+")
 _ENDING = 3  # characters, at most, by which a form of a word is longer
-_LETTER = re.compile(r"(?=.*\d).*[A-Za-z]")  # in a code that has a digit, too
+_LETTER = compile_re(r"(?=.*\d).*[A-Za-z]")  # in a code that has a digit, too
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,11 @@ from click.shell_completion import CompletionItem
 
 from clew.cli.plain import MAX_COLUMNS, align, bold, dim, terminal_width
 from clew.errors import InputError
+from clew.runtime.lazy import compile_re
 
 _GUIDES = files("clew") / "guides"
-_LINK = re.compile(r"\[([^]]+)\]\(([^)]+)\)")
-_PICTURE = re.compile(rf"^!{_LINK.pattern}\n+", re.MULTILINE)
+_LINK = compile_re(r"\[([^]]+)\]\(([^)]+)\)")
+_PICTURE = compile_re(rf"^!{_LINK.pattern}\n+", re.MULTILINE)
 
 
 def list_guides() -> dict[str, Traversable]:

@@ -14,6 +14,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+from clew.runtime.lazy import compile_re
 from clew.text import unseen
 from clew.text.normalize import fold
 
@@ -27,28 +28,28 @@ MARKS = (
     "\u0e47-\u0e4e\u0eb1-\u0ebc\u0ec8-\u0ece\u0f71-\u0f84\u0f8d-\u0fbc\u102b-\u103e\u1056-\u109d"
     "\u17b4-\u17d3"
 )
-_WORD = re.compile(
+_WORD = compile_re(
     r"[^\W\d_](?:(?:\.[^\W\d_])+(?!\w)\.?|(?:#|\+\+)(?!\w))"
     r"|[A-Z]{1,3}&[A-Z]{1,3}(?!\w)"
     rf"|\w[\w{MARKS}]*(?:['’-][\w{MARKS}]+)*['’]?"
 )
-_ELIDED = re.compile(
+_ELIDED = compile_re(
     r"(?:[cdjlmnst]|(?:jus|lors|puis|quoi)?qu|dell|all|nell|sull|dall|un)['’]"
     "(?=[aeiouhyàâäæáéèêëíìîïóòôöœúùûü])",
     re.IGNORECASE,
 )
 _ACRONYMS = frozenset({"IT", "US", "U.S.", "U.S", "WHO"})
 _LOWER_CASE_NEAR = 40  # characters on both sides; without lower case there all is in capitals
-_POSSESSIVE = re.compile(r"['’]s?$")
+_POSSESSIVE = compile_re(r"['’]s?$")
 # What follows a Korean noun of two syllables or more: particles, forms of the verbs 하다 and 되다.
-_PARTICLES = re.compile(
+_PARTICLES = compile_re(
     r"(?<=[\uac00-\ud7a3]{2})(?:[은는이가을를의에와과도만로]|에서|에게|에는|에서는|에도|으로|으로는|로는|까지|부터"
     r"|보다|처럼|마다|이나|들|들[은이을의]|이?다|이고|이며|이?라는|인가요?|입니[다까]|이?었나요?|이?였[나다]요?"
     r"|(?:하|되)(?:[였었]?다|[였었]나요?|는|고|며|면서?|기|지|나요?)|[했됐](?:다|나요?|던|고|습니[다까])|[합됩]니[다까]|[한된]다?)$"
 )
 _EDGES = "_-"  # no part of a word at its ends; a hyphen can be there beside an unspaced script
-UNSPACED = re.compile(f"[{unseen.UNSPACED}]+")
-IDEOGRAPHS = re.compile(
+UNSPACED = compile_re(f"[{unseen.UNSPACED}]+")
+IDEOGRAPHS = compile_re(
     "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
 _LETTERS = 3  # of a term in a script without spaces that has letters

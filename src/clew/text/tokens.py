@@ -4,7 +4,6 @@ The vocabulary is OpenAI's cl100k_base, and comes with Clew: nothing is fetched.
 `vocabulary/LICENSE` says where it is from.
 """
 
-import re
 import zlib
 from collections.abc import Iterator
 from functools import lru_cache
@@ -13,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+from clew.runtime.lazy import compile_re
 
 if TYPE_CHECKING:
     import tiktoken
@@ -27,10 +28,10 @@ _CUTS = (
 _GZIP = 31  # zlib's number for data with gzip's header
 _BETWEEN = b"\xff"  # two tokens; no text in UTF-8 has this byte, so it is in one token alone
 _BLOCK = 1 << 18  # characters whose tokens are placed together: a whole book takes much memory
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
-_EDGE = re.compile(r"(?<=\S)(?= )")  # a token always begins here, and none depends on what follows
+_NOT_ASCII = compile_re(r"[^\x00-\x7f]+")
+_EDGE = compile_re(r"(?<=\S)(?= )")  # a token always begins here, and none depends on what follows
 _LONG = 1 << 16  # characters of white space that are encoded at once: of a million it is an error
-_WHITE = re.compile(rf"(?<!\s)\s{{{_LONG},}}")
+_WHITE = compile_re(rf"(?<!\s)\s{{{_LONG},}}")
 
 
 @lru_cache(maxsize=1)
