@@ -63,7 +63,7 @@ def _split(words: str) -> list[str]:
 
 def _match_any(words: str, parts: str) -> re.Pattern[str]:
     """Return a pattern of whole words, and of parts of what is written without spaces."""
-    return re.compile(
+    return compile_re(
         rf"\b(?:{'|'.join(_split(words))})\b|{'|'.join(_split(parts))}", re.IGNORECASE
     )
 
