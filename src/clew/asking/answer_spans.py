@@ -15,7 +15,7 @@ import numpy as np
 from clew.models import gives_tokens
 from clew.models.maxsim import unit_rows
 from clew.runtime.lazy import compile_re
-from clew.text.analyze import term_spans, terms
+from clew.text.analyze import term_set, term_spans, terms
 from clew.text.keys import name_key
 from clew.text.names import strip_title
 from clew.text.phrases import overlap, phrase_spans
@@ -153,10 +153,10 @@ class SpanSigns:
         self.texts = [each.text for each in quotes]
         self.in_question, *self._mentions = models.tagger.tag([question, *self.texts])
         self.kind, self.noun = _read_question(question)
-        self._known = set(terms(question))
+        self._known = term_set(question)
         self.spans = self.find_spans(_LABELS[self.kind])
         self._titles = {name_key(strip_title(each.title)) for each in passages}
-        has = [set(terms(f"{each.title} {each.text}")) for each in passages]
+        has = [term_set(f"{each.title} {each.text}") for each in passages]
         counts = {word: sum(word in each for each in has) for word in self._known}
         self._rarity = {w: float(np.log1p(len(has) / max(n, 1))) for w, n in counts.items()}
         self._models = models
@@ -176,7 +176,7 @@ class SpanSigns:
             span
             for i, (text, found) in enumerate(zip(self.texts, self._mentions, strict=True))
             for span in find_spans(text, found, i)
-            if span.label in labels and not self._known.issuperset(terms(span.text))
+            if span.label in labels and not self._known.issuperset(term_set(span.text))
         ]
 
     def read(self) -> list[dict[str, float]]:
@@ -231,7 +231,7 @@ class SpanSigns:
         return found
 
     def _share_words(self, i: int) -> float:
-        said = set(terms(f"{self.quotes[i].passage.title} {self.texts[i]}"))
+        said = term_set(f"{self.quotes[i].passage.title} {self.texts[i]}")
         known = sum(self._rarity[word] for word in said & self._known)
         return known / (sum(self._rarity.values()) or 1.0)
 

@@ -13,6 +13,7 @@ characters and colour codes part no word (see `clew.text.unseen`).
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 
 from clew.runtime.lazy import compile_re
 from clew.text import unseen
@@ -52,6 +53,7 @@ UNSPACED = compile_re(f"[{unseen.UNSPACED}]+")
 IDEOGRAPHS = compile_re(
     "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
+_USUAL = 64  # characters of a word whose terms are kept: the same words come again and again
 _LETTERS = 3  # of a term in a script without spaces that has letters
 
 STOP_WORDS = frozenset(
@@ -87,27 +89,41 @@ def terms(text: str) -> list[str]:
     return [term for term, _, _ in term_spans(text)]
 
 
+@lru_cache(maxsize=1 << 11)
+def term_set(text: str) -> frozenset[str]:
+    """Return the distinct terms of a sentence or a name; those of the last ones are kept."""
+    return frozenset(terms(text))
+
+
 def term_spans(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield (term, start, end) for each term of `text`, in order."""
     seen, places = unseen.drop_and_place(text)
-    for word in _WORD.finditer(seen):
-        for term, start, end in _word_terms(word.group(), word.start()):
-            if term not in STOP_WORDS or is_acronym(seen, start, end):
-                yield term, places[start], places[end - 1] + 1
+    for match in _WORD.finditer(seen):
+        word, first = match.group(), match.start()
+        for term, start, end in _usual_terms(word) if len(word) <= _USUAL else _word_terms(word):
+            if term not in STOP_WORDS or is_acronym(seen, first + start, first + end):
+                yield term, places[first + start], places[first + end - 1] + 1
 
 
-def _word_terms(word: str, start: int) -> Iterator[tuple[str, int, int]]:
+@lru_cache(maxsize=1 << 14)
+def _usual_terms(word: str) -> tuple[tuple[str, int, int], ...]:
+    return tuple(_word_terms(word))
+
+
+def _word_terms(word: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the terms of a word, and where they stand in it."""
     previous = 0
     for run in UNSPACED.finditer(word):
-        yield from _split_at_spaces(word[previous : run.start()], start + previous)
-        yield from _pairs(run.group(), start + run.start())
+        yield from _split_at_spaces(word[previous : run.start()], previous)
+        yield from _pairs(run.group(), run.start())
         previous = run.end()
-    yield from _split_at_spaces(word[previous:], start + previous)
+    yield from _split_at_spaces(word[previous:], previous)
 
 
 def is_acronym(text: str, start: int, end: int) -> bool:
     """Say whether what would be a stop word is written as an acronym there: "Who leads IT?"."""
-    if _POSSESSIVE.sub("", text[start:end]) not in _ACRONYMS:
+    written = text[start:end]
+    if written.islower() or _POSSESSIVE.sub("", written) not in _ACRONYMS:
         return False
     near = text[max(start - _LOWER_CASE_NEAR, 0) : end + _LOWER_CASE_NEAR]
     return any(map(str.islower, near))
@@ -135,4 +151,4 @@ def _pairs(run: str, start: int) -> Iterator[tuple[str, int, int]]:
 
 def is_uncased(text: str) -> bool:
     """Say whether `text` is in a script that has no capital letters, such as Han or Arabic."""
-    return any(unicodedata.category(c) == "Lo" for c in text)
+    return not text.isascii() and any(unicodedata.category(c) == "Lo" for c in text)

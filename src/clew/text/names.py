@@ -8,8 +8,8 @@ gives "Huntingdon"), and so is a name without its form of address ("Captain Scot
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from itertools import dropwhile, pairwise
+from typing import NamedTuple
 
 from clew.runtime.lazy import compile_re
 from clew.text.analyze import MARKS, STOP_WORDS, UNSPACED, is_acronym, is_uncased, term_spans
@@ -42,7 +42,8 @@ _QUOTED = compile_re(
     r"|「([^」\n]{2,80})」|『([^』\n]{2,80})』|《([^》\n]{2,80})》"
 )
 _WORD = compile_re(
-    r"(?:[A-Z]\.)+[A-Z](?![\w'’])"  # U.S.A, whose last dot may end a sentence
+    r"[a-z]+(?=[ ,])"  # as most words are; the last part would match the same, but later
+    r"|(?:[A-Z]\.)+[A-Z](?![\w'’])"  # U.S.A, whose last dot may end a sentence
     r"|[A-Z]{1,3}&[A-Z]{1,3}\b|[A-Z](?:#|\+\+)(?!\w)|[A-Z]\w*[*$]\w+"  # AT&T, C#, C++, Wal*Mart
     r"|(?<![\w.])\.NET\b|[A-Z]\w*\.(?:NET|com|io|js|org)\b"
     r"|\bv?\d+(?:\.\d+)+\b|\b\d+(?:-\d+){2,}\b"  # v2.1, 12.4, 8812-00-7
@@ -87,8 +88,7 @@ _BEHIND = compile_re(r"\W{0,3}(?:[(,]|(?:is|was|are|were) )")
 _STOPS = tuple(".!?;:,…。！？")
 
 
-@dataclass(frozen=True, slots=True)
-class _Word:
+class _Word(NamedTuple):  # which is made in a third of the time of a dataclass
     start: int
     end: int
     lower: str
@@ -118,7 +118,7 @@ def uncased_spans(text: str) -> Iterator[Span]:
     hiragana; without kana, pairs of Han characters none of which is a function word's. In other
     scripts without spaces nothing tells where words begin; in those with spaces each term is one.
     """
-    if text.isascii():
+    if not is_uncased(text):
         return
     if _KANA.search(text):
         yield from (match.span() for match in _HAN_OR_KATAKANA.finditer(text))
@@ -161,14 +161,16 @@ def strip_title(title: str) -> str:
 
 
 def _words(text: str) -> list[_Word]:
-    return [
-        _Word(
-            *match.span(),
-            match[0] if is_acronym(text, *match.span()) else match[0].lower(),
-            any(map(str.isupper, match[0])) or bool(_VERSION.fullmatch(match[0])),
-        )
-        for match in _WORD.finditer(text)
-    ]
+    found = []
+    for match in _WORD.finditer(text):
+        word, (start, end) = match[0], match.span()
+        if word.isascii() and word.isalpha() and word.islower():
+            found.append(_Word(start, end, word, capital=False))
+            continue
+        lower = word if is_acronym(text, start, end) else word.lower()
+        capital = any(map(str.isupper, word)) or bool(_VERSION.fullmatch(word))
+        found.append(_Word(start, end, lower, capital))
+    return found
 
 
 def _runs(text: str) -> Iterator[list[_Word]]:
