@@ -253,7 +253,8 @@ class SpanSigns:
         """
         if not (self.spans and gives_tokens(self._models.embedder)):
             return [(0.0, 0.0)] * len(self.spans)
-        asked, *read = self._models.embedder.embed_tokens([self.question, *self.texts])
+        [asked] = self._models.embedder.embed_tokens([self.question])  # which is known
+        read = self._models.embedder.embed_tokens(self.texts)
         vectors, at = unit_rows(asked.vectors), [(int(a), int(b)) for a, b in asked.spans]
         words = [(a, b) for _, a, b in term_spans(self.question)]
         content = np.array([any(overlap(s, w) for w in words) for s in at], dtype=np.float64)
