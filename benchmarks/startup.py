@@ -3,7 +3,8 @@
     python -m benchmarks.startup [--runs 9]
 
 Of the example corpus, whose index has been asked before. The median of the runs is printed, each
-with an index of its own; `clew index` finds one changed file.
+with an index of its own; `clew index` finds one changed file. Python and NumPy alone, which a
+question cannot do without, come first.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 CORPUS = Path(__file__).parents[1] / "examples" / "polar"
@@ -27,19 +29,16 @@ COMMANDS = {
     "clew search --method bm25": ["search", QUESTION, "--method", "bm25"],
     "clew index, of one changed file": ["index", "docs"],
 }
-_PROGRAM = """
-import atexit, sys
-atexit.register(lambda: print(len(sys.modules), file=sys.stderr))
-from clew.cli import main
-main(prog_name="clew")
-"""
+_COUNT = "import atexit, sys; atexit.register(lambda: print(len(sys.modules), file=sys.stderr));"
+_CLEW = "from clew.cli import main; main(prog_name='clew')"
+_ALONE = {"python": "pass", "python, import numpy": "import numpy"}
 
 
-def run(folder: Path, *arguments: str) -> tuple[float, int]:
+def run(folder: Path, *arguments: str, program: str = _CLEW) -> tuple[float, int]:
     """Return the CPU seconds of a command, and how many modules it loads."""
     before = _seconds()
     done = subprocess.run(  # noqa: S603 -- ourselves
-        [sys.executable, "-c", _PROGRAM, *arguments],
+        [sys.executable, "-c", _COUNT + program, *arguments],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -67,6 +66,8 @@ def main() -> None:
             COMMANDS["clew ask --method bm25"],
         ):
             run(whole, *arguments)
+        for name, program in _ALONE.items():
+            report(name, [run(whole, program=program) for _ in range(n_runs)])
         for name, arguments in COMMANDS.items():
             found = []
             for i in range(n_runs):
@@ -76,11 +77,13 @@ def main() -> None:
                         file.write("\nThe ship lies in Oslo now.\n")
                 found.append(run(folder, *arguments))
                 shutil.rmtree(folder)
-            seconds, modules = zip(*found, strict=True)
-            print(
-                f"{name:<32} {statistics.median(seconds):.2f} CPU s, {max(modules)} modules",
-                flush=True,
-            )
+            report(name, found)
+
+
+def report(name: str, found: Sequence[tuple[float, int]]) -> None:
+    """Print the medians of several runs."""
+    seconds, modules = zip(*found, strict=True)
+    print(f"{name:<32} {statistics.median(seconds):.2f} CPU s, {max(modules)} modules", flush=True)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from clew import plugins
 from clew.errors import InputError
 from clew.models import LLM, Embedder, Extractor, Models, Reranker, Tagger, gives_tokens
 from clew.runtime import arguments
+from clew.runtime.lazy import compile_re
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 OPENAI_URL = "https://api.openai.com/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"
 _FORMER_MINILM = "all-MiniLM-L6-v2/int8-8199be6f"  # before its products were of int8 numbers
-_PIPELINE = re.compile(r"spacy:(\w+)-")  # in the name of a tagger
-_USER = re.compile(r"//[^/]*@")
+_PIPELINE = compile_re(r"spacy:(\w+)-")  # in the name of a tagger
+_USER = compile_re(r"//[^/]*@")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,17 @@
 """A command loads what it needs, and starts the sooner."""
 
+import json
 import os
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 
 import pytest
+
+LISTS = Path(__file__).with_name("loaded.json")
+QUESTION = "Who built the Hesper?"
 
 PROGRAM = """
 import atexit, pathlib, sys
@@ -55,6 +60,23 @@ def below(package, loaded):
         for name in loaded
         if name.startswith(f"{package}.")
     }
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["ask", QUESTION, "--threshold", "0"]], ids=" ".join
+)
+def test_a_command_loads_what_the_list_has(folder, arguments):
+    """Whoever adds to the list slows every start: is it needed where nothing was asked of it?
+
+    The list is of Clew's modules, and of packages that are not of Python itself.
+    """
+    loaded_by(folder, *arguments)  # which keeps what is computed once for an index
+    loaded = loaded_by(folder, *arguments)
+    ours = {name for name in loaded if name.partition(".")[0] == "clew"}
+    others = {name.partition(".")[0] for name in loaded - ours} - sys.stdlib_module_names
+    others = {name for name in others if not name.startswith(("_", "cython"))}
+    listed = set(json.loads(LISTS.read_text())[arguments[0]])
+    assert (sorted((ours | others) - listed), sorted(listed - ours - others)) == ([], [])
 
 
 def test_a_question_loads_its_method_and_no_reader(folder):

@@ -14,7 +14,8 @@ import numpy as np
 
 from clew.models import gives_tokens
 from clew.models.maxsim import unit_rows
-from clew.text.analyze import term_spans, terms
+from clew.runtime.lazy import compile_re
+from clew.text.analyze import term_set, term_spans, terms
 from clew.text.keys import name_key
 from clew.text.names import strip_title
 from clew.text.phrases import overlap, phrase_spans
@@ -30,23 +31,23 @@ if TYPE_CHECKING:
 
 
 _AROUND = 6  # words on each side of a span that are compared with the question
-_WORD = re.compile(r"\w+")
-_YEAR = re.compile(r"\b(?:1\d{3}|20\d{2})\b")
-_NUMBER = re.compile(
+_WORD = compile_re(r"\w+")
+_YEAR = compile_re(r"\b(?:1\d{3}|20\d{2})\b")
+_NUMBER = compile_re(
     r"(?:[$€£]\s?)?\b\d[\d,]*(?:\.\d+)?(?:\s?%| (?:percent|million|billion|trillion|thousand)\b)?"
     r"|\b(?:once|twice|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty"
     r"|forty|fifty|hundred|thousand)\b",
     re.IGNORECASE,
 )
-_UNIT = re.compile(r"[ -]?[^\W\d_]+")
+_UNIT = compile_re(r"[ -]?[^\W\d_]+")
 # The noun that says what is asked for: "which small town", "what is the population of".
-_NOUN = re.compile(
+_NOUN = compile_re(
     r"(?:what|which|whose)\s+((?:[\w'-]+\s+){0,3}?[\w'-]+?)(?=\s+(?:is|are|was|were|did|does|do|has"
     r"|had|have|that|who|which|of|in|by|for|to|with|from|on|at|as|named|known|can|would|will)\b"
     r"|[?,.]|\s*$)",
     re.IGNORECASE,
 )
-_NOUN_OF = re.compile(
+_NOUN_OF = compile_re(
     r"(?:what|who) (?:is|was|are|were) (?:the |an? )?((?:[\w'-]+\s+){0,3}?[\w'-]+?)"
     r"(?=\s+(?:of|for|in|to|that|which|who|where)\b)",
     re.IGNORECASE,
@@ -83,9 +84,9 @@ _GROUPS = frozenset(
     " pictures entertainment airport station cup award awards championship university".split()
 )
 _KINDS = {"person": "person", "place": "place"}
-_INITIAL = re.compile(r"\b[A-Z]\.|\b[JS]r\b")
-_OF_PEOPLE = re.compile(r"\b(?:by|with|and)\s*[\"“]?$", re.IGNORECASE)
-_OF_PLACES = re.compile(r"\b(?:in|at|from|near)\s*[\"“]?$", re.IGNORECASE)
+_INITIAL = compile_re(r"\b[A-Z]\.|\b[JS]r\b")
+_OF_PEOPLE = compile_re(r"\b(?:by|with|and)\s*[\"“]?$", re.IGNORECASE)
+_OF_PLACES = compile_re(r"\b(?:in|at|from|near)\s*[\"“]?$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +153,10 @@ class SpanSigns:
         self.texts = [each.text for each in quotes]
         self.in_question, *self._mentions = models.tagger.tag([question, *self.texts])
         self.kind, self.noun = _read_question(question)
-        self._known = set(terms(question))
+        self._known = term_set(question)
         self.spans = self.find_spans(_LABELS[self.kind])
         self._titles = {name_key(strip_title(each.title)) for each in passages}
-        has = [set(terms(f"{each.title} {each.text}")) for each in passages]
+        has = [term_set(f"{each.title} {each.text}") for each in passages]
         counts = {word: sum(word in each for each in has) for word in self._known}
         self._rarity = {w: float(np.log1p(len(has) / max(n, 1))) for w, n in counts.items()}
         self._models = models
@@ -175,7 +176,7 @@ class SpanSigns:
             span
             for i, (text, found) in enumerate(zip(self.texts, self._mentions, strict=True))
             for span in find_spans(text, found, i)
-            if span.label in labels and not self._known.issuperset(terms(span.text))
+            if span.label in labels and not self._known.issuperset(term_set(span.text))
         ]
 
     def read(self) -> list[dict[str, float]]:
@@ -230,7 +231,7 @@ class SpanSigns:
         return found
 
     def _share_words(self, i: int) -> float:
-        said = set(terms(f"{self.quotes[i].passage.title} {self.texts[i]}"))
+        said = term_set(f"{self.quotes[i].passage.title} {self.texts[i]}")
         known = sum(self._rarity[word] for word in said & self._known)
         return known / (sum(self._rarity.values()) or 1.0)
 
@@ -252,7 +253,8 @@ class SpanSigns:
         """
         if not (self.spans and gives_tokens(self._models.embedder)):
             return [(0.0, 0.0)] * len(self.spans)
-        asked, *read = self._models.embedder.embed_tokens([self.question, *self.texts])
+        [asked] = self._models.embedder.embed_tokens([self.question])  # which is known
+        read = self._models.embedder.embed_tokens(self.texts)
         vectors, at = unit_rows(asked.vectors), [(int(a), int(b)) for a, b in asked.spans]
         words = [(a, b) for _, a, b in term_spans(self.question)]
         content = np.array([any(overlap(s, w) for w in words) for s in at], dtype=np.float64)

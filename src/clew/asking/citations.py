@@ -8,11 +8,11 @@ sentence and another one does, that one is cited. What is cited of a passage are
 hold it.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from clew.runtime.lazy import compile_re
 from clew.text.analyze import is_uncased, term_spans, terms
 from clew.text.answer_line import AROUND, find_marks, parse_numbers, strip_marks
 from clew.text.normalize import collapse, fold
@@ -25,8 +25,8 @@ _ENDING = 3  # characters at the end of a word that may be its form: "sail", "sa
 _MOST_SENTENCES = 3  # of a passage, for a sentence of an answer
 _STEM = 4  # characters that two forms of a word share at least
 
-_DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
-_QUOTES = re.compile(r"[\"“„«](.+?\s.+?)[\"”“»]")
+_DIGITS = compile_re(r"\d+(?:[.,]\d+)*")
+_QUOTES = compile_re(r"[\"“„«](.+?\s.+?)[\"”“»]")
 _SAYS_NOTHING = frozenset("yes no true false unknown none neither both".split())
 
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clew.runtime.lazy import compile_re
 from clew.text.analyze import term_spans, terms
 from clew.text.keys import has_key, name_key
 from clew.text.names import date_spans, strip_title
@@ -20,23 +21,23 @@ if TYPE_CHECKING:
     from clew.types import Mention
 
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-_MONTH = re.compile(rf"\b({'|'.join(_MONTHS)})[a-z]*\b", re.IGNORECASE)
-_YEAR = re.compile(r"\b(?:1\d{3}|20\d{2})\b")
-_DAY = re.compile(r"\b([1-3]?\d)(?:st|nd|rd|th)?\b(?!\d)")
-_BIRTH = re.compile(r"\b(?:born|birth|older|oldest|elder|eldest|younger|youngest)\b", re.IGNORECASE)
-_DEATH = re.compile(r"\b(?:died|dies|death)\b", re.IGNORECASE)
-_DEAD = re.compile(r"\b(?:died|death|killed)\b", re.IGNORECASE)
-_LAST = re.compile(
+_MONTH = compile_re(rf"\b({'|'.join(_MONTHS)})[a-z]*\b", re.IGNORECASE)
+_YEAR = compile_re(r"\b(?:1\d{3}|20\d{2})\b")
+_DAY = compile_re(r"\b([1-3]?\d)(?:st|nd|rd|th)?\b(?!\d)")
+_BIRTH = compile_re(r"\b(?:born|birth|older|oldest|elder|eldest|younger|youngest)\b", re.IGNORECASE)
+_DEATH = compile_re(r"\b(?:died|dies|death)\b", re.IGNORECASE)
+_DEAD = compile_re(r"\b(?:died|death|killed)\b", re.IGNORECASE)
+_LAST = compile_re(
     r"\b(?:later|latest|last|younger|youngest|newer|newest|recent|recently)\b", re.IGNORECASE
 )
-_BOTH, _SAME = re.compile(r"\bboth\b", re.IGNORECASE), re.compile(r"\bsame (\w+)", re.IGNORECASE)
+_BOTH, _SAME = compile_re(r"\bboth\b", re.IGNORECASE), compile_re(r"\bsame (\w+)", re.IGNORECASE)
 _WIDE = frozenset("country nation nationality continent".split())
 # What the question asks of something else than the two: "the director of film A".
-_INDIRECT = re.compile(r"\b(?:of|by)(?: the)?(?: \w+)? ?[\"“]?$", re.IGNORECASE)
-_OF_ANOTHER = re.compile(r"\b(?:has|have|whose)\b.*\b(?:who|that|was|were|is|are)\b", re.IGNORECASE)
-_WIDEST = re.compile(r", (?:the )?$")  # before the last name of "Alexandria, Louisiana, the USA"
+_INDIRECT = compile_re(r"\b(?:of|by)(?: the)?(?: \w+)? ?[\"“]?$", re.IGNORECASE)
+_OF_ANOTHER = compile_re(r"\b(?:has|have|whose)\b.*\b(?:who|that|was|were|is|are)\b", re.IGNORECASE)
+_WIDEST = compile_re(r", (?:the )?$")  # before the last name of "Alexandria, Louisiana, the USA"
 _STEM = 4  # characters that two forms of a word share at least
-_IN = re.compile(r"\bin (?:the )?$")  # before a place
+_IN = compile_re(r"\bin (?:the )?$")  # before a place
 
 Date = tuple[int, ...]  # year, month and day, as far as they are known
 

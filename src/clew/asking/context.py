@@ -37,17 +37,27 @@ def build_context(evidence: Evidence, *, budget_tokens: int = 4_000) -> Context:
     room = max(budget_tokens // 2, budget_tokens - sum(costs))
     tables = _fit_tables(evidence.tables, room)
     left = budget_tokens - tokens.count("".join(map(_format_table, tables)))
-    whole = passages[: len(take_fitting(range(len(costs)), costs.__getitem__, left))]
-    if passages and not whole and (cut := _truncate_passage(passages[0], left)).text:
-        whole = [cut]
-    return _join_context(tables, whole, budget_tokens)
+    n_whole = len(take_fitting(range(len(costs)), costs.__getitem__, left))
+    passages, costs = passages[: max(n_whole, 1)], costs[:n_whole]
+    if passages and not n_whole:
+        cut = _truncate_passage(passages[0], left)
+        passages = [cut] if cut.text else []
+        costs = [blocks.count_passage_tokens(each.head, each.text) for each in passages]
+    return Context(
+        tables=tables,
+        passages=tuple(passages),
+        text=_format_blocks(tables, passages),
+        n_tokens=budget_tokens - left + sum(costs),
+        budget_tokens=budget_tokens,
+    )
 
 
 def move_to_front(context: Context, first: Iterable[Passage]) -> Context:
     """Return a context whose passages begin with those given, all numbered in their order."""
     ordered = list(dict.fromkeys([*first, *context.passages]))
     passages = [replace(each, number=number) for number, each in enumerate(ordered, 1)]
-    return _join_context(context.tables, passages, context.budget_tokens)
+    text = _format_blocks(context.tables, passages)  # of as many tokens
+    return replace(context, passages=tuple(passages), text=text)
 
 
 def format_context(context: Context, plain: str) -> QuotedBlock:
@@ -68,19 +78,9 @@ def format_context(context: Context, plain: str) -> QuotedBlock:
     return QuotedBlock(tuple(whole), plain)
 
 
-def _join_context(
-    tables: tuple[Table, ...], passages: Iterable[Passage], budget_tokens: int
-) -> Context:
-    passages = tuple(passages)
-    text = "".join(map(_format_table, tables))
-    text += "".join(blocks.format_passage(each.number, each.head, each.text) for each in passages)
-    return Context(
-        tables=tables,
-        passages=passages,
-        text=text,
-        n_tokens=tokens.count(text),
-        budget_tokens=budget_tokens,
-    )
+def _format_blocks(tables: Iterable[Table], passages: Iterable[Passage]) -> str:
+    parts = [blocks.format_passage(each.number, each.head, each.text) for each in passages]
+    return "".join([*map(_format_table, tables), *parts])
 
 
 def _first_passages(hits: Iterable[Hit], budget_tokens: int) -> tuple[list[Passage], list[int]]:

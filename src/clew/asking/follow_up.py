@@ -18,6 +18,7 @@ from clew.models import LLM, Models
 from clew.prompts import fill_prompt
 from clew.prompts.packing import closed_schema
 from clew.prompts.quoted import Excerpt, quote_lines
+from clew.runtime.lazy import compile_re
 from clew.snapshot import Snapshot
 from clew.steps import named_entities, reply_to, same_names
 from clew.text import tokens
@@ -38,9 +39,9 @@ _FEW = 2  # words that say too little to stand by themselves
 
 _SCHEMA = closed_schema({"question": {"type": "string"}})
 
-_BEGINS = re.compile(r"\W*(?:(?:and|but|or|so|then)\b|(?:what|how) about\b)[\s,]*", re.IGNORECASE)
-_BREAK = re.compile(r"\b(?:and|when|while|after|before|until|since|because|who|which|that)\b|[,;]")
-_EXPLETIVE = re.compile(
+_BEGINS = compile_re(r"\W*(?:(?:and|but|or|so|then)\b|(?:what|how) about\b)[\s,]*", re.IGNORECASE)
+_BREAK = compile_re(r"\b(?:and|when|while|after|before|until|since|because|who|which|that)\b|[,;]")
+_EXPLETIVE = compile_re(
     r"\bit (?:take|takes|took|true|possible|known|necessary)\b|\b(?:is|are|was|were) there\b"
     r"|\bthere (?:is|are|was|were|be|been)\b",
     re.IGNORECASE,
@@ -52,22 +53,22 @@ _WORDS = {
     **dict.fromkeys("they them their theirs themselves".split(), _SEVERAL),
     **dict.fromkeys("there".split(), _PLACE),
 }
-_STANDS_FOR = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
+_STANDS_FOR = compile_re(rf"\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
 _OF_SUBJECT = frozenset("he she they his her their himself herself themselves".split())
-_BEHIND_OBJECT = re.compile(
+_BEHIND_OBJECT = compile_re(
     r"\s*(?:$|[^\w\s]|(?:in|on|at|to|by|for|from|with|of|as|and|or|when|after|before|into)\b)",
     re.IGNORECASE,
 )
-_POINTS = re.compile(
+_POINTS = compile_re(
     r"\b(?:this|these|those|the (?:same|other|others|former|latter)|else|"
     r"(?:in|on|at|of|by|for|from|with|to|after|before) that(?= [a-z]| *\W*$))\b"
     r"|^\W*that\b|\bthat\W*$",
     re.IGNORECASE,
 )
-_MONTH = re.compile(
+_MONTH = compile_re(
     "January|February|March|April|May|June|July|August|September|October|November|December"
 )
-_DEFINITE = re.compile(r"\bthe [a-z]+", re.IGNORECASE)
+_DEFINITE = compile_re(r"\bthe [a-z]+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

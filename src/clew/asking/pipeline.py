@@ -55,10 +55,11 @@ NO_LISTENERS = Listeners()
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The evidence for a question, and the snapshot in which it was found."""
+    """The evidence for a question, the snapshot in which it was found, and by which models."""
 
     evidence: Evidence
     snapshot: Snapshot
+    models: Models  # which keep what they made of the question
     context_tokens: int  # of an answer
 
 
@@ -77,7 +78,8 @@ def retrieve_evidence(
     filled = context_tokens if for_answer else question.context_tokens
     method = build_method(name, question.parameters, filled)
     with meter.stage(source.opening):
-        models = add_meter(add_memory(limit_models(source.models, question.budget)), meter)
+        remembering = add_memory(limit_models(source.models, question.budget))
+        models = add_meter(remembering, meter)
         snapshot = source.snapshot_for(question, method, models)
     with meter.stage("search"):
         text, notes = follow_up.resolve_question(question.text, question.history, snapshot, models)
@@ -98,7 +100,7 @@ def retrieve_evidence(
         len(evidence.hits),
         evidence.usage.total_seconds,
     )
-    return Retrieved(evidence, snapshot, context_tokens)
+    return Retrieved(evidence, snapshot, remembering, context_tokens)
 
 
 def run_method(
@@ -124,7 +126,7 @@ def answer_question(question: Question, source: Askable, listeners: Listeners) -
     answer = answer_from(
         found.evidence,
         found.snapshot,
-        limit_models(source.models, question.budget),
+        found.models,
         replace(question, context_tokens=found.context_tokens),
         listeners,
     )

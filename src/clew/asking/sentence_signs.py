@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.algo.fusion import min_max
-from clew.text.analyze import term_spans, terms
+from clew.runtime.lazy import compile_re
+from clew.text.analyze import term_set, term_spans, terms
 from clew.text.keys import name_key
 from clew.text.names import is_long_term, strip_title
 from clew.text.phrases import overlap, query_type
@@ -34,6 +35,7 @@ from clew.text.questions import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from numpy.typing import NDArray
 
@@ -48,9 +50,9 @@ _KIND_NOUN = 0.5  # the weight of the noun that says what is asked for, beside o
 _LINK = 0.4  # what a name of two passages is worth beside all that they say about a question
 _PARTNERS = 40  # sentences, the best ones, each looked at together with the best of all
 # A number, a code, a name with an underscore or in capitals: what alike records differ in.
-_CODE = re.compile(r"[A-Za-z]*\d(?:[\w./:-]*\w)?|\w+_\w+|[A-Z][A-Z0-9&-]+|\w+[#+]+")
+_CODE = compile_re(r"[A-Za-z]*\d(?:[\w./:-]*\w)?|\w+_\w+|[A-Z][A-Z0-9&-]+|\w+[#+]+")
 _ENDING = 3  # characters, at most, by which a form of a word is longer
-_LETTER = re.compile(r"(?=.*\d).*[A-Za-z]")  # in a code that has a digit, too
+_LETTER = compile_re(r"(?=.*\d).*[A-Za-z]")  # in a code that has a digit, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,8 @@ class SentenceSigns:
         self.sentences = sentences
         self._reading = reading
         self.places = np.array([s.place for s in sentences])
-        self.titles = [name_key(strip_title(s.title)) for s in sentences]
+        titles = {title: name_key(strip_title(title)) for title in {s.title for s in sentences}}
+        self.titles = [titles[s.title] for s in sentences]
         self.keys = [
             {name_key(name) for name in _read_names(s.text, mentions)}
             | {name_key(code) for code in _CODE.findall(s.text) if _LETTER.search(code)}
@@ -231,7 +234,7 @@ class SentenceSigns:
 
     def _find_kinds(self) -> Floats:
         """Return whether each sentence itself has something of the kind asked for that is new."""
-        kind, known = question_kind(self.question), set(terms(self.question))
+        kind, known = question_kind(self.question), term_set(self.question)
         if self.sides:
             kind = comparison_kind(self.question) or kind
         found = []
@@ -245,7 +248,7 @@ class SentenceSigns:
             elif kind == "date":
                 new = _is_new(dates, known)
             else:
-                new = _is_new(names, known | set(terms(sentence.title)))
+                new = _is_new(names, known | term_set(sentence.title))
                 new = new and (kind != "place" or names_a_place(sentence.parts[-1]))
             found.append(new)
         return np.array(found, dtype=np.float64)
@@ -304,9 +307,9 @@ class _Words:
     ) -> None:
         joining = find_joining(question)
         asked = [term for term in dict.fromkeys(terms(question)) if term not in joining]
-        self.texts = texts = [set(terms(s.text)) for s in sentences]
-        self.last = [set(terms(s.parts[-1])) for s in sentences]
-        titled = [has | set(terms(head)) for has, head in zip(texts, heads, strict=True)]
+        self.texts = texts = [term_set(s.text) for s in sentences]
+        self.last = [term_set(s.parts[-1]) for s in sentences]
+        titled = [has | term_set(head) for has, head in zip(texts, heads, strict=True)]
         counts = {word: sum(word in has for has in titled) for word in asked}
         known = {word: float(np.log1p(len(texts) / n)) for word, n in counts.items() if n}
         self.shares, self.titled_shares = _share(known, texts), _share(known, titled)
@@ -314,7 +317,7 @@ class _Words:
             known, key=lambda word: (known[word], question.casefold().find(word)), default=""
         )
         self.rare = np.array([float(rarest in has) for has in texts])
-        named = [set(terms(question[m.start : m.end])) for m in names]
+        named = [term_set(question[m.start : m.end]) for m in names]
         named = [each for each in named if each]
         whole = [[name <= has for name in named] or [False] for has in titled]
         self.named = np.array([float(np.mean(each)) for each in whole])
@@ -356,9 +359,9 @@ def _read_names(text: str, mentions: Sequence[Mention]) -> Iterator[str]:
 
 def _has_word(text: str, word: str) -> bool:
     """Say whether a text has a word, in some form of it; a code as it is written."""
-    if _CODE.fullmatch(word) or not (keys := set(terms(word))):
+    if _CODE.fullmatch(word) or not (keys := term_set(word)):
         return bool(re.search(rf"(?<!\w){re.escape(word)}(?![\w#+]|[.-]\w)", text))
-    said = set(terms(text))
+    said = term_set(text)
     return all(key in said or any(_are_forms(key, other) for other in said) for key in keys)
 
 
@@ -369,7 +372,7 @@ def _are_forms(a: str, b: str) -> bool:
     return is_word and long.startswith(short) and len(long) - len(short) <= _ENDING
 
 
-def _share(known: Mapping[str, float], texts: Sequence[set[str]]) -> Floats:
+def _share(known: Mapping[str, float], texts: Sequence[AbstractSet[str]]) -> Floats:
     """Return the share of the question's known words, by weight, that each text has."""
     total = sum(known.values()) or 1.0
     return np.array([sum(known[word] for word in known if word in has) / total for has in texts])
@@ -380,9 +383,9 @@ def _shape(code: str) -> str:
     return re.sub("[A-Z]+", "A", re.sub("[a-z]+", "a", re.sub(r"\d+", "9", code)))
 
 
-def _is_new(texts: Sequence[str], known: set[str]) -> bool:
+def _is_new(texts: Sequence[str], known: frozenset[str]) -> bool:
     """Say whether any of the texts has a word that is not among the known ones."""
-    return any(not known.issuperset(terms(text)) for text in texts)
+    return any(not known.issuperset(term_set(text)) for text in texts)
 
 
 def _match_titles(question: str, sentences: Sequence[Sentence], spans: Sequence[Span]) -> Floats:
@@ -390,7 +393,7 @@ def _match_titles(question: str, sentences: Sequence[Sentence], spans: Sequence[
     words = list(term_spans(question))
     rows = {}
     for head in {s.head for s in sentences}:
-        known = set(terms(head))
+        known = term_set(head)
         met = [(a, b) for term, a, b in words if term in known]
         rows[head] = [any(overlap(span, word) for word in met) for span in spans]
     return np.array([rows[s.head] for s in sentences], dtype=np.float64)

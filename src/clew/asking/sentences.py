@@ -13,7 +13,7 @@ from clew.algo.maxsim import best_matches
 from clew.models import Models, gives_tokens, is_paid
 from clew.models.maxsim import unit_rows
 from clew.snapshot import Snapshot
-from clew.text.analyze import term_spans, terms
+from clew.text.analyze import term_set, term_spans
 from clew.text.languages import find_language
 from clew.text.phrases import Span
 from clew.text.questions import has_question_word, refers_back
@@ -115,7 +115,7 @@ def read_sentences(
     if asked.tokens is None:
         words = list(term_spans(question))
         spans = [(a, b) for _, a, b in words]
-        known = {part: set(terms(part)) for part in parts}
+        known = {part: term_set(part) for part in parts}
         of_part = {p: np.array([term in known[p] for term, _, _ in words], float) for p in parts}
         nearness = _stored_nearness(snapshot, asked, passages)
         for part in of_part.keys() & nearness.keys():

@@ -17,6 +17,7 @@ from clew.asking.comparisons import Compared, compare_sides
 from clew.asking.quotes import Quote
 from clew.asking.span_weights import FITTED, SpanModel, read_confidence, share_scores
 from clew.models import gives_tokens
+from clew.runtime.lazy import compile_re
 from clew.text.phrases import overlap, query_type
 from clew.text.questions import has_question_word, is_yes_no, names_alternatives
 from clew.text.sentences import sentence_spans
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
     from clew.types import Passage
 
 NOT_ALL = "of what was found, which need not be all"
-_LIST = re.compile(
+_LIST = compile_re(
     r"\W*(?:list|enumerate|name all|name the \w+s)\b|.*\b(?:which|what)\b.*\ball\b", re.IGNORECASE
 )
-_COUNT = re.compile(r"\W*how many\b", re.IGNORECASE)
+_COUNT = compile_re(r"\W*how many\b", re.IGNORECASE)
 _LEAST_OF_LIST = 0.5  # support: the shares of its spans do not say whether quotes answer at all
 _LEAST_READ = 0.5  # of a model's own probability
 _CLEAR = 0.5  # of the shares of a quote's spans: the first one is what the quote says

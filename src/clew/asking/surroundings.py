@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 
+from clew.runtime.lazy import compile_re
 from clew.text.analyze import UNSPACED
 from clew.text.tables import find_headers
 
 _NEAR = 150  # columns on either side, at most; a character of a script without spaces takes two
 _HEADER = 1_000  # characters of a table's header, at most
-_ITEM = re.compile(r"[ \t]*(?:[-*+•]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]")
-_HEADING = re.compile(r"^#+ .*$", re.MULTILINE)  # stands beside the quote as its section
-_BREAK = re.compile(r"\n[ \t]*\n|(?<=[.!?:;])\s|(?<=[。！？])|\n")
+_ITEM = compile_re(r"[ \t]*(?:[-*+•]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]")
+_HEADING = compile_re(r"^#+ .*$", re.MULTILINE)  # stands beside the quote as its section
+_BREAK = compile_re(r"\n[ \t]*\n|(?<=[.!?:;])\s|(?<=[。！？])|\n")
 
 
 def find_surroundings(text: str, start: int, end: int) -> tuple[str, str]:

@@ -2,21 +2,21 @@
 
 import io
 import re
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from pathlib import Path
 
 import click
 from click.shell_completion import CompletionItem
 
 from clew.cli.plain import MAX_COLUMNS, align, bold, dim, terminal_width
 from clew.errors import InputError
+from clew.runtime.lazy import compile_re
 
-_GUIDES = files("clew") / "guides"
-_LINK = re.compile(r"\[([^]]+)\]\(([^)]+)\)")
-_PICTURE = re.compile(rf"^!{_LINK.pattern}\n+", re.MULTILINE)
+_GUIDES = Path(__file__).parents[1] / "guides"
+_LINK = compile_re(r"\[([^]]+)\]\(([^)]+)\)")
+_PICTURE = compile_re(rf"^!{_LINK.pattern}\n+", re.MULTILINE)
 
 
-def list_guides() -> dict[str, Traversable]:
+def list_guides() -> dict[str, Path]:
     """Return the files of all guides by their topics, in the order of the alphabet."""
     found = {file.name.removesuffix(".md"): file for file in _GUIDES.iterdir()}
     return dict(sorted(found.items()))

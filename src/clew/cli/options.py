@@ -19,6 +19,7 @@ from clew.cli.plain import one_line
 from clew.cli.talk import say
 from clew.errors import InputError
 from clew.methods import DEFAULT
+from clew.runtime.cores import bound_threads, cores
 
 if TYPE_CHECKING:
     from clew.api import Index
@@ -493,6 +494,7 @@ def _read_question_options(
     filters: Sequence[str],
     **plain: object,
 ) -> QuestionOptions:
+    bound_threads(cores())  # a question's products are too small for two of BLAS
     parameters = parse_parameters(method or DEFAULT, given)
     if chunks is not None:
         if "chunks" in parameters:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
@@ -14,10 +13,11 @@ from functools import partialmethod
 from typing import NoReturn
 
 from clew.errors import InputError
+from clew.runtime.lazy import compile_re
 from clew.types import Scalar
 
 KEYWORDS = frozenset({"and", "or", "not", "has", "in", "like", "true", "false", "null"})
-_BARE = re.compile(r"[^\W\d][\w.:-]*")
+_BARE = compile_re(r"[^\W\d][\w.:-]*")
 
 
 class Filter:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from clew.errors import InputError
 from clew.filters.expressions import KEYWORDS, Comparison, Filter, to_literal
+from clew.runtime.lazy import compile_re
 from clew.text.periods import parse_period
 from clew.types import Scalar
 
@@ -15,7 +16,7 @@ _MAX_TEXT, _MAX_DEPTH, _MAX_DIGITS = 10_000, 50, 100
 _WORDS = ("in", "has", "like")
 _OPERATORS = ("=", "!=", "<", "<=", ">", ">=", *_WORDS)
 _EXPECTED = "one of =, !=, <, <=, >, >=, has, like and in"
-_TOKEN = re.compile(
+_TOKEN = compile_re(
     r"""\s*(?:
     (?P<mark>!=|<=|>=|==|[=<>(),])
     |(?P<date>\d{4}-\d\d[\w:.+-]*)

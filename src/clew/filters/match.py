@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from clew.derived import Derived
 from clew.errors import InputError
 from clew.filters.expressions import AllOf, AnyOf, Comparison, Filter, Not, quote_name
+from clew.runtime.lazy import compile_re
 from clew.snapshot import Snapshot
 from clew.text.periods import Period, parse_period
 from clew.types import Document, Scalar, Value
@@ -180,7 +181,7 @@ def _number(value: Scalar) -> float | None:
     return None if isinstance(value, bool) else value
 
 
-_LIKE_NUMBER = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", re.ASCII)
+_LIKE_NUMBER = compile_re(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", re.ASCII)
 
 
 def _period(value: Scalar) -> Period | None:

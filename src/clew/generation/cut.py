@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import numpy as np
 from clew.algo.ascending import match_sorted
 from clew.algo.links import expand_ranges
 from clew.generation.rows import Live, find_newest
+from clew.runtime.lazy import compile_re
 from clew.snapshot.batch import REFERENCES, Batch, Cut
 from clew.store import schema
 from clew.store.columns import StoredColumns
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Columns = dict[str, NDArray[Any]]
 
-_NO_BREAK = re.compile(r"[^\r\n]")
+_NO_BREAK = compile_re(r"[^\r\n]")
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 _MOST_DOCUMENTS = 4_096  # whose texts stay in memory
 _MOST_KEYS = 2**16  # of entities, or of terms, that stay in memory
+_MOST_TOKENS = 32  # chunks whose tokens do: the sentences of one are read one after the other
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Parts:
     view: View
     some_aliases: Mapping[str, str] | None = None  # those of some documents; None: all
     _documents: Once[int] = field(default_factory=lambda: Once(_MOST_DOCUMENTS))
+    _tokens: Once[tuple[str, int]] = field(default_factory=lambda: Once(_MOST_TOKENS))
     _columns: dict[str, Mapping[str, NDArray[Any]]] = field(default_factory=dict)
     _ragged: dict[str, Ragged] = field(default_factory=dict)
 
@@ -111,6 +113,9 @@ class Parts:
 
     def tokens(self, layer: str, row: int) -> NDArray[np.float32]:
         """Return the stored token vectors of a stored chunk or statement."""
+        return self._tokens.get((layer, row), lambda: self._read_tokens(layer, row))
+
+    def _read_tokens(self, layer: str, row: int) -> NDArray[np.float32]:
         ragged = self.open_ragged(layer, "n_stored")
         array = ragged.row(row)
         if array is None:
@@ -232,12 +237,15 @@ class _Ranges(_StoredLayer):
         return self._document(row).text[start:end]
 
     def rows(self, ids: Sequence[str]) -> list[int]:
-        names = [range_id.rpartition(":")[0] for range_id in ids]
-        documents = self._parts.find_rows("document", names)
-        return [self._find(i, document) for i, document in zip(ids, documents, strict=True)]
+        parts = [each.rpartition(":") for each in ids]
+        documents = self._parts.find_rows("document", [document for document, _, _ in parts])
+        return [
+            self._find(document, place)
+            for document, (_, _, place) in zip(documents, parts, strict=True)
+        ]
 
-    def _find(self, range_id: str, document: int) -> int:
-        start, _, end = range_id.rpartition(":")[2].partition("-")
+    def _find(self, document: int, place: str) -> int:
+        start, _, end = place.partition("-")
         if document < 0 or not (start.isdecimal() and end.isdecimal()):
             return -1
         first, last = _group_range(self._parts.columns("chunk")["document"], document, document + 1)
@@ -295,12 +303,11 @@ class _Units(_Ranges):
             return super()._text(row)
         return self._parts.text("statement", "n_bytes", statement)
 
-    def _find(self, range_id: str, document: int) -> int:
-        document_id, _, tail = range_id.rpartition(":")
-        place, mark, number = tail.partition("#")
+    def _find(self, document: int, place: str) -> int:
+        place, mark, number = place.partition("#")
         if not mark:
-            return super()._find(range_id, document)
-        [chunk] = _Chunks(self._parts, "chunk", 0).rows([f"{document_id}:{place}"])
+            return super()._find(document, place)
+        chunk = _Ranges(self._parts, "chunk", 0)._find(document, place)  # noqa: SLF001 -- a base
         same = ~self._are_ranges(slice(None)) & (self._columns["chunk"] == chunk)
         same &= self._columns["place"] == (int(number) if number.isdecimal() else -1)
         matches = np.flatnonzero(same)

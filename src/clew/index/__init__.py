@@ -11,7 +11,6 @@ import hashlib
 import itertools
 import json
 import logging
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
@@ -28,6 +27,7 @@ from clew.models import Embedder, Models, gives_tokens
 from clew.models.metered import Meter, add_meter
 from clew.progress import Progress
 from clew.readers.metadata import values
+from clew.runtime.lazy import compile_re
 from clew.snapshot.batch import Batch
 from clew.stopping import Stop
 from clew.store import Store, schema
@@ -443,7 +443,7 @@ def _repair_value(value: Value) -> Value:
     return _repair_text(value) if isinstance(value, str) else value
 
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = compile_re("[\ud800-\udfff]")
 
 
 def _repair_text(text: str) -> str:

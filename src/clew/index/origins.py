@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 from contextlib import closing, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.readers.part import ShardPart
+from clew.runtime.lazy import compile_re
 from clew.types import Skipped
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _PART = "part"  # what a store keeps under it: which of several shards it is
 NOTE = "roots"  # what a store keeps the roots under
-_LINE = re.compile(r":\d+$")  # behind the file of a record
+_LINE = compile_re(r":\d+$")  # behind the file of a record
 _UNWRITABLE = "\ufffd"  # what `clew.readers.roots.shown` writes for a byte that is no text
 
 

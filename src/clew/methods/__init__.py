@@ -9,6 +9,7 @@ same one, but for those that it names in BASELINES. Other packages register meth
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, ClassVar, Protocol
@@ -44,9 +45,10 @@ def names() -> list[str]:
     return sorted({*list_modules(), *variants, *plugins.find_registered("methods")})
 
 
-def list_modules() -> list[str]:
+@cache
+def list_modules() -> tuple[str, ...]:
     """Return the names of the methods that are modules."""
-    return sorted(m.name for m in iter_modules(__path__) if not m.name.startswith("_"))
+    return tuple(sorted(m.name for m in iter_modules(__path__) if not m.name.startswith("_")))
 
 
 def group_names() -> dict[str, list[str]]:

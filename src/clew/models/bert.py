@@ -9,6 +9,7 @@ time. `tools/minilm.py` makes the files, and `all_minilm_l6_v2/NOTICE` says of w
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,16 +58,14 @@ class Bert:
                 " not run memory that it has written: allow that (MemoryDenyWriteExecute=no in a"
                 " unit of systemd), or take another --embedder"
             )
-        alone = np.concatenate([self._states([ids]) for ids in _ALIKE])
-        is_same = np.array_equal(alone, self._states(_ALIKE))  # else a processor of another kind
-        self._together = len(_ALIKE) if is_same else 1
 
     def states(self, texts: Sequence[list[int]]) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Yield the place of each text and its (n, 384) hidden states, given its n word pieces.
 
         Places come in no order. A text's bits depend on no other one.
         """
-        batches = list(_equal_batches(texts, self._together))
+        most = self._most_together if len(texts) > 1 else 1
+        batches = list(_equal_batches(texts, most))
         given = ([texts[place] for place in batch] for batch in batches)
         if self._threads == 1 or len(batches) == 1:
             for batch, found in zip(batches, map(self._states, given), strict=True):
@@ -78,6 +77,12 @@ class Bert:
                 places, those = zip(*some, strict=True)
                 for batch, found in zip(places, pool.map(self._states, those), strict=True):
                     yield from zip(batch, found, strict=True)
+
+    @cached_property
+    def _most_together(self) -> int:
+        """How many texts are read together: one by a processor on which others change the bits."""
+        alone = np.concatenate([self._states([ids]) for ids in _ALIKE])
+        return len(_ALIKE) if np.array_equal(alone, self._states(_ALIKE)) else 1
 
     def _states(self, texts: Sequence[list[int]]) -> NDArray[np.float32]:
         """Return the (m, n, 384) hidden states of m texts of n word pieces each."""

@@ -12,19 +12,20 @@ from typing import Any
 from clew.errors import InputError, MissingExtra
 from clew.models import Prompt, Turn
 from clew.models.spoken import find_spoken
+from clew.runtime.lazy import compile_re
 
 _PLAIN = "Reply with one JSON value and nothing else. It must satisfy this JSON schema:\n"
 _REPAIR = "That reply cannot be used: {fault}. Reply again with nothing but corrected JSON."
 
 _LONGEST = 10_000  # characters of a reply that is mended; of hostile ones these take a second
 _STARTS = 1000  # brackets tried in one reply, so that a hostile one costs little
-_FENCED = re.compile(r"```[\w-]*[ \t]*\n(.*)```", re.DOTALL)
-_BRACKET = re.compile(r"[\[{]")
-_CODED = re.compile(r"\\u([0-9a-f]{4})", re.IGNORECASE)
-_QUOTES = re.compile(r"['“”]")
-_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
-_JOINT = re.compile(r"""["'“”]\s*[,:\]}]|[\[{,:]\s*\\?["'“”]""")  # as if a string ended or began
-_LOOSE = re.compile(r"\\[bfnrt]|[\s,\\]")
+_FENCED = compile_re(r"```[\w-]*[ \t]*\n(.*)```", re.DOTALL)
+_BRACKET = compile_re(r"[\[{]")
+_CODED = compile_re(r"\\u([0-9a-f]{4})", re.IGNORECASE)
+_QUOTES = compile_re(r"['“”]")
+_STRING = compile_re(r'"((?:[^"\\]|\\.)*)"')
+_JOINT = compile_re(r"""["'“”]\s*[,:\]}]|[\[{,:]\s*\\?["'“”]""")  # as if a string ended or began
+_LOOSE = compile_re(r"\\[bfnrt]|[\s,\\]")
 
 
 def messages(

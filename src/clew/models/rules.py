@@ -8,6 +8,7 @@ connect a few chunks. spaCy finds types that these rules cannot: `clew.models.sp
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import itemgetter
 
 from clew.text import names
@@ -24,10 +25,12 @@ class RuleTagger:
         return "rules-1"
 
     def tag(self, texts: Sequence[str]) -> list[list[Mention]]:
-        return [_mentions(text) for text in texts]
+        return [list(_find_mentions(text)) for text in texts]
 
 
-def _mentions(given: str) -> list[Mention]:
+@lru_cache(maxsize=1 << 10)
+def _find_mentions(given: str) -> tuple[Mention, ...]:
+    """Return the mentions of a text; those of the last texts are kept, as quotes are read twice."""
     text, places = drop_and_place(given)
     dates = list(names.date_spans(text))
     found = dict.fromkeys(dates, "DATE")
@@ -39,7 +42,7 @@ def _mentions(given: str) -> list[Mention]:
             found.setdefault((start, end), "NAME")
     for span in names.uncased_spans(text):
         found.setdefault(span, "TERM")
-    return [
+    return tuple(
         Mention(places[start], places[end - 1] + 1, label)
         for (start, end), label in sorted(found.items())
-    ]
+    )

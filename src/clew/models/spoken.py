@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from clew.runtime.lazy import compile_re
 from clew.text.pieces import OnPiece, PieceStream
 
 _NAMES = r"(?i:(?:\w+:)?(?:think(?:ing)?|thoughts?|reasoning))"
@@ -21,15 +22,15 @@ _TAGS = (  # what opens thoughts, and what closes them
     ),
     (r"\A\s*analysis(?=[A-Z])", r"assistantfinal"),
 )
-_TAG = re.compile("|".join(f"(?P<o{i}>{o})|(?P<c{i}>{c})" for i, (o, c) in enumerate(_TAGS)))
-_CLOSES = {f"o{i}": re.compile(closes) for i, (_, closes) in enumerate(_TAGS)}
-_BEGUN = re.compile(  # what further pieces may make a tag of
+_TAG = compile_re("|".join(f"(?P<o{i}>{o})|(?P<c{i}>{c})" for i, (o, c) in enumerate(_TAGS)))
+_CLOSES = {f"o{i}": compile_re(closes) for i, (_, closes) in enumerate(_TAGS)}
+_BEGUN = compile_re(  # what further pieces may make a tag of
     rf"(?:<[^<>\s]{{0,24}}|<\|channel\|?>{_INSIDE}{{0,60}}(?:<\|?\w{{0,9}}\|?)?"
     r"|\[[A-Z]{0,5}|◁\w{0,5}|\A\s*a\w{0,7})\Z"
 )
-_MARKS = re.compile(r"<\|start\|>\w*|<\|(?:end|return|im_end|(?:begin|end)_of_solution)\|>")
-_DATA = re.compile(r"\s*(?:```|\{|\[\s*[\[{\"\]])")  # JSON, of which a tag is a part at most
-_OPENED = re.compile(r"(?:^|[\s(])[`'\"“‘]\Z")
+_MARKS = compile_re(r"<\|start\|>\w*|<\|(?:end|return|im_end|(?:begin|end)_of_solution)\|>")
+_DATA = compile_re(r"\s*(?:```|\{|\[\s*[\[{\"\]])")  # JSON, of which a tag is a part at most
+_OPENED = compile_re(r"(?:^|[\s(])[`'\"“‘]\Z")
 _QUOTES = "`'\"”’"
 _SHORT = 2048  # characters of a text that is read with every piece
 _GROWN = 32  # a longer one is read again when it has grown by one part in so many

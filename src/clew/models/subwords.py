@@ -7,7 +7,6 @@ Word Vectors with Subword Information", arXiv:1607.04606, hashed and untrained.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.models import TokenVectors
+from clew.runtime.lazy import compile_re
 from clew.text.analyze import IDEOGRAPHS, UNSPACED, term_spans
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ _RUNS = (3, 4)  # characters of a run of a word, whose ends are marked
 _SYLLABLE_RUNS = (2, 3)  # of one in Hangul
 _PART = 0.5  # the weight of an ideograph or kana of a pair
 _FOREIGN = 0.3  # the share of letters, and more, by which a text is in another script than Latin
-_LATIN = re.compile(r"[A-Za-z\u00aa-\u024f\u1e00-\u1eff]")
-_SYLLABLES = re.compile(r"[\u1100-\u11ff\uac00-\ud7af]")  # of Hangul
-_KANA = re.compile(r"[\u3040-\u309f]+")  # hiragana: mostly endings and particles
+_LATIN = compile_re(r"[A-Za-z\u00aa-\u024f\u1e00-\u1eff]")
+_SYLLABLES = compile_re(r"[\u1100-\u11ff\uac00-\ud7af]")  # of Hangul
+_KANA = compile_re(r"[\u3040-\u309f]+")  # hiragana: mostly endings and particles
 _ENDING = 0.3  # the weight of a term of them in a text
 _LONG = 8  # characters of a word that counts whole in a text
 

@@ -16,8 +16,9 @@ from typing import Any
 
 from clew.models import Prompt
 from clew.prompts.quoted import Value, render_values
+from clew.runtime.lazy import compile_re
 
-_FILE = re.compile(r"version: (\S+)\n+# system\n(.*?)\n# user\n(.*)\Z", re.DOTALL)
+_FILE = compile_re(r"version: (\S+)\n+# system\n(.*?)\n# user\n(.*)\Z", re.DOTALL)
 
 
 def fill_prompt(

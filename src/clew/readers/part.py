@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
+from clew.runtime.lazy import compile_re
 from clew.types import Document
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from clew.types import Skipped
 
-_WRITTEN = re.compile(r"(\d+)/(\d+)")
+_WRITTEN = compile_re(r"(\d+)/(\d+)")
 
 
 def shard_of(document_id: str, n_shards: int) -> int:

@@ -1,11 +1,14 @@
-"""Names and packages that are imported when they are asked for, and names of before."""
+"""What is imported or compiled when it is asked for, and names of before."""
 
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
+from typing import cast
 
 from clew.errors import MissingExtra
 
@@ -46,6 +49,32 @@ def check_installed(package: str, extra: str, purpose: str) -> None:
     """Raise MissingExtra where a package is not installed; import nothing."""
     if find_spec(package) is None:
         raise MissingExtra(package, extra, purpose)
+
+
+class LazyPattern:
+    """A regular expression that is compiled when it is first used."""
+
+    def __init__(self, pattern: str, flags: int) -> None:
+        self.pattern = pattern
+        self._flags = flags
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        """The pattern itself."""
+        return re.compile(self.pattern, self._flags)
+
+    def __getattr__(self, name: str) -> object:
+        found = getattr(self.compiled, name)
+        setattr(self, name, found)  # it is looked up once
+        return found
+
+
+def compile_re(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    """Return a pattern for a module that every command loads.
+
+    To compile all of them takes longer than to load NumPy, and a command uses few.
+    """
+    return cast("re.Pattern[str]", LazyPattern(pattern, flags))
 
 
 def keep_old_names(module: str, names: Mapping[str, str]) -> Callable[[str], object]:

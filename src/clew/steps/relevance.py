@@ -13,6 +13,7 @@ from clew.algo.links import neighbours
 from clew.algo.maxsim import best_matches, weighted_mean
 from clew.models import Models, TokenVectors, is_late
 from clew.models.maxsim import blend, unit_rows
+from clew.runtime.lazy import compile_re
 from clew.snapshot import Snapshot
 from clew.steps.scores import Query, n_chunks, term_chunks
 from clew.text.analyze import IDEOGRAPHS, term_spans, terms
@@ -22,7 +23,7 @@ from clew.text.questions import find_foreign_asking, find_joining
 Match = Callable[[TokenVectors, Sequence[NDArray[Any]]], NDArray[np.float32]]
 
 
-_JOINED, _KATAKANA = re.compile(rf"[\u3041-\u309f{FUNCTION}]"), re.compile(r"[\u30a0-\u30ff]+")
+_JOINED, _KATAKANA = compile_re(rf"[\u3041-\u309f{FUNCTION}]"), compile_re(r"[\u30a0-\u30ff]+")
 _ENDING = 0.3  # the weight of a pair with hiragana or a word that joins, beside other words
 _UNKNOWN = 0.5  # of one that the index has not, as each of its words is in two or three such pairs
 # The weight of a stop word or mark: half of a word's that stands in every chunk, since no token of
@@ -31,7 +32,7 @@ _COMMON = 0.5 * float(np.log1p(1.0))
 
 
 # A code, and what a chunk without it meets of its pieces, if the index has it.
-_CODE = re.compile(
+_CODE = compile_re(
     r"(?!\d+(?:st|nd|rd|th|['’]?s)?['’]?$)(?!\d{4}-\d\d(?:\d\d)?$)"  # "4th", "70's", "1914-18"
     r"(?=\D*\d)(?=.*[^\W\d]|.*[-_]).+|\d{5,}",
     re.IGNORECASE,

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from clew.errors import DamagedIndex, StoreError
+from clew.runtime.lazy import compile_re
 from clew.store import segments
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 FOLDER = "cached"
 _FORMER = ("name-parts",)  # what an earlier version cached, and none reads
-_FILE = re.compile(rf"([a-z][a-z0-9-]*)-(\d{{6,}}){re.escape(segments.SUFFIX)}")
+_FILE = compile_re(rf"([a-z][a-z0-9-]*)-(\d{{6,}}){re.escape(segments.SUFFIX)}")
 
 
 class FileCache:

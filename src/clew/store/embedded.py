@@ -9,13 +9,13 @@ writer.lock     held while a process writes
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from clew.errors import DamagedIndex, NotAnIndex, StoreError
+from clew.runtime.lazy import compile_re
 from clew.runtime.private import make_folder, make_inner_folder
 from clew.store import paid, schema, segments
 from clew.store.cache import FOLDER as _CACHED
@@ -35,7 +35,7 @@ NAMED_IN = "store.txt"  # names the store of a folder that is none itself
 _SEGMENTS = "segments"
 _RENAMED = {"halvings": "subchunk_depth"}  # what a recipe of an earlier version has
 _FORMER = "frozen"  # where an earlier version kept what it computed
-_BESIDE = re.compile(r"-(?:wal|shm|journal)$")  # what SQLite keeps beside a file of ours
+_BESIDE = compile_re(r"-(?:wal|shm|journal)$")  # what SQLite keeps beside a file of ours
 
 
 class EmbeddedStore(SegmentedStore[Database]):

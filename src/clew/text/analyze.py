@@ -13,7 +13,9 @@ characters and colour codes part no word (see `clew.text.unseen`).
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 
+from clew.runtime.lazy import compile_re
 from clew.text import unseen
 from clew.text.normalize import fold
 
@@ -27,30 +29,31 @@ MARKS = (
     "\u0e47-\u0e4e\u0eb1-\u0ebc\u0ec8-\u0ece\u0f71-\u0f84\u0f8d-\u0fbc\u102b-\u103e\u1056-\u109d"
     "\u17b4-\u17d3"
 )
-_WORD = re.compile(
+_WORD = compile_re(
     r"[^\W\d_](?:(?:\.[^\W\d_])+(?!\w)\.?|(?:#|\+\+)(?!\w))"
     r"|[A-Z]{1,3}&[A-Z]{1,3}(?!\w)"
     rf"|\w[\w{MARKS}]*(?:['’-][\w{MARKS}]+)*['’]?"
 )
-_ELIDED = re.compile(
+_ELIDED = compile_re(
     r"(?:[cdjlmnst]|(?:jus|lors|puis|quoi)?qu|dell|all|nell|sull|dall|un)['’]"
     "(?=[aeiouhyàâäæáéèêëíìîïóòôöœúùûü])",
     re.IGNORECASE,
 )
 _ACRONYMS = frozenset({"IT", "US", "U.S.", "U.S", "WHO"})
 _LOWER_CASE_NEAR = 40  # characters on both sides; without lower case there all is in capitals
-_POSSESSIVE = re.compile(r"['’]s?$")
+_POSSESSIVE = compile_re(r"['’]s?$")
 # What follows a Korean noun of two syllables or more: particles, forms of the verbs 하다 and 되다.
-_PARTICLES = re.compile(
+_PARTICLES = compile_re(
     r"(?<=[\uac00-\ud7a3]{2})(?:[은는이가을를의에와과도만로]|에서|에게|에는|에서는|에도|으로|으로는|로는|까지|부터"
     r"|보다|처럼|마다|이나|들|들[은이을의]|이?다|이고|이며|이?라는|인가요?|입니[다까]|이?었나요?|이?였[나다]요?"
     r"|(?:하|되)(?:[였었]?다|[였었]나요?|는|고|며|면서?|기|지|나요?)|[했됐](?:다|나요?|던|고|습니[다까])|[합됩]니[다까]|[한된]다?)$"
 )
 _EDGES = "_-"  # no part of a word at its ends; a hyphen can be there beside an unspaced script
-UNSPACED = re.compile(f"[{unseen.UNSPACED}]+")
-IDEOGRAPHS = re.compile(
+UNSPACED = compile_re(f"[{unseen.UNSPACED}]+")
+IDEOGRAPHS = compile_re(
     "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
+_USUAL = 64  # characters of a word whose terms are kept: the same words come again and again
 _LETTERS = 3  # of a term in a script without spaces that has letters
 
 STOP_WORDS = frozenset(
@@ -86,27 +89,41 @@ def terms(text: str) -> list[str]:
     return [term for term, _, _ in term_spans(text)]
 
 
+@lru_cache(maxsize=1 << 11)
+def term_set(text: str) -> frozenset[str]:
+    """Return the distinct terms of a sentence or a name; those of the last ones are kept."""
+    return frozenset(terms(text))
+
+
 def term_spans(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield (term, start, end) for each term of `text`, in order."""
     seen, places = unseen.drop_and_place(text)
-    for word in _WORD.finditer(seen):
-        for term, start, end in _word_terms(word.group(), word.start()):
-            if term not in STOP_WORDS or is_acronym(seen, start, end):
-                yield term, places[start], places[end - 1] + 1
+    for match in _WORD.finditer(seen):
+        word, first = match.group(), match.start()
+        for term, start, end in _usual_terms(word) if len(word) <= _USUAL else _word_terms(word):
+            if term not in STOP_WORDS or is_acronym(seen, first + start, first + end):
+                yield term, places[first + start], places[first + end - 1] + 1
 
 
-def _word_terms(word: str, start: int) -> Iterator[tuple[str, int, int]]:
+@lru_cache(maxsize=1 << 14)
+def _usual_terms(word: str) -> tuple[tuple[str, int, int], ...]:
+    return tuple(_word_terms(word))
+
+
+def _word_terms(word: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the terms of a word, and where they stand in it."""
     previous = 0
     for run in UNSPACED.finditer(word):
-        yield from _split_at_spaces(word[previous : run.start()], start + previous)
-        yield from _pairs(run.group(), start + run.start())
+        yield from _split_at_spaces(word[previous : run.start()], previous)
+        yield from _pairs(run.group(), run.start())
         previous = run.end()
-    yield from _split_at_spaces(word[previous:], start + previous)
+    yield from _split_at_spaces(word[previous:], previous)
 
 
 def is_acronym(text: str, start: int, end: int) -> bool:
     """Say whether what would be a stop word is written as an acronym there: "Who leads IT?"."""
-    if _POSSESSIVE.sub("", text[start:end]) not in _ACRONYMS:
+    written = text[start:end]
+    if written.islower() or _POSSESSIVE.sub("", written) not in _ACRONYMS:
         return False
     near = text[max(start - _LOWER_CASE_NEAR, 0) : end + _LOWER_CASE_NEAR]
     return any(map(str.islower, near))
@@ -134,4 +151,4 @@ def _pairs(run: str, start: int) -> Iterator[tuple[str, int, int]]:
 
 def is_uncased(text: str) -> bool:
     """Say whether `text` is in a script that has no capital letters, such as Han or Arabic."""
-    return any(unicodedata.category(c) == "Lo" for c in text)
+    return not text.isascii() and any(unicodedata.category(c) == "Lo" for c in text)

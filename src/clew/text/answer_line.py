@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
+from clew.runtime.lazy import compile_re
 from clew.text.pieces import OnPiece, PieceStream
 
 _LABEL = (  # what models call a passage
@@ -26,7 +27,7 @@ _NAMED = (  # what can be nothing else, wherever it stands
     rf"(?i:{_BRACKETS}|{_AROUND_MARKS}{_BRACKETS}(?:{_JOINTS}{_BRACKETS})*\)"
     rf"|\({_LABEL.removesuffix('?')}{_NUMBER}{_MORE}\))"
 )
-_RANGES = re.compile(r"(\d{1,3})\s?(?:[–-]|to\b)\s?[^\d\[\]【】,;]{0,12}(\d{1,3})|(\d{1,3})")
+_RANGES = compile_re(r"(\d{1,3})\s?(?:[–-]|to\b)\s?[^\d\[\]【】,;]{0,12}(\d{1,3})|(\d{1,3})")
 _WIDEST = 20  # passages in a range at the most
 _AT_END = r"(?=\s*(?:[.,;!?。、]|\(\d|\Z))"  # in the middle of a sentence it may count something
 
@@ -59,19 +60,19 @@ def parse_numbers(marks: str) -> list[int]:
 # Told of what stands between two groups of citations, and of the second; None: it begins anew.
 OnMarks = Callable[[str, str | None], None]
 
-_FOOTNOTES = re.compile(r"(?<=\d):\d+|†[^\[\]【】]*")
-_MARKER = re.compile(r"\bANSWER:", re.IGNORECASE)
+_FOOTNOTES = compile_re(r"(?<=\d):\d+|†[^\[\]【】]*")
+_MARKER = compile_re(r"\bANSWER:", re.IGNORECASE)
 _WORD = "answer:"
 AROUND = " ,;"  # what joins citations, and is left off at both ends
 _OPEN = " ,;*"  # what may be left off before what follows
 # Citations at the end of a part, with what joins them, and what may become another one.
-_LAST = re.compile(
+_LAST = compile_re(
     rf"(?:(?:{_NAMED}|\(\d{{1,3}}\))[\s,;]*(?:(?:and|or|&)\s*|an?|o)?)*"
     rf"(?:\*{{0,2}}(?:(?i:{_AROUND_MARKS})(?:{_BRACKETS}{_JOINTS})*)?"
     r"(?:(?:\[{1,2}|[(【［])[^\[\]【】［］()]{0,48}\]?)?)?\Z"
 )
 _ENDINGS = ".!"
-_SPACES = re.compile(r"\s+")
+_SPACES = compile_re(r"\s+")
 
 
 def find_answer_line(reply: str) -> str:

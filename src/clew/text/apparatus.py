@@ -16,6 +16,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
+from clew.runtime.lazy import compile_re
 from clew.text.normalize import collapse
 from clew.text.sections import SEPARATOR
 from clew.text.tables import LONE_BAR
@@ -46,18 +47,18 @@ _NAMES = {
     ),
 }
 _KIND_OF = {name: kind for kind, names in _NAMES.items() for name in names.split(", ")}
-_WORDS = re.compile(r"\w+(?: \w+)*")
-_NUMBERING = re.compile(r"^(?:\w+ )?(?:\d+|[A-Z])(?:\.\d+)*\.?:?\s+(?=\w)")
+_WORDS = compile_re(r"\w+(?: \w+)*")
+_NUMBERING = compile_re(r"^(?:\w+ )?(?:\d+|[A-Z])(?:\.\d+)*\.?:?\s+(?=\w)")
 
-_LEADER = re.compile(r"(?:(?:\. ?){4,}|…{2,}|_{4,})\s*(?:\d[\d ,\u2013-]*|[ivxlc]{1,6})?$")
-_NUMBERED = re.compile(r"(?:\d+|[A-Z])(?:\.\d+)+\.?\s\W{0,3}[^\W\d_]{2}.*(?<![.!?;:,])")
-_CHAPTER = re.compile(r"(?:\w+ )?(?:\d+|[A-Z])\.?\s.*[^\W\d_].*(?<![.!?;:,])")
-_PAGED = re.compile(r".*[^\W\d_].*\s(\d{1,4})")
-_TERM = re.compile(r"\D.*?[^\W\d_].*?(?:,\s*\d{1,4}(?:[-\u2013]\d{1,4})?)+")
-_LABEL = re.compile(r"^(?:\\bibitem\b|\[\w[\w+:. -]{0,15}\]\s*\S)", re.MULTILINE)
-_SOURCE = re.compile(r"\b(?:1[89]|20)\d\d\b|\bpp\. ?\d|\bdoi\b|https?://|\bISBN\b")
+_LEADER = compile_re(r"(?:(?:\. ?){4,}|…{2,}|_{4,})\s*(?:\d[\d ,\u2013-]*|[ivxlc]{1,6})?$")
+_NUMBERED = compile_re(r"(?:\d+|[A-Z])(?:\.\d+)+\.?\s\W{0,3}[^\W\d_]{2}.*(?<![.!?;:,])")
+_CHAPTER = compile_re(r"(?:\w+ )?(?:\d+|[A-Z])\.?\s.*[^\W\d_].*(?<![.!?;:,])")
+_PAGED = compile_re(r".*[^\W\d_].*\s(\d{1,4})")
+_TERM = compile_re(r"\D.*?[^\W\d_].*?(?:,\s*\d{1,4}(?:[-\u2013]\d{1,4})?)+")
+_LABEL = compile_re(r"^(?:\\bibitem\b|\[\w[\w+:. -]{0,15}\]\s*\S)", re.MULTILINE)
+_SOURCE = compile_re(r"\b(?:1[89]|20)\d\d\b|\bpp\. ?\d|\bdoi\b|https?://|\bISBN\b")
 _LONGEST = 110  # characters of a line that is an entry
-_PROSE = re.compile(r".{80,}[.!?。]")
+_PROSE = compile_re(r".{80,}[.!?。]")
 _SHORT = 60  # characters of the lines of a list, on average
 
 

@@ -10,7 +10,6 @@ Where headings are given, a window rather ends before one: the widest of the fir
 its second half. It never ends with a heading, and the next window begins with it, without overlap.
 """
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -21,14 +20,15 @@ from numpy.typing import NDArray
 
 from clew.errors import InputError
 from clew.runtime import arguments
+from clew.runtime.lazy import compile_re
 from clew.text import tokens
 from clew.text.sections import Headed
 from clew.text.sentences import sentence_spans
 
 _WIDE = 3  # levels of headings before which a window rather ends
-_HEADING = re.compile(r"[\W_]*[^\n]*\n?")  # a heading's own line, whatever stands above its words
-_WORD = re.compile(r"[^\W_]")
-_SPACES = re.compile(r"\s+")
+_HEADING = compile_re(r"[\W_]*[^\n]*\n?")  # a heading's own line, whatever stands above its words
+_WORD = compile_re(r"[^\W_]")
+_SPACES = compile_re(r"\s+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

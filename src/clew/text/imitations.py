@@ -10,11 +10,12 @@ import re
 import unicodedata
 
 from clew.display.visible import drop_hidden, may_hide_a_message
+from clew.runtime.lazy import compile_re
 
-_NUMBER = re.compile(r"[\[【〔⟦〖]\s*(\d{1,3})\s*[\]】〕⟧〗]")
+_NUMBER = compile_re(r"[\[【〔⟦〖]\s*(\d{1,3})\s*[\]】〕⟧〗]")
 
 # What an LLM's server reads as the turn of another speaker, or as the end of a text.
-_CHAT = re.compile(
+_CHAT = compile_re(
     r"<\|[^<>|\n]{1,40}\|>"  # ChatML, Llama 3, Phi, GPT; DeepSeek's bars are such by NFKC
     r"|<(?:start|end)_of_(?:turn|image)>|</?(?:s|bos|eos|unk|pad|mask|think|thinking|tool_call"
     r"|tool_response|system|user|assistant|instructions?)>"
@@ -32,25 +33,25 @@ _PHRASES = ("found so far", "beside them", "right answers?", "what the sources s
 _NAMES = f"(?:{'|'.join(_HEADINGS)})s?|{'|'.join(_PHRASES)}"
 _NUMBERED = r"[ \t]{0,3}\d{0,3}[*_`]{0,3}[ \t]{0,3}"
 _LAST_WORDS = frozenset([*_HEADINGS, *(f"{name}s" for name in _HEADINGS), "far", "them", "say"])
-_HEADING_END = re.compile(
+_HEADING_END = compile_re(
     r"(?<![A-Za-z])([A-Za-z]{3,12})(?![A-Za-z])[ \t\d*_`]{0,12}(?=:|$)", re.MULTILINE
 )
-_HEADING = re.compile(  # what stands before, where a line, a sentence or a cell begins with a name
+_HEADING = compile_re(  # what stands before, where a line, a sentence or a cell begins with a name
     rf"(?:^|[.!?:;|>)\]}}\"'”»`]\s|[|#>*])[\s#*_>`~=-]*(?:{_NAMES}){_NUMBERED}\Z",
     re.IGNORECASE | re.MULTILINE,
 )
 _LONGEST = 60  # characters of a heading and of what stands before it
-_INNER_HEADING = re.compile(  # anywhere: the line breaks of a text may be gone
+_INNER_HEADING = compile_re(  # anywhere: the line breaks of a text may be gone
     r"\b(?:Question|Material|Answer|Passage|System|User|Assistant|Instruction)s?\s*\d{0,3}:"
     r"|\b(?:QUESTION|MATERIAL|ANSWER|PASSAGE|SYSTEM|USER|ASSISTANT|INSTRUCTION)S?\s*\d{0,3}:"
 )
-_COLON = re.compile(rf"\b((?:{_NAMES}){_NUMBERED}):", re.IGNORECASE)
+_COLON = compile_re(rf"\b((?:{_NAMES}){_NUMBERED}):", re.IGNORECASE)
 
-_REPLY = re.compile(  # JSON as a prompt wants it
+_REPLY = compile_re(  # JSON as a prompt wants it
     r'\{\s*"(?:\d{1,3}|keep|select|groups|concepts|entities|relations|named_entities|statements'
     r'|sufficient|verdict|answer)"\s*:'
 )
-_ORDER = re.compile(
+_ORDER = compile_re(
     r"\b(?:ignore|disregard|forget|override|overrule)\b[^.!?\n]{0,60}?\b(?:instructions?|prompts?"
     r"|orders?|passages?|material|questions?|above|before|everything)\b"
     r"|\b(?:new|real|actual|hidden|system) (?:instructions?|prompt)\b"

@@ -12,11 +12,13 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Literal
 
+from clew.runtime.lazy import compile_re
+
 Kind = Literal["number", "date", "place", "person", "name"]
 
 _LEAST = 0.08  # the share of words that are a language's commonest, in its texts
 _READ = 5_000  # characters of a text
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = compile_re(r"[^\W\d_]+")
 
 # The commonest words of languages in the Latin script that few others have.
 _WORDS: Mapping[str, frozenset[str]] = {
@@ -42,15 +44,15 @@ _WORDS: Mapping[str, frozenset[str]] = {
     }.items()
 }  # fmt: skip
 _SCRIPTS = (
-    ("Japanese", re.compile(r"[\u3041-\u30fa]")),
-    ("Chinese", re.compile(r"[\u4e00-\u9fff]")),
-    ("Korean", re.compile(r"[\u1100-\u11ff\uac00-\ud7af]")),
-    ("Russian or another language in Cyrillic", re.compile(r"[\u0400-\u052f]")),
-    ("Greek", re.compile(r"[\u0370-\u03ff]")),
-    ("Arabic script", re.compile(r"[\u0600-\u06ff]")),
-    ("Hebrew", re.compile(r"[\u0590-\u05ff]")),
-    ("Thai", re.compile(r"[\u0e00-\u0e7f]")),
-    ("Hindi or another language in Devanagari", re.compile(r"[\u0900-\u097f]")),
+    ("Japanese", compile_re(r"[\u3041-\u30fa]")),
+    ("Chinese", compile_re(r"[\u4e00-\u9fff]")),
+    ("Korean", compile_re(r"[\u1100-\u11ff\uac00-\ud7af]")),
+    ("Russian or another language in Cyrillic", compile_re(r"[\u0400-\u052f]")),
+    ("Greek", compile_re(r"[\u0370-\u03ff]")),
+    ("Arabic script", compile_re(r"[\u0600-\u06ff]")),
+    ("Hebrew", compile_re(r"[\u0590-\u05ff]")),
+    ("Thai", compile_re(r"[\u0e00-\u0e7f]")),
+    ("Hindi or another language in Devanagari", compile_re(r"[\u0900-\u097f]")),
 )
 
 
@@ -61,7 +63,7 @@ def _split(words: str) -> list[str]:
 
 def _match_any(words: str, parts: str) -> re.Pattern[str]:
     """Return a pattern of whole words, and of parts of what is written without spaces."""
-    return re.compile(
+    return compile_re(
         rf"\b(?:{'|'.join(_split(words))})\b|{'|'.join(_split(parts))}", re.IGNORECASE
     )
 
@@ -89,7 +91,7 @@ _JOINING = """
 """
 JOINING = frozenset(_JOINING.split()).union(*_WORDS.values())
 # Words of German, in which each noun has a capital and need not be a name.
-_GERMAN = re.compile(
+_GERMAN = compile_re(
     r"\b(?:der|das|dem|ist|sind|wird|werden|wurden?|wie|wer|wann|wo|welche[rsnm]?|eine?[rmn]?)\b",
     re.IGNORECASE,
 )
@@ -162,7 +164,7 @@ _REFERRING_PARTS = r"""(?:Он[аои]?|Его|Её|Ее|Их|Эт[аио]|Эт�
     [它他她其该該此这這], これ, それ, この, その, 彼, 全[长長], 总长, 面[积積], (?:高さ|長さ|面積|標高|広さ|深さ|全長)は,
     그[는의가녀], 그것, 그곳, 이는, 이것, 이곳, (?:전체 )?(?:길이|높이|면적)[는은],
     (?:و?هو|و?هي|هذا|هذه|ارتفاعه|ارتفاعها|عدده|عددها)\b, (?:यह|वह|ये|वे|इस|उस|इन|उन|यहाँ|वहाँ)"""
-REFERRING = re.compile(
+REFERRING = compile_re(
     rf"\W*(?:(?:{'|'.join(_split(_PRONOUNS))})\b|{'|'.join(_split(_REFERRING_PARTS))}"
     rf"|(?:{'|'.join(_split(_REFERRING))}) (?!of |and |to |the )[^\WA-Z_]"
     rf"|(?:(?:Die|La|Le|Il|L['’]|El|Seine|Ihre) ?)?(?:{'|'.join(_split(_AMOUNTS))})\b)"
@@ -178,10 +180,10 @@ _ABBREVIATED = _split(
     т ?\. ?[екн], डॉ, श्री, พ\.ศ, ค\.ศ, ม\.ร\.ว, ดร, น\.ส"""
 )
 _SPELT = [*_ABBREVIATED, *(word[:1].upper() + word[1:] for word in _ABBREVIATED)]
-ABBREVIATION = re.compile(rf"(?:(?<=\s)|(?<=[(„«])|^)(?:{'|'.join(_SPELT)})\.$")
+ABBREVIATION = compile_re(rf"(?:(?<=\s)|(?<=[(„«])|^)(?:{'|'.join(_SPELT)})\.$")
 # "am 3. Oktober", "im 19. Jahrhundert"
-ORDINAL = re.compile(r"(?<=\s)\d{1,2}\.$")
-COUNTED = re.compile(
+ORDINAL = compile_re(r"(?<=\s)\d{1,2}\.$")
+COUNTED = compile_re(
     "Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember"
     "|Jahrhundert|Auflage|Kapitel|Klasse|Abschnitt"
 )

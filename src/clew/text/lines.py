@@ -7,8 +7,9 @@ has no lines.
 
 from __future__ import annotations
 
-import re
 from pathlib import PurePosixPath
+
+from clew.runtime.lazy import compile_re
 
 TEXTS = ".txt .text .rst .org .adoc .asciidoc .tex .log .yaml .yml .toml .ini .cfg .conf"
 CODE = (
@@ -20,9 +21,9 @@ MARKDOWN = ".md .markdown"
 # Of one suffix the text of a document is the file as it stands; of another a record is a line.
 _WHOLE = frozenset(f"{TEXTS} {CODE} {MARKDOWN} .json".split())
 _BY_LINE = frozenset(".csv .jsonl .ndjson .tsv".split())
-_RECORD = re.compile(r"(.+):(\d+)")
-_SUBJECT = re.compile(r"\.(?:csv|jsonl|ndjson|nt|tsv|ttl)(?:\.gz)?#")  # of a graph's file
-_BLANK = re.compile(r"\s*")
+_RECORD = compile_re(r"(.+):(\d+)")
+_SUBJECT = compile_re(r"\.(?:csv|jsonl|ndjson|nt|tsv|ttl)(?:\.gz)?#")  # of a graph's file
+_BLANK = compile_re(r"\s*")
 _PACKED = ".gz"
 
 

@@ -3,20 +3,21 @@
 import re
 import unicodedata
 
+from clew.runtime.lazy import compile_re
 from clew.text.unseen import drop_unseen
 
-_POSSESSIVE = re.compile(r"['’]s?$")
-_NO_KEY = re.compile(r"[^0-9a-z]+")  # of ASCII, case folded
+_POSSESSIVE = compile_re(r"['’]s?$")
+_NO_KEY = compile_re(r"[^0-9a-z]+")  # of ASCII, case folded
 _SHORT = 20  # characters of what the next two match
-_INITIALS = re.compile(r"(?:[^\W\d_]\.){2,}[^\W\d_]?|[^\W\d_](?:\.[^\W\d_])+")  # "i.b.m."
-_ARTICLE = re.compile(r"^l['’](?=[aeiouhy])")  # of French and Italian names, folded
-_SIGNED = re.compile(r"[a-z](?:#|\+\+)")  # languages that a sign tells apart
-_SPACES = re.compile(r"\s+")
+_INITIALS = compile_re(r"(?:[^\W\d_]\.){2,}[^\W\d_]?|[^\W\d_](?:\.[^\W\d_])+")  # "i.b.m."
+_ARTICLE = compile_re(r"^l['’](?=[aeiouhy])")  # of French and Italian names, folded
+_SIGNED = compile_re(r"[a-z](?:#|\+\+)")  # languages that a sign tells apart
+_SPACES = compile_re(r"\s+")
 _MARKS_AT_MOST = 30  # upon one letter
 _JOINER = "\u034f"  # says nothing; marks are not sorted across it
-_JOINT = re.compile(r"(?<=[^\W_])[-_/‐‑]+(?=[^\W_])")  # between letters: "co-author", "not_spam"
+_JOINT = compile_re(r"(?<=[^\W_])[-_/‐‑]+(?=[^\W_])")  # between letters: "co-author", "not_spam"
 _OUTER = " .,:;!?\"'`*“”‘’„«»()[]{}<>"  # what people and models put around a label
-_LONG_RUN = re.compile(rf"[^\w\s]{{{_MARKS_AT_MOST + 1},}}")  # no mark is a word character
+_LONG_RUN = compile_re(rf"[^\w\s]{{{_MARKS_AT_MOST + 1},}}")  # no mark is a word character
 
 
 def nfkc(text: str) -> str:

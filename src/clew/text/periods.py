@@ -4,7 +4,9 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-_PERIOD = re.compile(
+from clew.runtime.lazy import compile_re
+
+_PERIOD = compile_re(
     r"(\d{4})(?:-(\d\d)(?:-(\d\d)"
     r"(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?(?:Z|([+-]\d\d):?(\d\d))?)?)?)?",
     re.ASCII,

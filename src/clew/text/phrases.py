@@ -6,19 +6,20 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from clew.runtime.lazy import compile_re
 from clew.text.analyze import term_spans
 
 Span = tuple[int, int]
 
 # What stands between two names: "Oslo or Bergen", "Oslo, or the Bay of Whales".
-_JOINED = re.compile(r"\W*\b(and|or)\b\W*(?:the\b\W*)?", re.IGNORECASE)
-_COMPARING = re.compile(
+_JOINED = compile_re(r"\W*\b(and|or)\b\W*(?:the\b\W*)?", re.IGNORECASE)
+_COMPARING = compile_re(
     r"\b(?:both|same|older|younger|earlier|later|sooner|taller|higher|longer|larger|bigger|smaller"
     r"|shorter|nearer|closer|farther)\b",
     re.IGNORECASE,
 )
-_ANY = re.compile(r"\b(?:any|either|at least one) of\b", re.IGNORECASE)
-_ALL = re.compile(r"\b(?:all|each) of\b|\bas well as\b", re.IGNORECASE)
+_ANY = compile_re(r"\b(?:any|either|at least one) of\b", re.IGNORECASE)
+_ALL = compile_re(r"\b(?:all|each) of\b|\bas well as\b", re.IGNORECASE)
 
 
 def phrase_spans(text: str, taken: Sequence[Span] = ()) -> Iterator[Span]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import exp
 
+from clew.runtime.lazy import compile_re
 from clew.text.analyze import MARKS, STOP_WORDS
 from clew.text.languages import ASKING, JOINING, REFERRING, Kind
 from clew.text.normalize import fold, nfkc
@@ -39,7 +40,7 @@ _KINDS: tuple[tuple[Kind, str], ...] = (
         ),
     ),
 )
-_ASKED = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _KINDS)
+_ASKED = tuple((kind, compile_re(pattern, re.IGNORECASE)) for kind, pattern in _KINDS)
 # What tells two things apart that a question compares: when something was, or how much it is.
 _COMPARED: Mapping[Kind, str] = {
     "date": "first last later latest earlier earliest sooner before after older oldest elder eldest"
@@ -48,17 +49,17 @@ _COMPARED: Mapping[Kind, str] = {
     " taller tallest longer longest shorter shortest greater greatest farther further",
 }
 _COMPARING = {
-    kind: re.compile(rf"\b(?:{'|'.join(words.split())})\b", re.IGNORECASE)
+    kind: compile_re(rf"\b(?:{'|'.join(words.split())})\b", re.IGNORECASE)
     for kind, words in _COMPARED.items()
 }
 _NONE = frozenset[str]()
 _ENGLISH = STOP_WORDS - JOINING  # of which a question in another language has none
-_WORD = re.compile(rf"\w[\w{MARKS}]*")
+_WORD = compile_re(rf"\w[\w{MARKS}]*")
 _ASKING = r"\b(?:who(?:se|m)?|when|where|what|which|how)\b"
-_SENTENCE = re.compile(r"(?:[^.?!]|[.?!](?!\s|$))+[.?!]*")
+_SENTENCE = compile_re(r"(?:[^.?!]|[.?!](?!\s|$))+[.?!]*")
 # Where the asking word stands in its sentence, the surest first; elsewhere it may be a relative.
 _PLACES = tuple(
-    re.compile(pattern, re.IGNORECASE)
+    compile_re(pattern, re.IGNORECASE)
     for pattern in (
         rf"\W*(?:(?:and|but|in|on|at|by|to|for|from|of|with|during|under|into|near) )?({_ASKING})",
         rf".*({_ASKING})(?: \w+){{0,3}}\W*$",
@@ -68,15 +69,15 @@ _PLACES = tuple(
 )
 _WORDS_NEAR = 2  # so many words on, nearness falls to 1 / e
 
-_NUMBER = re.compile(
+_NUMBER = compile_re(
     r"\b(?:\d[\d,.]*|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty"
     r"|forty|fifty|hundred|thousand|million|billion|dozen)\b"
     # In scripts with no space between a number and what is counted.
     r"|(?<![A-Za-z\d_.,])\d[\d,.]*(?=[^\W\dA-Za-z_])|[一二三四五六七八九十百千万億亿]+(?=[个個人年月日本冊台枚回歳座条])",
     re.IGNORECASE,
 )
-_BEHIND_PREPOSITION = re.compile(r"\b(?:in|at|of|near|from|to|on|into|outside) (?:the )?[A-Z]")
-_OR = re.compile(r"\bor\b")
+_BEHIND_PREPOSITION = compile_re(r"\b(?:in|at|of|near|from|to|on|into|outside) (?:the )?[A-Z]")
+_OR = compile_re(r"\bor\b")
 QUESTION_MARKS = ("?", "？", "؟", "\u037e")  # the last is the Greek one
 _MARKS = "？。、¿¡?!.,;:\"'()[]“”‘’«»"
 _ONLY_ASKING = frozenset(
@@ -84,11 +85,11 @@ _ONLY_ASKING = frozenset(
     " from give had has have how i in is list many me much my name of on or show tell that the"
     " there to us was we were what when where which who whom whose why will with would".split()
 )
-_YES_NO = re.compile(
+_YES_NO = compile_re(
     r"\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b", re.IGNORECASE
 )
 # Words that stand for what a sentence before named.
-_PRONOUN = re.compile(
+_PRONOUN = compile_re(
     r"\W*(?:He|She|It|They|His|Her|Its|Their|This|These|Those"
     r"|The [a-z]+ (?:is|are|was|were|has|had))\b"
 )

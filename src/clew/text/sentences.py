@@ -8,26 +8,26 @@ The splitter reads a word to its end for each mark in it, which takes the square
 word of more than `_LONGEST_WORD` characters is therefore shown to it in parts.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 
+from clew.runtime.lazy import compile_re
 from clew.text.languages import ABBREVIATION, COUNTED, ORDINAL
 from clew.text.tables import find_tables
 
 MAX_CHARACTERS = 1_000
 
-_BLOCK_BREAK = re.compile(
+_BLOCK_BREAK = compile_re(
     r"\r?\n(?:[ \t]*\r?\n)+"  # blank line; the spaces before it are stripped later
     r"|\r?\n(?=[ \t]*(?:#{1,6}[ \t]|[-*+•][ \t]|\d{1,3}[.)][ \t]|\||>))"  # heading, item, row
 )
-_AFTER_HEADING = re.compile(r"^[ \t]*#{1,6}[ \t][^\n]*\n")
+_AFTER_HEADING = compile_re(r"^[ \t]*#{1,6}[ \t][^\n]*\n")
 # No space need follow these; what is quoted may go on with a particle.
-_WIDE_STOP = re.compile(
+_WIDE_STOP = compile_re(
     r"(?:[。！？｡]|(?<=[^\W\dA-Za-zＡ-Ｚａ-ｚ_])．)+(?![」』）”’\"]+[とっ、])[」』）”’\"]*|[؟۔।॥။።]+\s*"
 )
-_WORD = re.compile(r"[^\W_]")  # a letter or digit
+_WORD = compile_re(r"[^\W_]")  # a letter or digit
 _LONGEST_WORD = 2_000
-_LONG_WORD = re.compile(rf"(?<!\S)\S{{{_LONGEST_WORD + 1},}}")
+_LONG_WORD = compile_re(rf"(?<!\S)\S{{{_LONGEST_WORD + 1},}}")
 
 
 def sentence_spans(text: str, start: int = 0) -> list[tuple[int, int]]:

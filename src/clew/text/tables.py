@@ -18,15 +18,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
+from clew.runtime.lazy import compile_re
 from clew.text.normalize import collapse
 from clew.text.sections import SEPARATOR
 
 BAR = " | "
-_LINE = re.compile(r"^(?:[^\n|]*\|[^\n]*|[ \t]*[-+][-+=:]*\+[-+=: \t\r]*)$", re.MULTILINE)
-_RULE = re.compile(r"(?=.*[|+])(?=.*(?:--|==|-:|:-))[-+=:|\s]+|\|(?:\s*:?-+:?\s*\|)+\s*")
-_BORDER = re.compile(r"(?<!\\)\|")  # below a rule
-LONE_BAR = re.compile(r"(?<!\S)\|(?!\S)")
-_NUMBER = re.compile(
+_LINE = compile_re(r"^(?:[^\n|]*\|[^\n]*|[ \t]*[-+][-+=:]*\+[-+=: \t\r]*)$", re.MULTILINE)
+_RULE = compile_re(r"(?=.*[|+])(?=.*(?:--|==|-:|:-))[-+=:|\s]+|\|(?:\s*:?-+:?\s*\|)+\s*")
+_BORDER = compile_re(r"(?<!\\)\|")  # below a rule
+LONE_BAR = compile_re(r"(?<!\S)\|(?!\S)")
+_NUMBER = compile_re(
     r"(?![12]\d\d\d$)[-+−]?\W{0,2}\d[\d.,'\s]*(?:\W{0,2}|[a-z]{1,3})", re.IGNORECASE
 )
 _LEAST = 3  # rows, and cells of each, of a table that nothing else shows to be one

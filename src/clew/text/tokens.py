@@ -1,12 +1,10 @@
 """Count and place tokens: one counter for chunk sizes, budgets and costs.
 
-The vocabulary is cl100k_base as OpenAI publishes it, and comes with Clew: nothing is fetched.
+The vocabulary is OpenAI's cl100k_base, and comes with Clew: nothing is fetched.
 `vocabulary/LICENSE` says where it is from.
 """
 
-import re
 import zlib
-from binascii import a2b_base64
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -15,30 +13,34 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.runtime.lazy import compile_re
+
 if TYPE_CHECKING:
     import tiktoken
 
 NAME = "cl100k_base"
-VOCABULARY = Path(__file__).parent / "vocabulary" / "cl100k_base.tiktoken.gz"
+VOCABULARY = Path(__file__).parent / "vocabulary" / "cl100k_base.gz"
 # Where a text is cut before its bytes are merged, as tiktoken has it for this vocabulary.
 _CUTS = (
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
     r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
 )
 _GZIP = 31  # zlib's number for data with gzip's header
+_BETWEEN = b"\xff"  # two tokens; no text in UTF-8 has this byte, so it is in one token alone
 _BLOCK = 1 << 18  # characters whose tokens are placed together: a whole book takes much memory
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
-_EDGE = re.compile(r"(?<=\S)(?= )")  # a token always begins here, and none depends on what follows
+_NOT_ASCII = compile_re(r"[^\x00-\x7f]+")
+_EDGE = compile_re(r"(?<=\S)(?= )")  # a token always begins here, and none depends on what follows
 _LONG = 1 << 16  # characters of white space that are encoded at once: of a million it is an error
-_WHITE = re.compile(rf"(?<!\s)\s{{{_LONG},}}")
+_WHITE = compile_re(rf"(?<!\s)\s{{{_LONG},}}")
 
 
 @lru_cache(maxsize=1)
 def _encoding() -> "tiktoken.Encoding":
     import tiktoken  # 0.1 s with the vocabulary: only when something is counted
 
-    words = zlib.decompress(VOCABULARY.read_bytes(), wbits=_GZIP).split()  # token, rank, token, ...
-    ranks = dict(zip(map(a2b_base64, words[::2]), map(int, words[1::2]), strict=True))
+    by_rank = zlib.decompress(VOCABULARY.read_bytes(), wbits=_GZIP).split(_BETWEEN)
+    ranks = dict(zip(by_rank, range(len(by_rank)), strict=True))
+    ranks[_BETWEEN] = ranks.pop(b"")
     return tiktoken.Encoding(NAME, pat_str=_CUTS, mergeable_ranks=ranks, special_tokens={})
 
 

@@ -5,8 +5,9 @@ marks, and the escape codes by which programs colour their output. What joins or
 of a script stays: ZWJ and ZWNJ, and zero-width spaces in scripts without spaces.
 """
 
-import re
 from collections.abc import Sequence
+
+from clew.runtime.lazy import compile_re
 
 # Written without spaces between words: Thai, Lao, Myanmar, Khmer, kana, Han.
 UNSPACED = (
@@ -14,8 +15,8 @@ UNSPACED = (
     "\U00020000-\U0003ffff"
 )
 _CODE = "\x1b(?:\\[[0-9:;<=>?]*[ -/]*[@-~]|\\][^\x07\x1b]{0,300}(?:\x07|\x1b\\\\))"  # ECMA-48
-_CODES = re.compile(_CODE)
-_UNSEEN = re.compile(
+_CODES = compile_re(_CODE)
+_UNSEEN = compile_re(
     f"{_CODE}|["
     "\u00ad\u061c\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
     f"|(?<![{UNSPACED}])\u200b(?![{UNSPACED}])"

@@ -5,18 +5,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
 from clew.runtime.cores import cores
+from clew.runtime.lazy import compile_re
 
 if TYPE_CHECKING:
     from clew.index.building import Workers
     from clew.loading import Specs
 
 _FEW, _A_CORE = 16, 4  # processes that are always allowed, and for each core
-_RAY = re.compile(r"ray(?::(//)?[^/]+)?")
+_RAY = compile_re(r"ray(?::(//)?[^/]+)?")
 
 
 def parse_workers(spec: int | str) -> int | str:

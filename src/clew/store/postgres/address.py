@@ -10,14 +10,15 @@ from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from clew.errors import InputError
+from clew.runtime.lazy import compile_re
 
 SCHEMES = ("postgresql://", "postgres://")
 FORM = "postgresql://[USER@]HOST[:PORT]/DATABASE/INDEX"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,47}")
+_NAME = compile_re(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,47}")
 _OBJECTS = "objects"
-_ADDRESS = re.compile(r"[a-z0-9]+://")
+_ADDRESS = compile_re(r"[a-z0-9]+://")
 # A host, one in brackets of IPv6, or the folder of a socket with percent signs; and a port.
-_HOST = re.compile(r"(?:[^\s\[\]:@]*|\[[^\s\[\]@]*\])(?::[0-9]*)?")
+_HOST = compile_re(r"(?:[^\s\[\]:@]*|\[[^\s\[\]@]*\])(?::[0-9]*)?")
 _SECRET = ("password", "sslpassword")
 
 
