@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.layers import chunks, entities, terms
+from clew.layers import chunks, entities
 from clew.models.rules import RuleTagger
 from clew.text.chunking import Chunking
 from clew.text.normalize import entity_key
@@ -23,9 +23,8 @@ def cut(texts, size=20, overlap=5):
 
 
 def mentions(pieces, tagger=None):
-    _, found = terms.count_columns(pieces)
-    columns, keys = entities.mention_columns(pieces, tagger or RuleTagger(), found)
-    return columns, keys, found
+    columns, keys = entities.mention_columns(pieces, tagger or RuleTagger())
+    return columns, keys, pieces.term_places.terms
 
 
 def sentences(pieces):

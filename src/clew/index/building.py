@@ -75,7 +75,7 @@ def build_rows(
         columns |= chunks.subchunk_columns(cut)
         counted, found_terms = terms.count_columns(cut)
     with meter.stage("entities"):
-        mentioned, keys = entities.mention_columns(cut, models.tagger, found_terms)
+        mentioned, keys = entities.mention_columns(cut, models.tagger)
         nameable = frozenset(entities.find_nameable(mentioned, len(keys)))
     with meter.stage("vectors"):
         embedder, code = models.embedder, partial(schema.encode_array, recipe=recipe)

@@ -20,7 +20,7 @@ from clew.errors import InputError
 from clew.index import CORE_SHARE
 from clew.index.choose import NOTHING, check_share, read_titled_texts, select_unread
 from clew.index.extract import ReadChunks, complete_prompts, get_task
-from clew.layers import chunks, entities, graph_extraction, relations, terms, units, vectors
+from clew.layers import chunks, entities, graph_extraction, relations, units, vectors
 from clew.layers.selection import chunk_values, select_chunks
 from clew.models import is_priced
 from clew.models.conversation import Conversation
@@ -85,8 +85,7 @@ def estimate_embedding(
     for batch in index.group_batches((document, "") for document in documents):
         cut = chunks.cut_chunks([document for document, _ in batch], chunking)
         texts += itertools.chain.from_iterable(vectors.texts_by_column(cut).values())
-        _, found_terms = terms.count_columns(cut)
-        mentioned, keys = entities.mention_columns(cut, models.tagger, found_terms)
+        mentioned, keys = entities.mention_columns(cut, models.tagger)
         named |= dict.fromkeys(keys[i] for i in entities.find_nameable(mentioned, len(keys)))
     keys = list(named)
     texts += [keys[i] for i in store.unnamed(keys)] if store else keys

@@ -1,13 +1,16 @@
 """Documents to chunks, and chunks to their sentences and sub-chunks."""
 
+from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clew.text import tokens
+from clew.text.analyze import term_spans
 from clew.text.chunking import Chunking, Window, cut_windows, halve
 from clew.text.normalize import collapse
 from clew.types import Document, title_heads
@@ -17,6 +20,20 @@ Span = tuple[int, int, int]  # a chunk, and where a piece of it begins and ends 
 
 
 @dataclass(frozen=True, slots=True)
+class TermPlaces:
+    """Where the titled texts of chunks have terms."""
+
+    terms: list[str]  # by first occurrence
+    term: NDArray[np.int32]  # (n,) positions in `terms`, in order of the texts
+    span: NDArray[np.int32]  # (n, 2) the first character in the titled text, and the one behind
+    begin: NDArray[np.int64]  # (n_chunks + 1,) the first of each chunk, and n
+
+    def of_chunk(self, chunk: int) -> slice:
+        """Return the rows of a chunk's terms."""
+        return slice(int(self.begin[chunk]), int(self.begin[chunk + 1]))
+
+
+@dataclass(frozen=True)
 class Chunks:
     """The chunks of a batch of documents, in order."""
 
@@ -48,6 +65,18 @@ class Chunks:
         """
         spans = [(c, w.start, w.end) for c, w in enumerate(self.windows)]
         return [(head + text, len(head)) for head, text in self._heads_and_texts(spans)]
+
+    @cached_property
+    def term_places(self) -> TermPlaces:
+        """Where the titled texts have terms, for all that is made of them."""
+        rows: dict[str, int] = {}
+        numbers, begin = array("i"), [0]
+        for text, _ in self.titled_texts():
+            for term, start, end in term_spans(text):
+                numbers.extend((rows.setdefault(term, len(rows)), start, end))
+            begin.append(len(numbers) // 3)
+        table = np.frombuffer(numbers, dtype=np.int32).reshape(-1, 3)
+        return TermPlaces(list(rows), table[:, 0], table[:, 1:], np.asarray(begin))
 
     def titled_parts(self) -> list[str]:
         """Return the text of each sub-chunk as a model reads it: title, section and text."""

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from clew.layers.chunks import Chunks, Columns
 from clew.models import Tagger
-from clew.text.analyze import count_terms
 from clew.text.keys import MAX_KEY
 from clew.text.names import strip_title
 from clew.text.normalize import entity_key
@@ -18,22 +17,20 @@ from clew.types import DATE, LABELS, Mention
 _AT_ONCE = 4096  # sentences
 
 
-def mention_columns(
-    chunks: Chunks, tagger: Tagger, terms: Sequence[str]
-) -> tuple[Columns, list[str]]:
+def mention_columns(chunks: Chunks, tagger: Tagger) -> tuple[Columns, list[str]]:
     """Return the mention and title columns, and the entity keys they count into.
 
     Each sentence is tagged by itself, so equal sentences have equal mentions. Start and end
     count characters of the document. A lone capitalised word that begins a sentence may be no
-    name at all: its term, a position in `terms`, lets the index find out how it is written
-    elsewhere; it is -1 for every other mention, and where its chunk does not have that term.
+    name at all: its term, a position in `chunks.term_places`, lets the index find out how it is
+    written elsewhere; it is -1 for every other mention, and where its chunk does not have that one.
     """
     rows: dict[str, int] = {}
     titles = [_title_row(document.title, rows) for document in chunks.documents]
     spans = chunks.sentence_spans()
-    term_rows = {term: row for row, term in enumerate(terms)}
-    texts = chunks.titled_texts()
-    terms_of = lru_cache(maxsize=1)(lambda c: frozenset(count_terms(texts[c][0])))
+    places = chunks.term_places
+    term_rows = {term: row for row, term in enumerate(places.terms)}
+    terms_of = lru_cache(maxsize=1)(lambda c: frozenset(places.term[places.of_chunk(c)].tolist()))
     sentences = chunks.texts_at(spans)
     numbers = array("i")
     for s, mentions in enumerate(_tag_batches(sentences, tagger)):
@@ -41,9 +38,10 @@ def mention_columns(
         for mention in mentions:
             key = entity_key(sentences[s][mention.start : mention.end])
             if is_key(key):
-                doubtful = is_doubtful(mention, sentences[s]) and key in terms_of(c)
+                term = term_rows.get(key, -1) if is_doubtful(mention, sentences[s]) else -1
+                if term >= 0 and term not in terms_of(c):
+                    term = -1
                 entity = rows.setdefault(key, len(rows))
-                term = term_rows[key] if doubtful else -1
                 a, b = start + mention.start, start + mention.end
                 numbers.extend((s, entity, a, b, LABELS.index(mention.label), term))
     table = np.frombuffer(numbers, dtype=np.int32).reshape(-1, 6)

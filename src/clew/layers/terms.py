@@ -1,15 +1,12 @@
 """Chunks to terms: what BM25, keywords and co-occurrence are made of."""
 
-from array import array
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.layers.chunks import Chunks, Columns
+from clew.layers.chunks import Chunks, Columns, TermPlaces
 from clew.layers.numbers import number_values
-from clew.text.analyze import term_spans
-
-_TITLE = -1  # where a term of a title stands
 
 
 def count_columns(chunks: Chunks) -> tuple[Columns, list[str]]:
@@ -19,28 +16,29 @@ def count_columns(chunks: Chunks) -> tuple[Columns, list[str]]:
     of its chunk's text. A posting is one place of a term in the chunk's own text, a character of
     the document.
     """
-    rows: dict[str, int] = {}
-    numbers = array("i")
-    for c, (text, offset) in enumerate(chunks.titled_texts()):
-        shift = chunks.windows[c].start - offset
-        for term, start, _ in term_spans(text):
-            place = start + shift if start >= offset else _TITLE
-            numbers.extend((c, rows.setdefault(term, len(rows)), place, text[start].islower()))
-    table = np.frombuffer(numbers, dtype=np.int32).reshape(-1, 4)
-    own = table[table[:, 2] != _TITLE]
-    names = "posting.chunk", "posting.term", "posting.start"
-    postings = {name: own[:, i].copy() for i, name in enumerate(names)}
-    return _counts(table, len(rows)) | postings, list(rows)
+    places, texts = chunks.term_places, chunks.titled_texts()
+    chunk = np.repeat(np.arange(len(texts), dtype=np.int32), np.diff(places.begin))
+    start = places.span[:, 0]
+    lower = [texts[c][0][i].islower() for c, i in zip(chunk.tolist(), start.tolist(), strict=True)]
+    offsets = np.array([offset for _, offset in texts], dtype=np.int32)[chunk]
+    begins = np.array([window.start for window in chunks.windows], dtype=np.int32)[chunk]
+    own = start >= offsets
+    postings = {
+        "posting.chunk": chunk[own],
+        "posting.term": places.term[own],
+        "posting.start": (start + begins - offsets)[own],
+    }
+    return _counts(chunk, places, lower) | postings, places.terms
 
 
-def _counts(table: NDArray[np.int32], n_terms: int) -> Columns:
+def _counts(chunk: NDArray[np.int32], places: TermPlaces, lower: Sequence[bool]) -> Columns:
     """Return the count columns, each chunk's terms by first occurrence."""
-    keys = table[:, 0].astype(np.int64) * n_terms + table[:, 1]
+    keys = chunk.astype(np.int64) * len(places.terms) + places.term
     first, groups = number_values(keys)
-    n_lower = np.bincount(groups, weights=table[:, 3], minlength=len(first))
+    n_lower = np.bincount(groups, weights=lower, minlength=len(first))
     return {
-        "count.chunk": table[first, 0],
-        "count.term": table[first, 1],
+        "count.chunk": chunk[first],
+        "count.term": places.term[first],
         "count.n": np.bincount(groups, minlength=len(first)).astype(np.int32),
         "count.n_lower": n_lower.astype(np.int32),
     }

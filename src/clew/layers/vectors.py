@@ -80,16 +80,16 @@ def late_columns(chunks: Chunks, embedder: TokenEmbedder, code: Code = keep_unco
     for begin in range(0, len(titled), _AT_ONCE):  # float tokens are eight times what is kept
         block = slice(begin, begin + _AT_ONCE)
         passes = embedder.embed_tokens([text for text, _ in titled[block]])
-        for (text, offset), window, inside, tokens in zip(
-            titled[block], chunks.windows[block], parts[block], passes, strict=True
-        ):
+        for c, tokens in enumerate(passes, begin):
+            (_, offset), window, inside = titled[c], chunks.windows[c], parts[c]
             shift = offset - window.start
             places = [_token_range(tokens, a + shift, b + shift) for a, b in window.sentences]
             sentence_vectors.add(_means(tokens, places))
             within = [_token_range(tokens, a + shift, b + shift) for a, b in inside]
             part_vectors.add(_means(tokens, within))
             chunk_vectors.add(tokens.pooled[None])
-            is_term = _mark_term_tokens(text, tokens)
+            spans = chunks.term_places.span[chunks.term_places.of_chunk(c)]
+            is_term = _mark_term_tokens(spans, tokens)
             n_before = np.concatenate([[0], np.cumsum(is_term)]).tolist()
             ranges += [(n_before[first], n_before[last]) for first, last in places]
             stored.add(_quantize(tokens.vectors[is_term]))
@@ -117,7 +117,8 @@ def ragged_tokens(
     for begin in range(0, len(texts), _AT_ONCE):
         block = texts[begin : begin + _AT_ONCE]
         for text, tokens in zip(block, embedder.embed_tokens(block), strict=True):
-            is_term = _mark_term_tokens(text, tokens)
+            spans = np.array([span for _, *span in term_spans(text)]).reshape(-1, 2)
+            is_term = _mark_term_tokens(spans, tokens)
             stored.add(_quantize(tokens.vectors[is_term]))
             pooled.add(tokens.pooled[None])
             counts.append(int(is_term.sum()))
@@ -166,15 +167,14 @@ def _quantize(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
     return np.asarray(np.rint(unit * _SCALE), dtype=np.int8)
 
 
-def _mark_term_tokens(text: str, tokens: TokenVectors) -> NDArray[np.bool_]:
-    """Return (n,): whether each token has a character of some term of the text.
+def _mark_term_tokens(spans: NDArray[Any], tokens: TokenVectors) -> NDArray[np.bool_]:
+    """Return (n,): whether each token has a character of one of the (m, 2) `spans` of terms.
 
     Marks and stop words are what hardly any token of a question is nearest to.
     """
-    places = np.array([(start, end) for _, start, end in term_spans(text)]).reshape(-1, 2)
     begins, ends = tokens.spans.T
-    last = np.searchsorted(places[:, 0], ends, side="left") - 1  # the last that begins before
-    n_before = np.concatenate([[0], places[:, 1]])  # the terms end in the order in which they begin
+    last = np.searchsorted(spans[:, 0], ends, side="left") - 1  # the last that begins before
+    n_before = np.concatenate([[0], spans[:, 1]])  # the terms end in the order in which they begin
     return np.asarray(n_before[last + 1] > begins)
 
 

@@ -2,8 +2,8 @@
 
 The weights are int8 with a scale for each output; each token's numbers are brought to int8 by a
 scale of their own, or the weights to float32. So what a text gives depends on no other one: short
-texts of one length, which need no padding, are read together and give the same bits in half of the
-time. `tools/minilm.py` makes the files, and `all_minilm_l6_v2/NOTICE` says of what.
+texts of one length, which need no padding, are read together and give the same bits in less than
+half of the time. `tools/minilm.py` makes the files, and `all_minilm_l6_v2/NOTICE` says of what.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ FILES = Path(__file__).parent / "all_minilm_l6_v2"
 _AHEAD = 8  # batches under way for each thread
 _SHORT = 32  # word pieces of a text that is read with others; longer ones gain nothing
 _HELLO = 101, 7592, 102  # word pieces of a text whose states are known
-_ALIKE = [[101, *range(2_000 + i, 3_000, 191), 102] for i in range(8)]  # a batch of one length
+_TOGETHER = 32  # short texts of one length that are read together
+_ALIKE = [[101, *range(2_000 + i, 3_000, 191), 102] for i in range(_TOGETHER)]  # of one length
+_TRIED = 0, 13, 31  # those that are read alone, too
 _HELLO_IS = 99, 5.87  # a number of its first piece, about: rounding differs with the processor
 
 
@@ -64,8 +66,9 @@ class Bert:
 
         Places come in no order. A text's bits depend on no other one.
         """
-        most = self._most_together if len(texts) > 1 else 1
-        batches = list(_equal_batches(texts, most))
+        batches = list(_equal_batches(texts))
+        if len(batches) < len(texts) and not self._gives_same_bits:
+            batches = [[place] for place in range(len(texts))]
         given = ([texts[place] for place in batch] for batch in batches)
         if self._threads == 1 or len(batches) == 1:
             for batch, found in zip(batches, map(self._states, given), strict=True):
@@ -79,17 +82,17 @@ class Bert:
                     yield from zip(batch, found, strict=True)
 
     @cached_property
-    def _most_together(self) -> int:
-        """How many texts are read together: one by a processor on which others change the bits."""
-        alone = np.concatenate([self._states([ids]) for ids in _ALIKE])
-        return len(_ALIKE) if np.array_equal(alone, self._states(_ALIKE)) else 1
+    def _gives_same_bits(self) -> bool:
+        """Whether texts have, on this processor, the same bits together as alone."""
+        alone = np.concatenate([self._states([_ALIKE[i]]) for i in _TRIED])
+        return np.array_equal(alone, self._states(_ALIKE)[list(_TRIED)])
 
     def _states(self, texts: Sequence[list[int]]) -> NDArray[np.float32]:
         """Return the (m, n, 384) hidden states of m texts of n word pieces each."""
         return np.array(self._encoder.forward_batch(texts).last_hidden_state, dtype=np.float32)
 
 
-def _equal_batches(texts: Sequence[list[int]], most: int) -> Iterator[list[int]]:
+def _equal_batches(texts: Sequence[list[int]]) -> Iterator[list[int]]:
     """Yield the places of texts that are read together: short ones of one length, others alone."""
     waiting: dict[int, list[int]] = {}
     for place, ids in enumerate(texts):
@@ -98,7 +101,7 @@ def _equal_batches(texts: Sequence[list[int]], most: int) -> Iterator[list[int]]
             continue
         batch = waiting.setdefault(len(ids), [])
         batch.append(place)
-        if len(batch) == most:
+        if len(batch) == _TOGETHER:
             yield waiting.pop(len(ids))
     yield from waiting.values()
 

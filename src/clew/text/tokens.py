@@ -5,7 +5,7 @@ The vocabulary is OpenAI's cl100k_base, and comes with Clew: nothing is fetched.
 """
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -83,10 +83,17 @@ def token_starts(text: str) -> NDArray[np.int64]:
         end = edge.start() if edge else len(text)
         for part in _parts(text[begin:end]):
             tokens = encoding.encode_ordinary(part)
-            _, offsets = encoding.decode_with_offsets(tokens)
-            starts.append(np.asarray(offsets, dtype=np.int64) + begin)
+            starts.append(_places(encoding.decode_tokens_bytes(tokens)) + begin)
             begin += len(part)
     return np.concatenate(starts)
+
+
+def _places(tokens: Sequence[bytes]) -> NDArray[np.int64]:
+    """Return the character of their text at which each token, its bytes in UTF-8, begins."""
+    of_all = np.frombuffer(b"".join(tokens), dtype=np.uint8)
+    character = np.cumsum((of_all & 0xC0) != 0x80) - 1  # that each byte is of
+    sizes = np.fromiter(map(len, tokens), dtype=np.int64, count=len(tokens))
+    return np.asarray(character[np.cumsum(sizes) - sizes], dtype=np.int64)
 
 
 def truncate(text: str, n_tokens: int) -> str:
