@@ -117,11 +117,8 @@ def test_short_texts_of_one_length_are_read_together(model, monkeypatch, drift):
     alone = np.concatenate([model.embed([name], kind="document") for name in names])
     monkeypatch.setattr(ctranslate2, "Encoder", Watched)
     watched = MiniLM(threads=1)
-    watched.embed(names[:1], kind="document")
-    assert sizes == [
-        1,
-        1,
-    ]  # one whose numbers are known, and the name: nothing else is tried for it
+    watched.embed(["Fram", "Oslo and Bergen"], kind="document")
+    assert sizes == [1, 1, 1]  # one whose numbers are known, and two of other lengths: none tried
     watched.embed(names[:2], kind="document")
     sizes.clear()
     np.testing.assert_array_equal(watched.embed(names, kind="document"), alone)
