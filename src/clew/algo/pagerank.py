@@ -220,7 +220,8 @@ class _Push:
     @cached_property
     def _sums(self) -> NDArray[np.float64]:
         """The (n,) sums of the weights of all edges."""
-        sums = self._multiply(np.ones(self.n))
+        assert isinstance(self.edges, Entries)  # noqa: S101
+        sums = self.edges.sum_rows()
         return sums if self.beyond is None else sums + self.beyond[np.arange(self.n)]
 
 
