@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 FILES = Path(__file__).parent / "all_minilm_l6_v2"
 _AHEAD = 8  # batches under way for each thread
 _SHORT = 32  # word pieces of a text that is read with others; longer ones gain nothing
+_FEW = 32  # texts that are read alone: to try the processor takes as long
 _HELLO = 101, 7592, 102  # word pieces of a text whose states are known
 _ALIKE = [[101, *range(2_000 + i, 3_000, 191), 102] for i in range(8)]  # a batch of one length
 _HELLO_IS = 99, 5.87  # a number of its first piece, about: rounding differs with the processor
@@ -44,6 +45,7 @@ class Bert:
         import ctranslate2
 
         self._threads = threads or cores()
+        self._n_read = 0  # texts so far
         self._encoder = ctranslate2.Encoder(
             str(FILES),
             compute_type="float32" if float32 else "int8",
@@ -64,7 +66,8 @@ class Bert:
 
         Places come in no order. A text's bits depend on no other one.
         """
-        most = self._most_together if len(texts) > 1 else 1
+        self._n_read += len(texts)
+        most = self._most_together if len(texts) > 1 and self._n_read > _FEW else 1
         batches = list(_equal_batches(texts, most))
         given = ([texts[place] for place in batch] for batch in batches)
         if self._threads == 1 or len(batches) == 1:
