@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from typing import Any
 
 from clew.display.shown import Shown, paragraph, table
 from clew.text.apparatus import apparatus_kind, kind_in_heading
@@ -501,13 +502,31 @@ class Passage(Shown):
         return format_head(self.title, self.section, self.page, self.last_page)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class _Later:
+    """A field that may be given a function of no arguments, called when the field is first read."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, value: object, kind: type) -> Any:  # noqa: ANN401 -- as the field says
+        if value is None:
+            raise AttributeError(self._name)  # so the field has no default
+        found = vars(value)[self._name]
+        if callable(found):
+            found = vars(value)[self._name] = found()
+        return found
+
+    def __set__(self, value: object, given: object) -> None:
+        vars(value)[self._name] = given
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Context(Shown):
     """What the answer may use: passages that fit a token budget together."""
 
     passages: tuple[Passage, ...]
     text: str
-    n_tokens: int
+    n_tokens: int = _Later()  # type: ignore[assignment]  # to load the counter takes 0.1 s
     budget_tokens: int
     tables: tuple[Table, ...] = ()  # of the evidence's, the rows that fit
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from clew.algo.links import take_rows
+from clew.algo import pagerank
+from clew.algo.links import Entries, take_rows
 from clew.algo.pagerank import local_pagerank, personalized_pagerank, transition_matrix
 from clew.errors import InputError
 
@@ -252,6 +253,17 @@ def test_what_local_scores_refuse(restart, options, message):
         local(adjacency(2, [(0, 1)]), restart, **options)
 
 
+def test_scipy_adds_up_to_the_same_bits(monkeypatch):
+    """It does so for graphs of many edges."""
+    draw = np.random.default_rng(3)
+    graph = adjacency(100, [(*draw.integers(0, 90, 2).tolist(), draw.random()) for _ in range(300)])
+    given = Entries.from_matrix(graph), np.asarray(graph.sum(axis=1)), {0: 1.0, 7: 0.5}
+    few = local_pagerank(*given, residual=1e-10)
+    monkeypatch.setattr(pagerank, "_FEW_EDGES", 0)
+    many = local_pagerank(*given, residual=1e-10)
+    assert few.scores.tolist() == many.scores.tolist()
+
+
 @pytest.mark.parametrize("beyond", [False, True])
 @pytest.mark.parametrize("residual", [1e-10, 1e-3])
 def test_a_matrix_gives_what_its_rows_give(residual, beyond):
@@ -261,7 +273,7 @@ def test_a_matrix_gives_what_its_rows_give(residual, beyond):
     graph = adjacency(100, edges)
     sums = np.asarray(graph.sum(axis=1))
     options = {"residual": residual, "beyond": 0.5 * sums if beyond else None}
-    whole = local_pagerank(graph, sums, {0: 1.0, 7: 0.5, 95: 0.1}, **options)
+    whole = local_pagerank(Entries.from_matrix(graph), sums, {0: 1.0, 7: 0.5, 95: 0.1}, **options)
     rows = local(graph, {0: 1.0, 7: 0.5, 95: 0.1}, **options)
     assert len(rows.nodes) > 50
     np.testing.assert_array_equal(whole.nodes, rows.nodes)

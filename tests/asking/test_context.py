@@ -1,10 +1,13 @@
 """A context: tables and numbered passages, never more tokens than the budget."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.asking.context import build_context
+from clew.asking.context import build_context, build_counted_context
 from clew.errors import InputError
 from clew.text import blocks, tokens
 from tests.asking.evidence import evidence, hit, table
@@ -51,6 +54,27 @@ def cost(of):
 
 def written(passage):
     return blocks.format_passage(passage.number, passage.title, passage.text)
+
+
+@given(TABLES, HITS, BUDGETS)
+def test_stored_counts_change_no_context(tables, hits, budget):
+    """What is known to fit is not counted, whatever the budget leaves out."""
+    sizes = np.array([tokens.count(each.text) for each in hits], dtype=np.int32)
+    chunks = SimpleNamespace(rows=lambda ids: [*range(len(ids))], columns={"n_tokens": sizes})
+    found = evidence(*hits, tables=tables)
+    counted = build_counted_context(found, budget, SimpleNamespace(layer=lambda _: chunks))
+    assert counted == build_context(found, budget_tokens=budget)
+
+
+def test_what_fits_by_the_stored_counts_is_not_counted(monkeypatch):
+    chunks = SimpleNamespace(rows=lambda _: [0], columns={"n_tokens": np.array([4])})
+    snapshot = SimpleNamespace(layer=lambda _: chunks)
+    found = evidence(hit("fram", "The Fram left Oslo."))
+    with monkeypatch.context() as patch:
+        patch.setattr(tokens, "_encoding", None)
+        context = build_counted_context(found, 100, snapshot)
+        assert [each.text for each in context.passages] == ["The Fram left Oslo."]
+    assert context.to_dict()["n_tokens"] == tokens.count(context.text) > 4
 
 
 @given(TABLES, HITS, BUDGETS)

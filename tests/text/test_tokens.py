@@ -100,6 +100,19 @@ def test_starts_ascend_inside_the_text(text):
     assert all(0 <= begin < len(text) for begin in begins)
 
 
+@given(MIXED, st.data())
+def test_a_part_has_at_most_as_many_tokens_as_is_said(text, data):
+    start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(text))] * 2)))
+    part = text[start:end]
+    assert tokens.count(part) <= tokens.count_part_at_most(part, tokens.count(text))
+
+
+def test_what_a_part_has_at_most_is_near_to_what_it_has():
+    text = "The Fram left Oslo in June, and came home after three years in the ice. " * 20
+    n = tokens.count(text)
+    assert n <= tokens.count_part_at_most(text, n) <= n + 8
+
+
 @given(MIXED, st.integers(-2, 12))
 def test_truncate_gives_a_prefix_that_fits(text, n):
     """No budget is exceeded, not even by a cut that merges differently, and nothing is added."""

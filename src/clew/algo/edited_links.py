@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from clew.algo import ascending
 from clew.algo.links import Entries, Link, Matrix, check_link, take_rows
@@ -24,6 +23,8 @@ class FreshRows:
 
     def transpose(self, n_rows: int) -> "FreshRows":
         """Return the same entries by their columns; the link has `n_rows` rows."""
+        from scipy.sparse import csr_array  # which takes longer to load than numpy
+
         found = self.entries.tocoo()
         rows, places = np.unique(found.col, return_inverse=True)
         turned = found.data, (places, self.rows[found.row])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Matrix: TypeAlias = "csr_array[Any, tuple[int, int]]"
 
 
-def neighbours(link: Matrix | Link, row: int) -> NDArray[np.integer]:
+def neighbours(link: Matrix | Entries | Link, row: int) -> NDArray[np.integer]:
     """Return the columns of the stored entries of a row; they ascend in a sorted link."""
     if hasattr(link, "row"):
         return link.row(row)
@@ -62,6 +62,11 @@ class Entries:
     indices: NDArray[np.integer]  # the column of each, ascending in a row
     data: NDArray[Any]
 
+    @classmethod
+    def from_matrix(cls, matrix: Matrix) -> Entries:
+        """Return the entries of a matrix in memory."""
+        return cls((matrix.shape[0], matrix.shape[1]), matrix.indptr, matrix.indices, matrix.data)
+
     @property
     def counts(self) -> NDArray[np.integer]:
         """The (n_rows,) number of entries of each row."""
@@ -87,7 +92,7 @@ class Entries:
 
 
 def take_rows(matrix: Matrix | Entries, rows: NDArray[np.integer]) -> Entries:
-    """Return the entries of some rows of a matrix in memory."""
+    """Return some rows of entries in memory."""
     starts, stops = matrix.indptr[rows], matrix.indptr[rows + 1]
     _, places = expand_ranges(starts, stops)
     shape = (len(rows), matrix.shape[1])
@@ -133,6 +138,11 @@ class Link(Protocol):
         return np.asarray(self.counts[rows])
 
     @property
+    def all_entries(self) -> Entries:
+        """The entries of all rows."""
+        return Entries.from_matrix(self.whole)
+
+    @property
     def whole(self) -> Matrix:
         """The whole link as a matrix."""
         ...
@@ -149,7 +159,7 @@ class StoredLink:
     weights: np.dtype[Any] | None = None  # their type, where they are kept in another one
 
     @classmethod
-    def from_matrix(cls, matrix: Matrix) -> StoredLink:
+    def from_matrix(cls, matrix: Matrix | Entries) -> StoredLink:
         """Return a matrix in memory as a link."""
         n_a, n_b = matrix.shape
         return cls((n_a, n_b), matrix.indptr, lambda *_: matrix.indices, lambda *_: matrix.data)
@@ -184,15 +194,18 @@ class StoredLink:
         return np.asarray(self.indptr[rows + 1] - self.indptr[rows])
 
     @cached_property
-    def whole(self) -> Matrix:
-        from scipy.sparse import csr_array
-
+    def all_entries(self) -> Entries:
+        """The entries of all rows, as they are stored."""
         ends = self.indptr[:1], self.indptr[-1:]
         indices, data = widen(self.indices(*ends)), self._weights(self.data(*ends))
         check_link(indices, self.indptr, *self.shape)
         if self.weights is not None:
             data.flags.writeable = False  # as what is mapped
-        return csr_array((data, indices, self.indptr), shape=self.shape, copy=False)
+        return Entries(self.shape, self.indptr, indices, data)
+
+    @cached_property
+    def whole(self) -> Matrix:
+        return self.all_entries.to_matrix()
 
     def _weights(self, data: NDArray[Any]) -> NDArray[Any]:
         return data if self.weights is None else data.astype(self.weights)
@@ -210,7 +223,7 @@ _WEIGHTS = np.dtype(np.float32)
 _COUNTS, _MOST_COUNTED = np.dtype(np.uint8), 255  # they hold the weights of most links
 
 
-def link_to_arrays(link: Matrix) -> dict[str, NDArray[Any]]:
+def link_to_arrays(link: Matrix | Entries) -> dict[str, NDArray[Any]]:
     """Return a link as arrays by name, to be cached.
 
     Places are narrowed. Weights of float32 that are whole numbers up to 255 are `counts` of a byte

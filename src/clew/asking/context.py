@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
+from typing import Any
+
+import numpy as np
 
 from clew.algo.pool import take_fitting
 from clew.errors import InputError
 from clew.prompts.quoted import Excerpt, QuotedBlock
 from clew.runtime import arguments
+from clew.snapshot import Snapshot
 from clew.text import blocks, tokens
 from clew.text.imitations import imitates
 from clew.types import Context, Evidence, Hit, Passage, Table
@@ -38,16 +43,43 @@ def build_context(evidence: Evidence, *, budget_tokens: int = 4_000) -> Context:
     tables = _fit_tables(evidence.tables, room)
     left = budget_tokens - tokens.count("".join(map(_format_table, tables)))
     n_whole = len(take_fitting(range(len(costs)), costs.__getitem__, left))
-    passages, costs = passages[: max(n_whole, 1)], costs[:n_whole]
+    passages = passages[: max(n_whole, 1)]
     if passages and not n_whole:
         cut = _truncate_passage(passages[0], left)
         passages = [cut] if cut.text else []
-        costs = [blocks.count_passage_tokens(each.head, each.text) for each in passages]
+    return _make_context(passages, tables, budget_tokens)
+
+
+def build_counted_context(evidence: Evidence, budget_tokens: int, snapshot: Snapshot) -> Context:
+    """Return what `build_context` does, for evidence whose chunks are those of a snapshot.
+
+    Nothing is counted where the stored counts of the chunks say that all of it fits.
+    """
+    chunks = snapshot.layer("chunk")
+    rows = chunks.rows([hit.chunk_id for hit in evidence.hits])
+    sizes = np.asarray(chunks.columns["n_tokens"])[rows].tolist()
+    if evidence.tables or sum(map(_count_at_most, evidence.hits, sizes)) > budget_tokens:
+        return build_context(evidence, budget_tokens=budget_tokens)
+    passages = [_build_passage(hit, number) for number, hit in enumerate(evidence.hits, 1)]
+    return _make_context(passages, (), budget_tokens)
+
+
+def _count_at_most(hit: Hit, n_tokens: int) -> int:
+    """Return how many tokens a hit has at most as a passage, in a chunk of `n_tokens`."""
+    around = blocks.format_passage(1, hit.head, "")
+    return tokens.count_part_at_most(hit.text.strip(), n_tokens) + tokens.count_bytes(around)
+
+
+def _make_context(
+    passages: Sequence[Passage], tables: tuple[Table, ...], budget_tokens: int
+) -> Context:
+    text = _format_blocks(tables, passages)
+    n_tokens: Any = partial(tokens.count, text)
     return Context(
         tables=tables,
         passages=tuple(passages),
-        text=_format_blocks(tables, passages),
-        n_tokens=budget_tokens - left + sum(costs),
+        text=text,
+        n_tokens=n_tokens,
         budget_tokens=budget_tokens,
     )
 
@@ -56,8 +88,7 @@ def move_to_front(context: Context, first: Iterable[Passage]) -> Context:
     """Return a context whose passages begin with those given, all numbered in their order."""
     ordered = list(dict.fromkeys([*first, *context.passages]))
     passages = [replace(each, number=number) for number, each in enumerate(ordered, 1)]
-    text = _format_blocks(context.tables, passages)  # of as many tokens
-    return replace(context, passages=tuple(passages), text=text)
+    return _make_context(passages, context.tables, context.budget_tokens)
 
 
 def format_context(context: Context, plain: str) -> QuotedBlock:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from clew import steps
 from clew.asking import follow_up, support
 from clew.asking.answer import MAX_ANSWER_TOKENS, OnCitation, locate_citations, write_answer
-from clew.asking.context import build_context
+from clew.asking.context import build_context, build_counted_context
 from clew.asking.method import CONTEXT_TOKENS, build_method, choose_context_tokens
 from clew.errors import InputError
 from clew.filters import to_filter
@@ -150,7 +150,11 @@ def answer_from(
     """
     meter = Meter()
     with meter.stage("answer"):
-        context = build_context(evidence, budget_tokens=question.context_tokens or CONTEXT_TOKENS)
+        budget = question.context_tokens or CONTEXT_TOKENS
+        if snapshot is None:
+            context = build_context(evidence, budget_tokens=budget)
+        else:
+            context = build_counted_context(evidence, budget, snapshot)
         answer = write_answer(
             evidence.query,
             context,

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from clew.errors import InputError
 from clew.runtime import arguments
 from clew.runtime.arguments import Kind
-from clew.types import Exchange, Scalar
 
 if TYPE_CHECKING:
     from clew.filters import Filter
     from clew.methods import Method
     from clew.models.budget import Budget
+    from clew.types import Exchange, Scalar
 
 MIN_SUPPORT = 0.25  # 2.5 % of the answerable questions that it was fitted on are below it
 LONGEST_CONTEXT = 1_000_000  # tokens that a request to a server may ask for
@@ -57,6 +57,8 @@ def _is_budget(value: object) -> bool:
 
 
 def _are_exchanges(value: object) -> bool:
+    from clew.types import Exchange
+
     return isinstance(value, Sequence) and all(isinstance(each, Exchange) for each in value)
 
 

@@ -4,6 +4,7 @@ Modules that take time to load (numpy and scipy come with them) are imported by 
 need them, so that `clew --help` is quick.
 """
 
+import gc
 import os
 
 import click
@@ -36,6 +37,7 @@ from clew.cli.serving import manage_keys, run_mcp, run_server
 __all__ = ["main"]
 
 
+_ALLOCATIONS = 20_000  # until cycles are looked for, which at 700 takes 5 % of a question
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -53,6 +55,7 @@ def main(context: click.Context) -> None:
     2 for a command that was written wrongly, 3 where some input was skipped, 4 where a budget ended
     before the work did, and 5 where nothing in the index answers the question.
     """  # noqa: D301 -- click reads the backspace: these lines are not to be joined
+    gc.set_threshold(_ALLOCATIONS)
     context.obj = context.obj or open_index
     if os.environ.get("NO_COLOR"):
         context.color = False

@@ -6,6 +6,7 @@ import json
 import sys
 from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,7 +15,9 @@ from clew.cli.plain import echo_json, to_json
 from clew.cli.program import REFUSED, GroupedCommand
 from clew.cli.writing import AnswerWriter
 from clew.errors import InputError
-from clew.types import Exchange
+
+if TYPE_CHECKING:
+    from clew.types import Exchange
 
 
 @click.command("ask", cls=GroupedCommand)
@@ -106,6 +109,8 @@ def read_turns(path: Path | None) -> tuple[Exchange, ...]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeError) as error:
         raise InputError(f"{path} cannot be read as a conversation: {error}") from error
+    from clew.types import Exchange
+
     turns = []
     for number, line in enumerate(lines, 1):
         if not line.strip():

@@ -27,13 +27,13 @@ from clew.cli.talk import is_verbose, print_result, say
 from clew.errors import BudgetSpent, InputError, write_install
 from clew.text.languages import find_language
 from clew.text.quantities import format_count
-from clew.types import Skipped, Usage
 
 if TYPE_CHECKING:
     from clew.api import Added, Index
     from clew.index.extract import ExtractionReport
     from clew.index.graph import GraphImport
     from clew.shards import Shards
+    from clew.types import Skipped, Usage
 
 
 _MOST_PATHS = 3  # of a command to type next

@@ -1,11 +1,14 @@
 """`clew classify`: texts to the labels that the texts of an index have."""
 
+from __future__ import annotations
+
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import starmap
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,9 +21,11 @@ from clew.cli.render import render_costs, render_hit
 from clew.errors import InputError
 from clew.text.normalize import label_key, title_head
 from clew.text.quantities import format_count
-from clew.types import Classified, Document, Skipped, Usage
 
-Classify = Callable[[str], Classified]
+if TYPE_CHECKING:
+    from clew.types import Classified, Usage
+
+Classify = Callable[[str], "Classified"]
 
 _MOST_NOTES = 3  # of a file
 _MOST_HITS = 2
@@ -105,6 +110,7 @@ def _classify_file(file: Path, label: str, classify: Classify, *, as_json: bool)
     """Print what each text of a file is classified as, then how many are right, and the costs."""
     from clew import readers
     from clew.asking.classify import document_label
+    from clew.types import Document, Skipped, Usage
 
     items = list(readers.read([file]))
     documents = [item for item in items if isinstance(item, Document)]

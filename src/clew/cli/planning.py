@@ -1,8 +1,10 @@
 """`clew plan`: what an extraction by an LLM would cost, before anything is spent."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,7 +14,9 @@ from clew.cli.program import GroupedCommand
 from clew.cli.talk import print_result
 from clew.display.columns import align
 from clew.text.quantities import format_count
-from clew.types import CostEstimate, EmbeddingEstimate, Plan
+
+if TYPE_CHECKING:
+    from clew.types import CostEstimate, EmbeddingEstimate, Plan
 
 _HOUR, _MINUTE = 3600, 60
 _HEAD = ("setting", "for", "chunks", "calls", "prompt", "completion", "repairs", "dollars", "time")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,23 +14,25 @@ from clew.cli.talk import is_quiet
 from clew.display.columns import fit, width_of
 from clew.text.quantities import format_count
 from clew.text.sections import join_title, page_range
-from clew.types import (
-    Answer,
-    Candidate,
-    Citation,
-    ConceptAnchors,
-    Edge,
-    Evidence,
-    EvidenceGraph,
-    Fact,
-    Hit,
-    Path,
-    ShortAnswer,
-    Step,
-    Subgraph,
-    Table,
-    Usage,
-)
+
+if TYPE_CHECKING:
+    from clew.types import (
+        Answer,
+        Candidate,
+        Citation,
+        ConceptAnchors,
+        Edge,
+        Evidence,
+        EvidenceGraph,
+        Fact,
+        Hit,
+        Path,
+        ShortAnswer,
+        Step,
+        Subgraph,
+        Table,
+        Usage,
+    )
 
 _SHOWN_S = 0.005  # a stage that took less is left out
 _QUOTE_LINES = 3

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import click
 
 from clew.cli.plain import dim, one_line, terminal_width
 from clew.display.columns import wrap
-from clew.types import Answer
+
+if TYPE_CHECKING:
+    from clew.types import Answer
 
 _ANEW = "(that reply is of no use: another one, or quotes)"
 _NARROWEST = 20  # columns

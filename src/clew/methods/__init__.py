@@ -7,19 +7,23 @@ same one, but for those that it names in BASELINES. Other packages register meth
 (`clew.plugins`), which are then like any other.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from clew import plugins
-from clew.derived import CachedArrays
 from clew.errors import InputError, UnknownMethod
-from clew.models import Models
-from clew.snapshot import Snapshot
-from clew.types import Evidence, Limits
+
+if TYPE_CHECKING:
+    from clew.derived import CachedArrays
+    from clew.models import Models
+    from clew.snapshot import Snapshot
+    from clew.types import Evidence, Limits
 
 DEFAULT = "walk"  # what is taken where none is named
 # Clew's methods, those of papers, what they compare with, those of other packages.
@@ -81,6 +85,8 @@ def load(name: str) -> type[Method]:
 
 def get_limits(kind: type[Method]) -> Limits:
     """Return which parameters of a method bound what it returns, none where it does not say."""
+    from clew.types import Limits
+
     found: Limits = getattr(kind, "limits", Limits())
     return found
 

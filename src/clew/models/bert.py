@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 FILES = Path(__file__).parent / "all_minilm_l6_v2"
 _AHEAD = 8  # batches under way for each thread
 _SHORT = 32  # word pieces of a text that is read with others; longer ones gain nothing
+_FEW = 32  # texts that are read alone: to try the processor takes as long
 _HELLO = 101, 7592, 102  # word pieces of a text whose states are known
 _TOGETHER = 32  # short texts of one length that are read together
 _ALIKE = [[101, 2_000 + i, 2_500 + i, 102] for i in range(_TOGETHER)]  # a batch of one length
@@ -46,6 +47,7 @@ class Bert:
         import ctranslate2
 
         self._threads = threads or cores()
+        self._n_read = 0  # texts so far
         self._encoder = ctranslate2.Encoder(
             str(FILES),
             compute_type="float32" if float32 else "int8",
@@ -66,8 +68,9 @@ class Bert:
 
         Places come in no order. A text's bits depend on no other one.
         """
+        self._n_read += len(texts)
         batches = list(_equal_batches(texts))
-        if len(batches) < len(texts) and not self._gives_same_bits:
+        if len(batches) < len(texts) and (self._n_read <= _FEW or not self._gives_same_bits):
             batches = [[place] for place in range(len(texts))]
         given = ([texts[place] for place in batch] for batch in batches)
         if self._threads == 1 or len(batches) == 1:

@@ -126,7 +126,7 @@ class EntityGraph:
     degrees: Degrees  # sums of the links' weights, without those of names
     units: _Units | None  # where units are nodes
     names: Link | None  # (n_entities, n_entities) shares of names' words
-    matrix: Matrix | None = None  # all edges, where they were made
+    edges: Entries | None = None  # all of them, where they were made
     beyond: NDArray[np.float64] | None = None  # weights of edges to chunks that are not here
 
     @property
@@ -169,7 +169,7 @@ class EntityGraph:
     def spread_near(self, restart: Mapping[int, float], damping: float) -> LocalScores:
         """Return the PageRank scores of nodes near to those that it starts from."""
         least, degrees = _RESIDUAL if len(self.degrees) > _SMALL else _NOTHING, self.degrees
-        edges = self.get_edges if self.matrix is None else self.matrix
+        edges = self.get_edges if self.edges is None else self.edges
         return local_pagerank(
             edges, degrees, restart, damping=damping, residual=least, beyond=self.beyond
         )
@@ -231,10 +231,7 @@ def _join_edges(parts: Iterable[Edges], n_nodes: int) -> Entries:
 
 def _read_entries(link: Link, rows: NDArray[np.integer]) -> Entries:
     """Return the entries of some rows, ascending, of a link."""
-    if len(rows) < link.shape[0]:
-        return link.entries_of(rows)
-    whole = link.whole
-    return Entries(link.shape, whole.indptr, whole.indices, whole.data)
+    return link.entries_of(rows) if len(rows) < link.shape[0] else link.all_entries
 
 
 def entity_graph(snapshot: Snapshot, links: Links) -> EntityGraph:
@@ -272,7 +269,7 @@ def _build_graph(snapshot: Snapshot, wanted: Links) -> EntityGraph:
     every = np.arange(len(degrees))
     entities = every[: len(rarity)]
     graph = replace(graph, degrees=degrees[every], rarity=rarity[entities])
-    return replace(graph, matrix=graph.get_edges(every).to_matrix())
+    return replace(graph, edges=graph.get_edges(every))
 
 
 def _outside_weights(

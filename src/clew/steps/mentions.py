@@ -2,11 +2,10 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from clew.algo.ascending import match_sorted, sort_distinct
 from clew.algo.edited_links import EditedLink, FreshRows, TransposedEdits
-from clew.algo.links import Link, link_from_arrays, link_to_arrays, replace_data
+from clew.algo.links import Link, Matrix, link_from_arrays, link_to_arrays, replace_data
 from clew.derived import Arrays, CachedArrays, Derived
 from clew.snapshot import Snapshot
 from clew.steps.scores import chunk_titles
@@ -73,18 +72,18 @@ def _find_titled(
 
 
 def _link_chunks(snapshot: Snapshot) -> Arrays:
-    mentioned = csr_array(snapshot.link("chunk", "unit") @ snapshot.link("unit", "entity"))
+    mentioned = snapshot.link("chunk", "unit") @ snapshot.link("unit", "entity")
     return link_to_arrays(_join_marks(mentioned, chunk_titles(snapshot).to_matrix()))
 
 
-def _join_marks(mentioned: csr_array, titled: csr_array) -> csr_array:
+def _join_marks(mentioned: Matrix, titled: Matrix) -> Matrix:
     """Return two links of the same rows as one, whose data say which of them has an entry."""
-    both = csr_array(_mark_link(mentioned, MENTIONED) + _mark_link(titled, TITLED))
+    both = _mark_link(mentioned, MENTIONED) + _mark_link(titled, TITLED)
     both.sort_indices()
     return both
 
 
-def _mark_link(link: csr_array, mark: int) -> csr_array:
+def _mark_link(link: Matrix, mark: int) -> Matrix:
     return replace_data(link, np.full(link.nnz, mark, dtype=np.uint8))
 
 
@@ -113,11 +112,13 @@ def _open_chunks(snapshot: Snapshot) -> Link:
     return EditedLink(link_from_arrays(found), edits, snapshot.base.rows("entity"), fresh)
 
 
-def _read_entries(snapshot: Snapshot, chunks: NDArray[np.int64]) -> csr_array:
+def _read_entries(snapshot: Snapshot, chunks: NDArray[np.int64]) -> Matrix:
+    from scipy.sparse import csr_array  # which takes longer to load than numpy
+
     inside = snapshot.linked("chunk", "unit").rows(chunks)
     units, places = np.unique(inside.indices, return_inverse=True)
     inside = csr_array((inside.data, places, inside.indptr), shape=(len(chunks), len(units)))
-    mentioned = csr_array(inside @ snapshot.linked("unit", "entity").rows(units))
+    mentioned = inside @ snapshot.linked("unit", "entity").rows(units)
     return _join_marks(mentioned, chunk_titles(snapshot, chunks).to_matrix())
 
 

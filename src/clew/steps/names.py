@@ -11,13 +11,12 @@ from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from clew.algo.edited_links import EditedLink, FreshRows
 from clew.algo.links import (
     Column,
+    Entries,
     Link,
-    Matrix,
     StoredLink,
     expand_ranges,
     link_from_arrays,
@@ -157,20 +156,24 @@ def _read_name_links(snapshot: Snapshot) -> Link:
     some = np.union1d(some, _drop_negative(edits.to_present(touched.indices, followed=False)))
     fresh = np.union1d(some, names.find_linked(some)[1])
     entries = _link_names(names, fresh, len(snapshot.layer("entity")))
-    return EditedLink(stored, edits, edits, FreshRows(fresh, entries))
+    return EditedLink(stored, edits, edits, FreshRows(fresh, entries.to_matrix()))
 
 
 def _drop_negative(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return rows[rows >= 0]
 
 
-def _link_names(names: NameParts, rows: NDArray[np.integer], n_entities: int) -> Matrix:
+def _link_names(names: NameParts, rows: NDArray[np.integer], n_entities: int) -> Entries:
     """Return the (len(rows), n_entities) links of some names."""
     places, others, shares = names.find_linked(rows)
-    return csr_array((shares, (places, others.astype(np.int32))), shape=(len(rows), n_entities))
+    keys, which = np.unique(places * n_entities + others, return_inverse=True)
+    indptr = np.searchsorted(keys, np.arange(len(rows) + 1) * n_entities)
+    columns = (keys % max(n_entities, 1)).astype(np.int32)
+    data = np.bincount(which, weights=shares).astype(float, copy=False)
+    return Entries((len(rows), n_entities), indptr, columns, data)
 
 
-def _link_all(snapshot: Snapshot) -> Matrix:
+def _link_all(snapshot: Snapshot) -> Entries:
     n = len(snapshot.layer("entity"))
     return _link_names(name_parts(snapshot), np.arange(n), n)
 

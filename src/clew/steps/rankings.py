@@ -145,4 +145,4 @@ def units_near(
         return None
     ranking = dense_ranking(snapshot, query) if dense is None else dense
     chunks = np.sort(ranking.best(CANDIDATES))
-    return np.unique(snapshot.linked("chunk", "unit").rows(chunks).indices)
+    return np.unique(snapshot.linked("chunk", "unit").entries_of(chunks).indices)

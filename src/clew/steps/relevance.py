@@ -83,7 +83,7 @@ class Coverage:
         begins, ends = self.spans.T
         for (start, end), term in zip(self._words.spans, self._words.rows, strict=True):
             if term >= 0 and _CODE.fullmatch(self._query.text, start, end):
-                link = self._snapshot.linked("chunk", "term").rows(np.asarray(rows))
+                link = self._snapshot.linked("chunk", "term").entries_of(np.asarray(rows))
                 lacks = [term not in neighbours(link, i) for i in range(len(rows))]
                 inside = (begins < end) & (ends > start)
                 read[np.ix_(lacks, inside)] *= _OTHER_CODE
@@ -92,7 +92,7 @@ class Coverage:
     def _match_words(self, layer: str, rows: Sequence[int]) -> NDArray[np.float32]:
         of_words = self._words.rows
         if layer == "chunk":
-            link = self._snapshot.linked("chunk", "term").rows(np.asarray(rows))
+            link = self._snapshot.linked("chunk", "term").entries_of(np.asarray(rows))
             has = [set(neighbours(link, i).tolist()) for i in range(len(rows))]
         else:
             texts = self._snapshot.layer(layer).texts(rows)

@@ -71,6 +71,22 @@ def count_at_least(text: str) -> int:
     return count(_NOT_ASCII.sub(" ", text)) // 2 + others // 8
 
 
+def count_part_at_most(text: str, n_tokens: int) -> int:
+    """Return how many tokens a part of a text of `n_tokens` has at the most, without counting.
+
+    Between the first and the last place where a token always begins they are those of the text.
+    What is before and behind has at most as many as bytes.
+    """
+    edges = [match.start() for match in _EDGE.finditer(text)]
+    inside = slice(edges[0], edges[-1]) if edges else slice(0, 0)
+    return count_bytes(text) - count_bytes(text[inside]) + (n_tokens if edges else 0)
+
+
+def count_bytes(text: str) -> int:
+    """Return the number of bytes of a text in UTF-8, of which each token has one or more."""
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
 def token_starts(text: str) -> NDArray[np.int64]:
     """Return the (n,) character at which each token of `text` begins, ascending.
 

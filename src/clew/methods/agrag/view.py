@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 
 from clew import steps
 from clew.algo.fusion import min_max
-from clew.algo.links import entry_rows, expand_ranges
+from clew.algo.links import Entries, entry_rows, expand_ranges
 from clew.algo.pagerank import local_pagerank, personalized_pagerank, transition_matrix
 from clew.algo.topk import DECIMALS
 from clew.layers.statistical import StatisticalEntities
@@ -200,7 +200,11 @@ def compute_influence(
         )
     starts = dict.fromkeys(terminals, 1.0)
     near = local_pagerank(
-        graph.adjacency, graph.degrees, starts, damping=damping, residual=_RESIDUAL
+        Entries.from_matrix(graph.adjacency),
+        graph.degrees,
+        starts,
+        damping=damping,
+        residual=_RESIDUAL,
     )
     scores = np.zeros(n)
     scores[near.nodes] = near.scores
