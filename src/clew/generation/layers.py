@@ -26,7 +26,7 @@ from clew.text.names import strip_title
 from clew.types import Document
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from clew.store.schema import Segment
 
 _MOST_DOCUMENTS = 4_096  # whose texts stay in memory
+_AT_ONCE = 256  # rows whose documents are read at once
 _MOST_KEYS = 2**16  # of entities, or of terms, that stay in memory
 _MOST_TOKENS = 32  # chunks whose tokens do: the sentences of one are read one after the other
 
@@ -83,9 +84,15 @@ class Parts:
         return self.assembly.stored_row(layer, row)
 
     def document(self, row: int) -> Document:
-        return self._documents.get(
-            row, lambda: self.view.documents([self.stored_row("document", row)])[0]
-        )
+        return self._documents.get(row, lambda: self._read_documents([row])[0])
+
+    def documents(self, rows: Sequence[int]) -> list[Document]:
+        """Return the documents in some rows; those that are not in memory are read at once."""
+        found = self._documents.get_all(rows, self._read_documents)
+        return [found[row] for row in rows]
+
+    def _read_documents(self, rows: Sequence[int]) -> list[Document]:
+        return self.view.documents([self.stored_row("document", row) for row in rows])
 
     def find_rows(self, layer: str, keys: Sequence[str]) -> list[int]:
         """Return the row of each key of documents, entities or terms, or -1."""
@@ -209,7 +216,7 @@ class _Documents(_StoredLayer):
         return self._parts.find_rows("document", ids)
 
     def documents(self, rows: Sequence[int]) -> list[Document]:
-        return [self._parts.document(row) for row in rows]
+        return self._parts.documents(rows)
 
     def headers(self) -> list[Document]:
         stored = self._parts.assembly.stored["document"]
@@ -220,21 +227,22 @@ class _Ranges(_StoredLayer):
     """Chunks, their parts and units: character ranges of documents, with ids that say which."""
 
     def ids(self, rows: Sequence[int]) -> list[str]:
-        return [self._id(row) for row in rows]
-
-    def _value(self, column: str, row: int) -> int:
-        return self._parts.value(f"{self._name}.{column}", row)
-
-    def _id(self, row: int) -> str:
-        start, end = self._value("start", row), self._value("end", row)
-        return f"{self._document(row).id}:{start}-{end}"
+        return [f"{document.id}:{start}-{end}" for document, start, end in self._places(rows)]
 
     def texts(self, rows: Sequence[int]) -> list[str]:
-        return [self._text(int(row)) for row in rows]
+        return [document.text[start:end] for document, start, end in self._places(rows)]
 
-    def _text(self, row: int) -> str:
-        start, end = self._value("start", row), self._value("end", row)
-        return self._document(row).text[start:end]
+    def _places(self, rows: Sequence[int]) -> Iterator[tuple[Document, int, int]]:
+        """Yield the document of each row, and where the row begins and ends in it."""
+        for first in range(0, len(rows), _AT_ONCE):
+            some = np.asarray(rows[first : first + _AT_ONCE], dtype=np.int64)
+            chunks = self._values("chunk", some) if "chunk" in self._columns else some
+            documents = self._parts.assembly.values("chunk.document", chunks).tolist()
+            starts, ends = (self._values(name, some).tolist() for name in ("start", "end"))
+            yield from zip(self._parts.documents(documents), starts, ends, strict=True)
+
+    def _values(self, column: str, rows: Rows) -> NDArray[Any]:
+        return self._parts.assembly.values(f"{self._name}.{column}", rows)
 
     def rows(self, ids: Sequence[str]) -> list[int]:
         parts = [each.rpartition(":") for each in ids]
@@ -261,10 +269,6 @@ class _Ranges(_StoredLayer):
         """Say which of some rows are named by their range alone."""
         return True
 
-    def _document(self, row: int) -> Document:
-        chunk = self._value("chunk", row) if "chunk" in self._columns else int(row)
-        return self._parts.document(self._parts.value("chunk.document", chunk))
-
     def _vectors(self) -> Vectors:
         stored = partial(self._parts.assembly.stored_rows, self._name)
         return self._parts.gather(f"{self._name}.vectors", SomeRows(len(self), stored))
@@ -278,8 +282,8 @@ class _SameRanges(_Ranges):
         self._columns = columns
         self._same = same
 
-    def _value(self, column: str, row: int) -> int:
-        return int(self._columns[column][row])
+    def _values(self, column: str, rows: Rows) -> NDArray[Any]:
+        return self._columns[column][rows]
 
     def _vectors(self) -> Vectors:
         return self._same.vectors
@@ -293,15 +297,24 @@ class _Chunks(_Ranges):
 class _Units(_Ranges):
     """Sentences, and the statements that an LLM made of chunks: DOCUMENT:START-END#PLACE."""
 
-    def _id(self, row: int) -> str:
-        range_id, statement = super()._id(row), self._statement(row)
-        return range_id if statement < 0 else f"{range_id}#{self._value('place', row)}"
+    def ids(self, rows: Sequence[int]) -> list[str]:
+        ids = super().ids(rows)
+        for i, _ in self._statements(rows):
+            ids[i] += f"#{self._value('place', rows[i])}"
+        return ids
 
-    def _text(self, row: int) -> str:
-        statement = self._statement(row)
-        if statement < 0:
-            return super()._text(row)
-        return self._parts.text("statement", "n_bytes", statement)
+    def texts(self, rows: Sequence[int]) -> list[str]:
+        texts = super().texts(rows)
+        for i, statement in self._statements(rows):
+            texts[i] = self._parts.text("statement", "n_bytes", statement)
+        return texts
+
+    def _statements(self, rows: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Yield the place among some rows of each that is a statement, and the stored one."""
+        chosen = np.asarray(rows, dtype=np.int64)
+        stored = self._parts.assembly.stored_rows("unit.statement", chosen)
+        places = np.flatnonzero(stored >= 0)
+        yield from zip(places.tolist(), stored[places].tolist(), strict=True)
 
     def _find(self, document: int, place: str) -> int:
         place, mark, number = place.partition("#")
@@ -329,7 +342,7 @@ class _Units(_Ranges):
         return self._parts.vectors([*sentences, *statements], SomeRows(len(self), either))
 
     def tokens(self, row: int) -> NDArray[np.float32]:
-        statement = self._statement(row)
+        statement = self._parts.stored_row("unit.statement", row)
         if statement >= 0:
             return self._parts.tokens("statement", statement)
         chunk = self._parts.stored_row("chunk", self._value("chunk", row))
@@ -340,9 +353,8 @@ class _Units(_Ranges):
         chosen = np.arange(*rows.indices(len(self)))
         return np.asarray(self._parts.assembly.stored_rows("unit.statement", chosen) < 0)
 
-    def _statement(self, row: int) -> int:
-        """Return the stored statement that a unit is, -1 for a sentence."""
-        return self._parts.stored_row("unit.statement", row)
+    def _value(self, column: str, row: int) -> int:
+        return self._parts.value(f"unit.{column}", row)
 
 
 class _Keyed(_StoredLayer):
