@@ -88,6 +88,8 @@ class Parts:
 
     def documents(self, rows: Sequence[int]) -> list[Document]:
         """Return the documents in some rows; those that are not in memory are read at once."""
+        if len(rows) == 1:  # as mostly
+            return [self.document(rows[0])]
         found = self._documents.get_all(rows, self._read_documents)
         return [found[row] for row in rows]
 
@@ -235,14 +237,14 @@ class _Ranges(_StoredLayer):
     def _places(self, rows: Sequence[int]) -> Iterator[tuple[Document, int, int]]:
         """Yield the document of each row, and where the row begins and ends in it."""
         for first in range(0, len(rows), _AT_ONCE):
-            some = np.asarray(rows[first : first + _AT_ONCE], dtype=np.int64)
-            chunks = self._values("chunk", some) if "chunk" in self._columns else some
-            documents = self._parts.assembly.values("chunk.document", chunks).tolist()
-            starts, ends = (self._values(name, some).tolist() for name in ("start", "end"))
+            some = rows[first : first + _AT_ONCE]
+            chunks = self._numbers("chunk", some) if "chunk" in self._columns else some
+            documents = self._parts.assembly.numbers("chunk.document", chunks)
+            starts, ends = (self._numbers(name, some) for name in ("start", "end"))
             yield from zip(self._parts.documents(documents), starts, ends, strict=True)
 
-    def _values(self, column: str, rows: Rows) -> NDArray[Any]:
-        return self._parts.assembly.values(f"{self._name}.{column}", rows)
+    def _numbers(self, column: str, rows: Sequence[int]) -> list[int]:
+        return self._parts.assembly.numbers(f"{self._name}.{column}", rows)
 
     def rows(self, ids: Sequence[str]) -> list[int]:
         parts = [each.rpartition(":") for each in ids]
@@ -282,8 +284,9 @@ class _SameRanges(_Ranges):
         self._columns = columns
         self._same = same
 
-    def _values(self, column: str, rows: Rows) -> NDArray[Any]:
-        return self._columns[column][rows]
+    def _numbers(self, column: str, rows: Sequence[int]) -> list[int]:
+        numbers: list[int] = self._columns[column][rows].tolist()
+        return numbers
 
     def _vectors(self) -> Vectors:
         return self._same.vectors
@@ -311,10 +314,10 @@ class _Units(_Ranges):
 
     def _statements(self, rows: Sequence[int]) -> Iterator[tuple[int, int]]:
         """Yield the place among some rows of each that is a statement, and the stored one."""
-        chosen = np.asarray(rows, dtype=np.int64)
-        stored = self._parts.assembly.stored_rows("unit.statement", chosen)
-        places = np.flatnonzero(stored >= 0)
-        yield from zip(places.tolist(), stored[places].tolist(), strict=True)
+        for i, row in enumerate(rows):
+            stored = self._parts.stored_row("unit.statement", row)
+            if stored >= 0:
+                yield i, stored
 
     def _find(self, document: int, place: str) -> int:
         place, mark, number = place.partition("#")
