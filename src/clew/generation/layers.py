@@ -394,20 +394,36 @@ class _Entities(_Keyed):
         return [other if row < 0 else row for row, other in zip(own, others, strict=True)]
 
     def texts(self, rows: Sequence[int]) -> list[str]:
-        return [self._name_of(int(row)) for row in rows]
+        """Return entities as they were first written: in a unit, an extraction, or a title."""
+        names: list[str] = []
+        for first in range(0, len(rows), _AT_ONCE):
+            some = rows[first : first + _AT_ONCE]
+            places = [self._find_mention(row) for row in some]
+            documents = iter(self._parts.documents([place[0] for place in places if place]))
+            names += [
+                next(documents).text[place[1]] if place else self._find_name(row)
+                for row, place in zip(some, places, strict=True)
+            ]
+        return names
 
-    def _name_of(self, row: int) -> str:
-        """Return the entity as it was first written: in a unit, an extraction, or a title."""
+    def _find_mention(self, row: int) -> tuple[int, slice] | None:
+        """Return the document of the sentence that has an entity first, and where; or None."""
+        value = self._parts.value
+        mention = value("entity.mention", row)
+        unit = value("mention.unit", mention) if mention >= 0 else -1
+        if unit < 0 or self._parts.stored_row("unit.statement", unit) >= 0:
+            return None
+        place = slice(value("mention.start", mention), value("mention.end", mention))
+        return value("chunk.document", value("unit.chunk", unit)), place
+
+    def _find_name(self, row: int) -> str:
+        """Return the name of an entity in a statement, an extraction, or a title."""
         value = self._parts.value
         mention = value("entity.mention", row)
         if mention >= 0:
-            unit = value("mention.unit", mention)
+            statement = self._parts.stored_row("unit.statement", value("mention.unit", mention))
             place = slice(value("mention.start", mention), value("mention.end", mention))
-            statement = self._parts.stored_row("unit.statement", unit)
-            if statement >= 0:
-                return self._parts.text("statement", "n_bytes", statement)[place]
-            document = value("chunk.document", value("unit.chunk", unit))
-            return self._parts.document(document).text[place]
+            return self._parts.text("statement", "n_bytes", statement)[place]
         description = value("entity.description", row)
         if description >= 0:
             stored = self._parts.stored_row("description", description)
