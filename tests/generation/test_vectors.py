@@ -110,3 +110,28 @@ def test_no_more_is_looked_at_than_the_rows_that_are_read(tmp_path):
         read[np.array([3, 99_999])]
     with pytest.raises(DamagedIndex, match="the array 'chunk.vectors'"):
         read @ vectors[0]
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_few_vectors_are_looked_up_once_and_stay_the_same(bits):
+    codes = encode(whole(), bits)
+    read = stored([codes[:6], codes[6:]], bits=bits)
+    rows, question = np.array([7, 3, 0, 2]), whole()[0]
+    before = read[rows], read.products(rows, question), read @ question
+    codes[:] = 0  # from now on nothing is read
+    for found, earlier in zip(
+        (read[rows], read.products(rows, question), read @ question), before, strict=True
+    ):
+        np.testing.assert_array_equal(found, earlier)
+    np.testing.assert_array_equal(read[3], np.zeros(D))
+    np.testing.assert_array_equal(read[ROWS == 9], read[[5, 6]])
+
+
+def test_many_vectors_are_read_each_time(monkeypatch):
+    monkeypatch.setattr("clew.generation.vectors._SMALL", 100)
+    codes = encode(whole(), 8)
+    read = stored([codes[:6], codes[6:]])
+    before = read @ whole()[0]
+    codes[:] = 0
+    assert before.any()
+    assert not (read @ whole()[0]).any()

@@ -42,7 +42,7 @@ from clew.store import schema
 from clew.types import DATE, ENTITY_TYPES, IMPORTED, KINDS, LLM_MADE, TERM, UNITS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -95,6 +95,10 @@ class Assembly:
     def value(self, name: str, row: int) -> int:
         """Return a row of a column."""
         return self._open_reader("column", name)(row)
+
+    def numbers(self, name: str, rows: Iterable[int]) -> list[int]:
+        """Return a few rows of a column: in less time than `values` for up to a hundred."""
+        return list(map(self._open_reader("column", name), rows))
 
     def stored_row(self, layer: str, row: int) -> int:
         """Return the stored row of a row of a layer."""

@@ -26,7 +26,7 @@ from clew.text.names import strip_title
 from clew.types import Document
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from clew.store.schema import Segment
 
 _MOST_DOCUMENTS = 4_096  # whose texts stay in memory
+_AT_ONCE = 256  # rows whose documents are read at once
 _MOST_KEYS = 2**16  # of entities, or of terms, that stay in memory
 _MOST_TOKENS = 32  # chunks whose tokens do: the sentences of one are read one after the other
 
@@ -83,9 +84,17 @@ class Parts:
         return self.assembly.stored_row(layer, row)
 
     def document(self, row: int) -> Document:
-        return self._documents.get(
-            row, lambda: self.view.documents([self.stored_row("document", row)])[0]
-        )
+        return self._documents.get(row, lambda: self._read_documents([row])[0])
+
+    def documents(self, rows: Sequence[int]) -> list[Document]:
+        """Return the documents in some rows; those that are not in memory are read at once."""
+        if len(rows) == 1:  # as mostly
+            return [self.document(rows[0])]
+        found = self._documents.get_all(rows, self._read_documents)
+        return [found[row] for row in rows]
+
+    def _read_documents(self, rows: Sequence[int]) -> list[Document]:
+        return self.view.documents([self.stored_row("document", row) for row in rows])
 
     def find_rows(self, layer: str, keys: Sequence[str]) -> list[int]:
         """Return the row of each key of documents, entities or terms, or -1."""
@@ -209,7 +218,7 @@ class _Documents(_StoredLayer):
         return self._parts.find_rows("document", ids)
 
     def documents(self, rows: Sequence[int]) -> list[Document]:
-        return [self._parts.document(row) for row in rows]
+        return self._parts.documents(rows)
 
     def headers(self) -> list[Document]:
         stored = self._parts.assembly.stored["document"]
@@ -220,21 +229,22 @@ class _Ranges(_StoredLayer):
     """Chunks, their parts and units: character ranges of documents, with ids that say which."""
 
     def ids(self, rows: Sequence[int]) -> list[str]:
-        return [self._id(row) for row in rows]
-
-    def _value(self, column: str, row: int) -> int:
-        return self._parts.value(f"{self._name}.{column}", row)
-
-    def _id(self, row: int) -> str:
-        start, end = self._value("start", row), self._value("end", row)
-        return f"{self._document(row).id}:{start}-{end}"
+        return [f"{document.id}:{start}-{end}" for document, start, end in self._places(rows)]
 
     def texts(self, rows: Sequence[int]) -> list[str]:
-        return [self._text(int(row)) for row in rows]
+        return [document.text[start:end] for document, start, end in self._places(rows)]
 
-    def _text(self, row: int) -> str:
-        start, end = self._value("start", row), self._value("end", row)
-        return self._document(row).text[start:end]
+    def _places(self, rows: Sequence[int]) -> Iterator[tuple[Document, int, int]]:
+        """Yield the document of each row, and where the row begins and ends in it."""
+        for first in range(0, len(rows), _AT_ONCE):
+            some = rows[first : first + _AT_ONCE]
+            chunks = self._numbers("chunk", some) if "chunk" in self._columns else some
+            documents = self._parts.assembly.numbers("chunk.document", chunks)
+            starts, ends = (self._numbers(name, some) for name in ("start", "end"))
+            yield from zip(self._parts.documents(documents), starts, ends, strict=True)
+
+    def _numbers(self, column: str, rows: Sequence[int]) -> list[int]:
+        return self._parts.assembly.numbers(f"{self._name}.{column}", rows)
 
     def rows(self, ids: Sequence[str]) -> list[int]:
         parts = [each.rpartition(":") for each in ids]
@@ -261,10 +271,6 @@ class _Ranges(_StoredLayer):
         """Say which of some rows are named by their range alone."""
         return True
 
-    def _document(self, row: int) -> Document:
-        chunk = self._value("chunk", row) if "chunk" in self._columns else int(row)
-        return self._parts.document(self._parts.value("chunk.document", chunk))
-
     def _vectors(self) -> Vectors:
         stored = partial(self._parts.assembly.stored_rows, self._name)
         return self._parts.gather(f"{self._name}.vectors", SomeRows(len(self), stored))
@@ -278,8 +284,9 @@ class _SameRanges(_Ranges):
         self._columns = columns
         self._same = same
 
-    def _value(self, column: str, row: int) -> int:
-        return int(self._columns[column][row])
+    def _numbers(self, column: str, rows: Sequence[int]) -> list[int]:
+        numbers: list[int] = self._columns[column][rows].tolist()
+        return numbers
 
     def _vectors(self) -> Vectors:
         return self._same.vectors
@@ -293,15 +300,24 @@ class _Chunks(_Ranges):
 class _Units(_Ranges):
     """Sentences, and the statements that an LLM made of chunks: DOCUMENT:START-END#PLACE."""
 
-    def _id(self, row: int) -> str:
-        range_id, statement = super()._id(row), self._statement(row)
-        return range_id if statement < 0 else f"{range_id}#{self._value('place', row)}"
+    def ids(self, rows: Sequence[int]) -> list[str]:
+        ids = super().ids(rows)
+        for i, _ in self._statements(rows):
+            ids[i] += f"#{self._value('place', rows[i])}"
+        return ids
 
-    def _text(self, row: int) -> str:
-        statement = self._statement(row)
-        if statement < 0:
-            return super()._text(row)
-        return self._parts.text("statement", "n_bytes", statement)
+    def texts(self, rows: Sequence[int]) -> list[str]:
+        texts = super().texts(rows)
+        for i, statement in self._statements(rows):
+            texts[i] = self._parts.text("statement", "n_bytes", statement)
+        return texts
+
+    def _statements(self, rows: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Yield the place among some rows of each that is a statement, and the stored one."""
+        for i, row in enumerate(rows):
+            stored = self._parts.stored_row("unit.statement", row)
+            if stored >= 0:
+                yield i, stored
 
     def _find(self, document: int, place: str) -> int:
         place, mark, number = place.partition("#")
@@ -329,7 +345,7 @@ class _Units(_Ranges):
         return self._parts.vectors([*sentences, *statements], SomeRows(len(self), either))
 
     def tokens(self, row: int) -> NDArray[np.float32]:
-        statement = self._statement(row)
+        statement = self._parts.stored_row("unit.statement", row)
         if statement >= 0:
             return self._parts.tokens("statement", statement)
         chunk = self._parts.stored_row("chunk", self._value("chunk", row))
@@ -340,9 +356,8 @@ class _Units(_Ranges):
         chosen = np.arange(*rows.indices(len(self)))
         return np.asarray(self._parts.assembly.stored_rows("unit.statement", chosen) < 0)
 
-    def _statement(self, row: int) -> int:
-        """Return the stored statement that a unit is, -1 for a sentence."""
-        return self._parts.stored_row("unit.statement", row)
+    def _value(self, column: str, row: int) -> int:
+        return self._parts.value(f"unit.{column}", row)
 
 
 class _Keyed(_StoredLayer):
@@ -379,20 +394,36 @@ class _Entities(_Keyed):
         return [other if row < 0 else row for row, other in zip(own, others, strict=True)]
 
     def texts(self, rows: Sequence[int]) -> list[str]:
-        return [self._name_of(int(row)) for row in rows]
+        """Return entities as they were first written: in a unit, an extraction, or a title."""
+        names: list[str] = []
+        for first in range(0, len(rows), _AT_ONCE):
+            some = rows[first : first + _AT_ONCE]
+            places = [self._find_mention(row) for row in some]
+            documents = iter(self._parts.documents([place[0] for place in places if place]))
+            names += [
+                next(documents).text[place[1]] if place else self._find_name(row)
+                for row, place in zip(some, places, strict=True)
+            ]
+        return names
 
-    def _name_of(self, row: int) -> str:
-        """Return the entity as it was first written: in a unit, an extraction, or a title."""
+    def _find_mention(self, row: int) -> tuple[int, slice] | None:
+        """Return the document of the sentence that has an entity first, and where; or None."""
+        value = self._parts.value
+        mention = value("entity.mention", row)
+        unit = value("mention.unit", mention) if mention >= 0 else -1
+        if unit < 0 or self._parts.stored_row("unit.statement", unit) >= 0:
+            return None
+        place = slice(value("mention.start", mention), value("mention.end", mention))
+        return value("chunk.document", value("unit.chunk", unit)), place
+
+    def _find_name(self, row: int) -> str:
+        """Return the name of an entity in a statement, an extraction, or a title."""
         value = self._parts.value
         mention = value("entity.mention", row)
         if mention >= 0:
-            unit = value("mention.unit", mention)
+            statement = self._parts.stored_row("unit.statement", value("mention.unit", mention))
             place = slice(value("mention.start", mention), value("mention.end", mention))
-            statement = self._parts.stored_row("unit.statement", unit)
-            if statement >= 0:
-                return self._parts.text("statement", "n_bytes", statement)[place]
-            document = value("chunk.document", value("unit.chunk", unit))
-            return self._parts.document(document).text[place]
+            return self._parts.text("statement", "n_bytes", statement)[place]
         description = value("entity.description", row)
         if description >= 0:
             stored = self._parts.stored_row("description", description)

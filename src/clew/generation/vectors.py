@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _MANY = 200_000  # rows; of more, threads share the products
 _MOST_THREADS = 4
+_SMALL = 1 << 26  # bytes: of fewer, the codes of all rows are kept in the order of these
 _BLOCK = 4_096  # rows that are compared at once: more do not stay in a core's cache
 
 
@@ -28,7 +30,8 @@ class StoredVectors:
     """(n, d) vectors in arrays of stored ones: `rows[i]` of these end to end, or zero for -1.
 
     Each array is coded, mostly in `bits` a number, or float32 as a batch has it. Products are made
-    of the codes as they are stored where all arrays are coded alike.
+    of the codes as they are stored where all arrays are coded alike. Once as many rows were read
+    as there are, few codes are kept, so that no more is looked up for a row.
     """
 
     def __init__(
@@ -41,6 +44,9 @@ class StoredVectors:
         self._rows = rows
         self._dimension = dimension
         self._bits = bits
+        is_small = 0 < self._width * len(rows) <= _SMALL
+        self._unread = len(rows) if is_small else math.inf  # rows to be read before all are kept
+        self._codes: NDArray[Any] | None = None  # of all rows
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -54,21 +60,27 @@ class StoredVectors:
         return np.dtype(np.float32)
 
     def __getitem__(self, rows: Any) -> NDArray[np.float32]:  # noqa: ANN401 -- as of an array
+        if self._codes is not None:
+            codes = self._codes[rows]
+            return self._decode(codes) if codes.ndim == 2 else self._decode(codes[None])[0]
         stored = self._rows[rows]
-        if stored.ndim == 0:
-            return np.asarray(self._read(stored[None])[0])
-        return self._read(stored)
+        self._keep_codes(stored.size)
+        return self._read(stored) if stored.ndim else self._read(stored[None])[0]
 
     def __matmul__(self, other: NDArray[Any]) -> NDArray[Any]:
-        return self._products(self._rows, other)
+        return self._products(slice(None), len(self), other)
 
     def products(self, rows: NDArray[np.integer], other: NDArray[Any]) -> NDArray[Any]:
         """Return what self[rows] @ other does."""
-        return self._products(self._rows[rows], other)
+        return self._products(rows, len(rows), other)
 
-    def _products(self, stored_rows: Rows | SomeRows, other: NDArray[Any]) -> NDArray[Any]:
-        n = len(stored_rows)
-        blocks = [stored_rows[i : i + _BLOCK] for i in range(0, max(n, 1), _BLOCK)]
+    def _products(
+        self, rows: NDArray[np.integer] | slice, n: int, other: NDArray[Any]
+    ) -> NDArray[Any]:
+        self._keep_codes(n)
+        source = self._rows if self._codes is None else self._codes
+        chosen = source if isinstance(rows, slice) else source[rows]
+        blocks = [chosen[i : i + _BLOCK] for i in range(0, max(n, 1), _BLOCK)]
         if not self._width:
             return np.concatenate([self._read(stored) @ other for stored in blocks])
         multiply = partial(self._multiply_blocks, other=np.asarray(other, dtype=np.float32))
@@ -83,11 +95,20 @@ class StoredVectors:
             )
 
     def _multiply_blocks(
-        self, blocks: Sequence[Rows], other: NDArray[np.float32]
+        self, blocks: Sequence[NDArray[Any]], other: NDArray[np.float32]
     ) -> list[NDArray[Any]]:
+        """Return the products of blocks of codes, or of stored rows."""
         bits = coding.infer_bits(self._width, self._dimension, self._bits)
         room = coding.decoding_buffer(min(len(blocks[0]), _BLOCK), self._dimension, bits)
-        return [coding.multiply_codes(self._gather(each), other, bits, room) for each in blocks]
+        codes = (each if each.dtype == np.uint8 else self._gather(each) for each in blocks)
+        return [coding.multiply_codes(each, other, bits, room) for each in codes]
+
+    def _keep_codes(self, n: int) -> None:
+        """Keep the codes of all rows, where they are few and as many rows were read, with `n`."""
+        if self._codes is None:
+            self._unread -= n
+            if self._unread <= 0:
+                self._codes = self._gather(self._rows[:])
 
     def __array__(  # as NumPy calls it
         self,

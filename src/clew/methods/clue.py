@@ -6,7 +6,7 @@ options beside it: docs/methods/clue.md.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Literal, TypeVar
 
@@ -81,7 +81,7 @@ class Clue:
         rows, scores = self._rank_chunks(relevance, support, wanted)
         # The surest of an entity's links says why it is a seed.
         reasons = {link.row: link.reason for link in sorted(linked, key=lambda link: link.score)}
-        paths = [_build_path(snapshot, query, support[row].best, row, reasons) for row in rows]
+        ranked = set(rows)
         if self.fill and len(rows) < wanted:
             hybrid = steps.hybrid_ranking(snapshot, asked)
             more = _next_best(hybrid, rows, wanted)
@@ -92,13 +92,20 @@ class Clue:
             query=query,
             method=self.name,
             hits=steps.hits(snapshot, rows, scores),
-            paths=tuple(paths),
             seeds=tuple(
                 steps.entity_step(snapshot, row, reason) for row, reason in sorted(reasons.items())
             ),
             notes=notes,
         )
-        return choose_hits(snapshot, asked, found, self.chunks) if self.as_set else found
+        if self.as_set:
+            found = choose_hits(snapshot, asked, found, self.chunks)
+            rows = snapshot.layer("chunk").rows([hit.chunk_id for hit in found.hits])
+        paths = (
+            _build_path(snapshot, query, support[row].best, row, reasons)
+            for row in rows
+            if row in ranked
+        )
+        return replace(found, paths=tuple(paths))
 
     def seeks(self, query: str, snapshot: Snapshot, models: Models) -> UnitsSought:
         """Return the entities whose units the search compares, and the directions."""

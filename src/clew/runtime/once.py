@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -50,6 +50,31 @@ class Once(Generic[K]):
                 if len(self._values) > self._most:
                     self._values.popitem(last=False)
             return value
+
+    def get_all(
+        self, names: Iterable[K], compute: Callable[[Sequence[K]], Iterable[T]]
+    ) -> dict[K, T]:
+        """Return values by their names; `compute` gives those that are not kept, all at once.
+
+        Threads that ask for the same ones at the same time may each compute them.
+        """
+        found: dict[K, T] = {}
+        new = []
+        with self._lock:
+            for name in dict.fromkeys(names):
+                if name in self._values:
+                    self._values.move_to_end(name)
+                    found[name] = self._values[name]
+                else:
+                    new.append(name)
+        if new:
+            made = dict(zip(new, compute(new), strict=True))
+            with self._lock:
+                self._values |= made
+                while len(self._values) > self._most:
+                    self._values.popitem(last=False)
+            found |= made
+        return found
 
     def names(self) -> list[K]:
         """Return the names of the values that are kept, those asked for last behind the others."""

@@ -383,9 +383,11 @@ def build_restart(
 
 def seed_steps(snapshot: Snapshot, seeds: Seeds) -> tuple[Step, ...]:
     """Return the seeds as stops, in the order of their rows."""
+    rows, layer = sorted(seeds), snapshot.layer("entity")
+    named = zip(rows, layer.ids(rows), layer.texts(rows), strict=True)
     return tuple(
-        steps.entity_step(snapshot, row, seed.reason, seed.weight)
-        for row, seed in sorted(seeds.items())
+        Step(layer="entity", id=key, text=text, reason=seeds[row].reason, score=seeds[row].weight)
+        for row, key, text in named
     )
 
 

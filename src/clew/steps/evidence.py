@@ -148,8 +148,12 @@ def _range_step(snapshot: Snapshot, name: str, row: int, reason: str, score: flo
     chunk = row if name == "chunk" else int(layer.columns["chunk"][row])
     [document] = snapshot.documents([int(snapshot.layer("chunk").columns["document"][chunk])])
     start, end = (int(layer.columns[name][row]) for name in ("start", "end"))
-    return replace(
-        _named_step(snapshot, name, row, reason, score),
+    return Step(
+        layer=name,
+        id=layer.ids([row])[0],
+        text=layer.texts([row])[0],
+        reason=reason,
+        score=score,
         document_id=document.id,
         start=start,
         end=end,

@@ -224,7 +224,11 @@ class Relevance:
             lengths = np.maximum(np.linalg.norm(sums, axis=1), 1e-12)  # a zero sum has no cosine
             support = weighted_mean(best, self._coverage.weights)
             return blend(support, sums @ self._query.vector / lengths)
-        return self._score_texts([" ".join(sorted(layer.texts(units))) for units in sets])
+        distinct = list({unit for units in sets for unit in units})
+        texts = dict(zip(distinct, layer.texts(distinct), strict=True))
+        return self._score_texts(
+            [" ".join(sorted(texts[unit] for unit in units)) for units in sets]
+        )
 
     def _score_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:
         new = list(dict.fromkeys(t for t in texts if t not in self._text_scores))

@@ -41,6 +41,7 @@ TOUCHED = """touched (generation INTEGER NOT NULL, document INTEGER NOT NULL,
     PRIMARY KEY (generation, document)) WITHOUT ROWID"""
 _ELSE = -1
 _LISTS = ("metadata", "headings", "pages", "apparatus")  # columns of JSON
+_EMPTY: dict[str, Any] = {"{}": {}, "[]": ()}  # what most of these have
 COLUMNS = ("id", "text", "title", "source", "body_start", *_LISTS)
 _TABLES = {"document": "id", "entity": "key", "term": "text"}
 _VARIABLES = 500  # per statement: old SQLite builds take 999
@@ -380,7 +381,10 @@ def _apparatus(document: Document) -> str:
 
 
 def _document(columns: dict[str, Any]) -> Document:
-    values, headings, pages, apparatus = (json.loads(columns.pop(name)) for name in _LISTS)
+    lists = (columns.pop(name) for name in _LISTS)
+    values, headings, pages, apparatus = (
+        _EMPTY[text] if text in _EMPTY else json.loads(text) for text in lists
+    )
     return Document(
         **columns,
         metadata={k: tuple(v) if isinstance(v, list) else v for k, v in values.items()},

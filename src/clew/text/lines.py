@@ -7,6 +7,7 @@ has no lines.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from clew.runtime.lazy import compile_re
@@ -25,6 +26,8 @@ _RECORD = compile_re(r"(.+):(\d+)")
 _SUBJECT = compile_re(r"\.(?:csv|jsonl|ndjson|nt|tsv|ttl)(?:\.gz)?#")  # of a graph's file
 _BLANK = compile_re(r"\s*")
 _PACKED = ".gz"
+_MOST_FILES = 1_024  # whose names stay in memory
+_COUNTED = -1  # a line that is found in the text
 
 
 def line_at(text: str, place: int, *, id_: str, source: str) -> int | None:
@@ -36,16 +39,25 @@ def line_at(text: str, place: int, *, id_: str, source: str) -> int | None:
     >>> line_at("Fram\r\n\r\nShe sailed.", 8, id_="polar/fram.txt", source="polar/fram.txt")
     3
     """
+    line = _record_line(id_, source)
+    if line != _COUNTED:
+        return line
+    if "\r" in text and "\n" not in text:
+        return None
+    blank = _BLANK.match(text, place)
+    return text.count("\n", 0, blank.end() if blank else place) + 1
+
+
+@lru_cache(_MOST_FILES)
+def _record_line(id_: str, source: str) -> int | None:
+    """Return the line of a record, `_COUNTED` for one of a whole file, None for no lines."""
     record = _RECORD.fullmatch(source)
     if record and _suffix(record[1]) in _BY_LINE:
         return int(record[2])
     names = {PurePosixPath(each).name for each in (id_, source)}
     if "://" in source or len(names) > 1 or _suffix(source) not in {"", *_WHOLE}:
         return None
-    if not source or _SUBJECT.search(source) or ("\r" in text and "\n" not in text):
-        return None
-    blank = _BLANK.match(text, place)
-    return text.count("\n", 0, blank.end() if blank else place) + 1
+    return _COUNTED if source and not _SUBJECT.search(source) else None
 
 
 def file_place(source: str, line: int | None) -> str:
