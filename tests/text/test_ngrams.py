@@ -84,13 +84,16 @@ def test_content_words_of_a_piece(piece, words, added, joins, closes):
 
 @given(TEXT)
 def test_content_words_have_content(text):
-    """No stop word, number or single character is one, and all stand in their text."""
+    """No stop word, number or single character is one, and all stand in their text.
+
+    "U.S." is "us", and so is "US", which is no stop word.
+    """
     for piece in split_pieces(text):
         for word in content_words(piece).words:
             assert len(word) > 1
             assert any(c.isalpha() for c in word)
-            assert word not in STOP_WORDS
-            assert word in fold(piece)
+            assert word not in STOP_WORDS or word.upper() in piece.replace(".", "")
+            assert word in fold(piece) or word in fold(piece).replace(".", "")
 
 
 @pytest.mark.parametrize("filler", [" ", "\n", "\n \n", "ice ", "a ", "中", "_"])
