@@ -63,6 +63,18 @@ def test_counts():
     }
 
 
+def test_counts_of_a_word_that_is_written_in_two_ways():
+    """One that is mostly in lower case is no name."""
+    document = Document(id="a", title="", text="Gauss met gauss and Gauss's Fram")
+    columns, found = terms.count_columns(chunks.cut_chunks([document], Chunking()))
+    counted = zip(columns["count.n"].tolist(), columns["count.n_lower"].tolist(), strict=True)
+    assert dict(zip(found, counted, strict=True)) == {
+        "gauss": (3, 1),
+        "met": (1, 1),
+        "fram": (1, 0),
+    }
+
+
 def test_postings():
     """Each place of a term in a chunk's own text is a row, by the characters of its document."""
     names = ("chunk", "term", "start")

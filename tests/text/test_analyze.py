@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.text.analyze import MARKS, STOP_WORDS, count_terms, fold, is_uncased, term_spans, terms
+from clew.text.analyze import MARKS, STOP_WORDS, fold, is_uncased, term_spans, terms
 
 TEXT = st.lists(
     st.text(max_size=10)
@@ -75,15 +75,10 @@ def test_terms_of_a_text(text, expected):
     assert terms(text) == expected
 
 
-def test_stop_words_and_counted_terms():
-    """Every stop word is one that a text can give; a word that is mostly small is no name."""
+def test_stop_words():
+    """Every stop word is one that a text can give."""
     assert all(word == fold(word) and word.isalpha() for word in STOP_WORDS)
     assert terms(" ".join(STOP_WORDS).upper()) == []
-    assert count_terms("Gauss met gauss and Gauss's Fram") == {
-        "gauss": (3, 1),
-        "met": (1, 1),
-        "fram": (1, 0),
-    }
 
 
 @given(TEXT)
@@ -92,12 +87,14 @@ def test_spans_slice_back(text):
     previous = 0
     for term, start, end in term_spans(text):
         assert previous <= start < end <= len(text)
-        assert fold(text[start:end]).startswith(term)
+        written = text[start:end].replace(".", "")  # "U.S." is "us"
+        assert fold(written).startswith(term)
         assert len(term) > 0
-        assert term not in STOP_WORDS
+        assert term not in STOP_WORDS or term.upper() in written  # "US"
         previous = start
     for term, start, end in term_spans(text):
-        if text[start].isalnum():  # not the half of a Thai word that a pair may be
+        # Not the half of a Thai word that a pair may be, nor "US", which what is around it tells.
+        if text[start].isalnum() and term not in STOP_WORDS:
             assert term in terms(text[start:end])
 
 

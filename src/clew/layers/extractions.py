@@ -16,7 +16,7 @@ from clew.layers.numbers import Numbers
 from clew.layers.vectors import embed_names, name_columns, ragged_tokens
 from clew.models import Embedder, Models, gives_tokens
 from clew.snapshot.batch import Batch
-from clew.text.analyze import count_terms
+from clew.text.analyze import term_set
 from clew.text.normalize import collapse, entity_key
 from clew.types import (
     DATE,
@@ -57,7 +57,7 @@ def build_statement_batch(
     entities, terms = Numbers(), Numbers()
     mentions = []
     for row, (text, text_mentions) in enumerate(zip(texts, models.tagger.tag(texts), strict=True)):
-        words = set(count_terms(text))
+        words = term_set(text)
         for mention in text_mentions:
             key = entity_key(text[mention.start : mention.end])
             if is_key(key):

@@ -75,15 +75,6 @@ STOP_WORDS = frozenset(
 )
 
 
-def count_terms(text: str) -> dict[str, tuple[int, int]]:
-    """Return how often each term stands in `text`, and how often written in lower case."""
-    counts: dict[str, tuple[int, int]] = {}
-    for term, start, _ in term_spans(text):
-        n, n_lower = counts.get(term, (0, 0))
-        counts[term] = n + 1, n_lower + text[start].islower()
-    return counts
-
-
 def terms(text: str) -> list[str]:
     """Return the terms of `text` in order, repeats included."""
     return [term for term, _, _ in term_spans(text)]
