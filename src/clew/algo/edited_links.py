@@ -1,5 +1,6 @@
 """Links whose rows and columns were edited after the links were stored."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 from clew.algo import ascending
 from clew.algo.links import Entries, Link, Matrix, check_link, take_rows
 from clew.algo.row_edits import RowEdits
+
+_FEW = 1 << 20  # entries of a link that is kept in memory
 
 Rows = NDArray[np.int64]
 
@@ -71,14 +74,13 @@ class _Edited(Link):
     def _has_few(self) -> bool:
         return int(self.counts.sum()) <= _FEW
 
+    @abstractmethod
     def _read_row(self, row: int) -> "_Row":
-        raise NotImplementedError
+        """Return what `entries` does, from what is stored."""
 
+    @abstractmethod
     def _read_rows(self, rows: NDArray[np.integer]) -> Entries:
-        raise NotImplementedError
-
-
-_FEW = 1 << 20  # entries of a link
+        """Return what `entries_of` does, from what is stored."""
 
 
 @dataclass(frozen=True)

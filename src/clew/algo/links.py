@@ -92,7 +92,7 @@ class Entries:
 
 
 def take_rows(matrix: Matrix | Entries, rows: NDArray[np.integer]) -> Entries:
-    """Return some rows of entries in memory."""
+    """Return the entries of some rows of a matrix, or of entries, in memory."""
     starts, stops = matrix.indptr[rows], matrix.indptr[rows + 1]
     _, places = expand_ranges(starts, stops)
     shape = (len(rows), matrix.shape[1])
@@ -139,7 +139,7 @@ class Link(Protocol):
 
     @property
     def all_entries(self) -> Entries:
-        """The entries of all rows."""
+        """The entries of the whole link."""
         return Entries.from_matrix(self.whole)
 
     @property
@@ -195,7 +195,7 @@ class StoredLink:
 
     @cached_property
     def all_entries(self) -> Entries:
-        """The entries of all rows, as they are stored."""
+        """The entries of the whole link, as they are stored."""
         ends = self.indptr[:1], self.indptr[-1:]
         indices, data = widen(self.indices(*ends)), self._weights(self.data(*ends))
         check_link(indices, self.indptr, *self.shape)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -147,7 +147,10 @@ def local_pagerank(
     scores[nodes[alone]] = (1 - damping) * shares[alone]
     waiting[nodes[~alone]] = shares[~alone]
     reached[nodes] = True
-    push = _Push(edges, n, beyond)
+    if isinstance(edges, Entries):
+        push = _Push(partial(take_rows, edges), _WholeGraph(edges, beyond), n, beyond)
+    else:
+        push = _Push(edges, None, n, beyond)
     pushing = nodes[waiting[nodes] > residual * degrees[nodes]]
     while len(pushing):
         weights = waiting[pushing]
@@ -165,7 +168,8 @@ def local_pagerank(
 class _Push:
     """Passes weight on from some nodes of n along their edges."""
 
-    edges: Callable[[NDArray[np.intp]], Entries] | Entries
+    edges: Callable[[NDArray[np.intp]], Entries]
+    whole: _WholeGraph | None  # the same edges, where they are in memory
     n: int
     beyond: Degrees | None
 
@@ -173,16 +177,13 @@ class _Push:
         self, nodes: NDArray[np.intp], weights: NDArray[np.float64], to: NDArray[np.float64]
     ) -> NDArray[np.integer]:
         """Add to the (n,) `to` what comes from nodes with `weights`, and return where it comes."""
-        if not isinstance(self.edges, Entries):
-            found = self.edges(nodes)
-        elif self._have_most_edges(self.edges, nodes):
+        if self.whole is not None and self.whole.has_mostly(nodes):
             sent = np.zeros(self.n)
-            sent[nodes] = weights / self._sums[nodes]
-            came = self._multiply(sent)
+            sent[nodes] = weights / self.whole.sums[nodes]
+            came = self.whole.multiply(sent)
             to += came
             return np.flatnonzero(came)
-        else:
-            found = take_rows(self.edges, nodes)
+        found = self.edges(nodes)
         if found.shape != (len(nodes), self.n):
             raise InputError(f"{found.shape[1]} nodes need as many degrees, but there are {self.n}")
         sums = found.sum_rows()
@@ -191,38 +192,43 @@ class _Push:
         np.add.at(to, found.indices, (weights / sums)[found.owners] * found.data)
         return found.indices
 
-    @staticmethod
-    def _have_most_edges(edges: Entries, nodes: NDArray[np.intp]) -> bool:
-        n_edges = (edges.indptr[nodes + 1] - edges.indptr[nodes]).sum()
-        return bool(n_edges * _MOST_EDGES > len(edges.data))
 
-    def _multiply(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the (n,) products of the rows of all edges with a vector.
+@dataclass(frozen=True)
+class _WholeGraph:
+    """All edges of a graph, (n, n), to be gone along at once."""
+
+    edges: Entries
+    beyond: Degrees | None
+
+    def has_mostly(self, nodes: NDArray[np.intp]) -> bool:
+        """Say whether so many edges are those of some nodes that all at once are faster."""
+        n_edges = (self.edges.indptr[nodes + 1] - self.edges.indptr[nodes]).sum()
+        return bool(n_edges * _MOST_EDGES > len(self.edges.data))
+
+    def multiply(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the (n,) products of the rows with a vector.
 
         SciPy does it in half of the time or less, to the same bits, but takes long to load.
         """
-        assert isinstance(self.edges, Entries)  # noqa: S101 -- else rows are read
         if len(self.edges.data) > _FEW_EDGES:
             return np.asarray(self._matrix @ vector)
         parts = self.edges.data * vector[self.edges.indices]
-        return np.bincount(self._owners, weights=parts, minlength=self.n).astype(float, copy=False)
+        products = np.bincount(self._owners, weights=parts, minlength=self.edges.shape[0])
+        return products.astype(float, copy=False)
+
+    @cached_property
+    def sums(self) -> NDArray[np.float64]:
+        """The (n,) sums of the weights of each node's edges, those that lead out included."""
+        sums = self.edges.sum_rows()
+        return sums if self.beyond is None else sums + self.beyond[np.arange(len(sums))]
 
     @cached_property
     def _owners(self) -> NDArray[np.intp]:
-        assert isinstance(self.edges, Entries)  # noqa: S101
         return self.edges.owners
 
     @cached_property
     def _matrix(self) -> Matrix:
-        assert isinstance(self.edges, Entries)  # noqa: S101
         return self.edges.to_matrix()
-
-    @cached_property
-    def _sums(self) -> NDArray[np.float64]:
-        """The (n,) sums of the weights of all edges."""
-        assert isinstance(self.edges, Entries)  # noqa: S101
-        sums = self.edges.sum_rows()
-        return sums if self.beyond is None else sums + self.beyond[np.arange(self.n)]
 
 
 def _unique(nodes: NDArray[np.integer], n: int) -> NDArray[np.intp]:

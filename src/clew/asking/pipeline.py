@@ -55,7 +55,7 @@ NO_LISTENERS = Listeners()
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The evidence for a question, the snapshot in which it was found, and by which models."""
+    """The evidence for a question, with the snapshot and the models that found it."""
 
     evidence: Evidence
     snapshot: Snapshot

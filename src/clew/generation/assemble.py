@@ -107,10 +107,10 @@ class Assembly:
     def _open_reader(self, kind: str, name: str) -> Callable[[int], int]:
         key = kind, name
         if key not in self._readers:
-            self._readers[key] = self._make_reader(kind, name)
+            self._readers[key] = self.make_reader(kind, name)
         return self._readers[key]
 
-    def _make_reader(self, kind: str, name: str) -> Callable[[int], int]:
+    def make_reader(self, kind: str, name: str) -> Callable[[int], int]:
         """Return a function that gives a row of a column, or the stored row of a row."""
         table = self.columns if kind == "column" else self.stored
         return self._column(kind, table, name).get

@@ -68,8 +68,8 @@ class EditedAssembly(Assembly):
 
         return self._gather_rows(name.partition(".")[0], f"came.{name}", rows, former)
 
-    def _make_reader(self, kind: str, name: str) -> Callable[[int], int]:
-        former, came = self.of.base._make_reader(kind, name), f"came.{name}"  # noqa: SLF001
+    def make_reader(self, kind: str, name: str) -> Callable[[int], int]:
+        former, came = self.of.base.make_reader(kind, name), f"came.{name}"
         if kind == "stored":
             came = f"came.stored.{name}"
         elif name in _ROWS_OF:

@@ -365,16 +365,13 @@ class _Keyed(_StoredLayer):
 
     def __init__(self, parts: Parts, name: str) -> None:
         super().__init__(parts, name, parts.assembly.size(name))
-        self._keys: dict[int, str] = {}  # of stored rows, those that were asked for
+        self._keys: Once[int] = Once(_MOST_KEYS)  # by stored rows
 
     def ids(self, rows: Sequence[int]) -> list[str]:
         stored = self._parts.assembly.stored_rows(self._name, np.asarray(rows, dtype=np.int64))
-        numbers, known = stored.tolist(), self._keys
-        new = [number for number in dict.fromkeys(numbers) if number not in known]
-        if new:
-            known |= dict(zip(new, self._parts.view.keys(self._name, new), strict=True))
-            self._keys = known if len(known) < _MOST_KEYS else {}
-        return [known[number] for number in numbers]
+        numbers = stored.tolist()
+        keys = self._keys.get_all(numbers, partial(self._parts.view.keys, self._name))
+        return [keys[number] for number in numbers]
 
     def texts(self, rows: Sequence[int]) -> list[str]:
         return self.ids(rows)
@@ -417,7 +414,7 @@ class _Entities(_Keyed):
         return value("chunk.document", value("unit.chunk", unit)), place
 
     def _find_name(self, row: int) -> str:
-        """Return the name of an entity in a statement, an extraction, or a title."""
+        """Return an entity as a statement, an extraction or a title writes it."""
         value = self._parts.value
         mention = value("entity.mention", row)
         if mention >= 0:

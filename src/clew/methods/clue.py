@@ -19,6 +19,7 @@ from clew.algo.fusion import min_max
 from clew.algo.links import neighbours
 from clew.algo.topk import top_k
 from clew.models import Models
+from clew.runtime.once import Once
 from clew.snapshot import TRANSPOSED_LINKS, Snapshot
 from clew.snapshot.layers import UnitsSought
 from clew.steps.choosing import CANDIDATES, choose_hits
@@ -187,8 +188,8 @@ def _build_graph(
     `near` are the units of the chunks nearest to the question, of a large index.
     """
     layer = snapshot.layer("unit")
-    entities: dict[int, tuple[int, ...]] = {}
-    units: dict[int, NDArray[np.integer]] = {}
+    entities: Once[int] = Once(len(layer))
+    units: Once[int] = Once(len(snapshot.layer("entity")))
 
     def read_entities(new: NDArray[np.integer]) -> list[tuple[int, ...]]:
         links = [snapshot.linked("unit", "entity").entries_of(new)]
@@ -213,13 +214,11 @@ def _build_graph(
 
 
 def _get_rows(
-    known: dict[int, T], read: Callable[[NDArray[np.integer]], Sequence[T]], rows: Sequence[int]
+    known: Once[int], read: Callable[[NDArray[np.integer]], Sequence[T]], rows: Sequence[int]
 ) -> list[T]:
     """Return what is known of some rows; what is not is read, all of it at once."""
-    new = [row for row in rows if row not in known]
-    if new:
-        known.update(zip(new, read(np.array(new)), strict=True))
-    return [known[row] for row in rows]
+    found = known.get_all(rows, lambda new: read(np.array(new)))
+    return [found[row] for row in rows]
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ _DIVIDED = re.compile(r"(?<=\w)-\n(?=\w)")
 
 
 def mark_divided_words(text: str) -> str:
-    """Return a text with PDFium's mark in the place of a hyphen at the end of a line."""
+    """Return a text in which each hyphen that divides a word between two lines is marked."""
     return _DIVIDED.sub(_HYPHEN, text)
 
 

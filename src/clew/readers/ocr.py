@@ -78,8 +78,9 @@ def hash_file(data: bytes) -> str:
 
 
 def recognize(pixels: NDArray[np.uint8]) -> RecognizedPage:
-    """Return the text of a picture, an array of shape (height, width, 3) in blue, green, red.
+    """Return the text that OCR reads in a picture, with its confidence.
 
+    The pixels have the shape (height, width, 3), their colours the order blue, green, red.
     Raises MissingExtra without RapidOCR.
     """
     found = _load_engine()(pixels)

@@ -70,7 +70,7 @@ def _frames(file: File, data: bytes) -> Iterator[NDArray[np.uint8]]:
 
 
 def _to_pixels(picture: Picture) -> NDArray[np.uint8]:
-    """Return a picture upright, on white and not larger than the engine looks at."""
+    """Return the pixels of a picture, turned upright, on white, no larger than OCR reads."""
     from PIL import Image, ImageOps
 
     if picture.mode.startswith(("I", "F")):  # more than 8 bits: a scan in fine greys

@@ -46,7 +46,7 @@ def needs(package: str, extra: str, purpose: str) -> Iterator[None]:
 
 
 def check_installed(package: str, extra: str, purpose: str) -> None:
-    """Raise MissingExtra where a package is not installed; import nothing."""
+    """Raise MissingExtra where a package is not installed, without importing it."""
     if find_spec(package) is None:
         raise MissingExtra(package, extra, purpose)
 

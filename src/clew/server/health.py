@@ -115,7 +115,7 @@ def _measure_processes() -> Iterable[Metric]:
 
 
 def _list_processes() -> list[str]:
-    """Return the ids of the server's processes; this one's alone where there are no others."""
+    """Return the ids of all processes of the server, "self" where this is the only one."""
     supervisor = multiprocessing.parent_process()
     if supervisor is None:
         return ["self"]

@@ -80,10 +80,9 @@ class Indexes:
         with self._lock:
             folder = self.list_folders().get(name)
             file = None if folder is None else opening.find_file(folder)
+            # Another process may have deleted it, and made another one.
             if name in self._open and (folder is None or file != self._files[name]):
-                self._open.pop(
-                    name
-                ).close()  # another process deleted it, and may have made it anew
+                self._open.pop(name).close()
             folder = self.find_folder(name)
             found = self._open.get(name)
             if found is None or found.folder != folder:

@@ -143,7 +143,7 @@ def _make_protocol(settings: ServerSettings) -> type[asyncio.Protocol]:
 
 
 def _raise_file_limit(wanted: int) -> int:
-    """Return how many files this process may open, as near to `wanted` as the system lets it."""
+    """Raise the number of files that this process may open towards `wanted`, and return it."""
     try:
         import resource
     except ImportError:  # not a Unix

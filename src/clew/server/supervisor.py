@@ -1,9 +1,9 @@
 """A server of several processes: this one takes the connections, and the others serve them.
 
 It alone has the port. It hands each connection to the process that serves the fewest, and starts
-another process in the place of one that ends, to which others' connections make no difference: one
-that a process has not taken is handed to another one.
-Processes are forked from this one, which has one thread: they share what it has imported.
+another process in the place of one that ends. A connection that a process has not taken when it
+ends is handed to another one. Processes are forked from this one, which has one thread: they share
+what it has imported.
 """
 
 from __future__ import annotations
@@ -260,7 +260,7 @@ class _Supervisor:
             serving.takes = False
 
     def _bury(self, serving: _Serving) -> None:
-        """See to the end of a process: another one is started, unless the server stops."""
+        """Plan a new process in the place of one that has ended, unless the server stops."""
         status = self._forget(serving)
         if self.is_stopping:
             return

@@ -164,7 +164,7 @@ def _drop_negative(rows: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _link_names(names: NameParts, rows: NDArray[np.integer], n_entities: int) -> Entries:
-    """Return the (len(rows), n_entities) links of some names."""
+    """Return the entities whose names begin or end some names, a row for each of these."""
     places, others, shares = names.find_linked(rows)
     keys, which = np.unique(places * n_entities + others, return_inverse=True)
     indptr = np.searchsorted(keys, np.arange(len(rows) + 1) * n_entities)

@@ -213,8 +213,8 @@ class Relevance:
     def of_unit_sets(self, sets: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
         """Return the (n,) scores of sets of units, none of them empty, each read as one text."""
         layer = self._snapshot.layer("unit")
+        units = sorted({unit for chosen in sets for unit in chosen})
         if self._stored:
-            units = sorted({unit for chosen in sets for unit in chosen})
             place = {unit: i for i, unit in enumerate(units)}
             members = [place[unit] for chosen in sets for unit in chosen]
             starts = np.cumsum([0, *map(len, sets[:-1])])
@@ -224,10 +224,9 @@ class Relevance:
             lengths = np.maximum(np.linalg.norm(sums, axis=1), 1e-12)  # a zero sum has no cosine
             support = weighted_mean(best, self._coverage.weights)
             return blend(support, sums @ self._query.vector / lengths)
-        distinct = list({unit for units in sets for unit in units})
-        texts = dict(zip(distinct, layer.texts(distinct), strict=True))
+        texts = dict(zip(units, layer.texts(units), strict=True))
         return self._score_texts(
-            [" ".join(sorted(texts[unit] for unit in units)) for units in sets]
+            [" ".join(sorted(texts[unit] for unit in chosen)) for chosen in sets]
         )
 
     def _score_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from functools import cache
 
 from clew.runtime.lazy import compile_re
 from clew.text.unseen import drop_unseen
@@ -44,9 +45,10 @@ def fold(text: str) -> str:
         return text.lower()
     folded = nfkc(drop_unseen(text)).casefold()
     # Once more: case folding takes some letters apart, as in "ΐ" and "ß" with an accent.
-    return folded if folded.isascii() else nfkc(folded).translate(_PLAIN)
+    return folded if folded.isascii() else nfkc(folded).translate(_list_plain_letters())
 
 
+@cache
 def _list_plain_letters() -> dict[int, str]:
     """Return what stands for each letter with an accent, folded, and for each mark (nothing)."""
     marks = (
@@ -61,9 +63,6 @@ def _list_plain_letters() -> dict[int, str]:
             plain[point] = "".join(c for c in parts if not unicodedata.combining(c))
     others = "æ ae œ oe ø o ł l đ d ð d þ th ħ h ı i ŋ n ŧ t ё е أ ا إ ا آ ا ى ي ة ه".split()
     return plain | {ord(a): b for a, b in zip(others[::2], others[1::2], strict=True)}
-
-
-_PLAIN = _list_plain_letters()
 
 
 def _compose_run(run: re.Match[str]) -> str:
