@@ -32,6 +32,8 @@ def test_links_lead_somewhere(page):
 def test_markdown_is_written_so_that_it_renders(page):
     """A mark at the start of a line makes the line HTML; a list or table ends a paragraph."""
     text = prose(page)
+    assert not re.findall(r"^.*\S.*\n#+ .*", text, re.MULTILINE)
+    assert not re.findall(r"^\|.*[^|\n]$", text, re.MULTILINE)
     assert not re.findall(r"^ *<!-- = .*", text, re.MULTILINE)
     assert not re.findall(r"^(?![ |>#<]|[-*] |\d+\. ).+\n(?:[-*] |1\. |\|).*", text, re.MULTILINE)
 
