@@ -561,6 +561,27 @@ def test_a_published_corpus_has_the_ids_of_a_pool(tmp_path, hotpot):
     assert dataset.name == "hotpot-corpus"
 
 
+def test_titles_with_their_sentences_are_a_corpus(tmp_path, hotpot):
+    """HippoRAG has HotpotQA's so, in which a title stands once."""
+    sentences = {"Larvik": LARVIK, "Fram": FRAM, "Colin Archer": ARCHER, "Nothing": [" "]}
+    dataset = load(hotpot, corpus=write(tmp_path / "corpus.json", sentences))
+    assert {document.title for document in dataset.corpus} == {"Larvik", "Fram", "Colin Archer"}
+    first, second = dataset.questions
+    assert not set(first.supporting_ids) & set(dataset.unknown_ids)
+    assert set(second.supporting_ids) & set(dataset.unknown_ids)
+
+
+def test_paragraphs_of_musique_may_be_called_texts(tmp_path):
+    """As of MuSiQue's shape in HippoRAG's PopQA."""
+    [given] = copy.deepcopy(MUSIQUE[:1])
+    for paragraph in given["paragraphs"]:
+        paragraph["text"] = paragraph.pop("paragraph_text")
+    named, called = (
+        load(write(tmp_path / f"{i}.json", [v])) for i, v in enumerate([MUSIQUE[0], given])
+    )
+    assert named.questions == called.questions
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from clew import readers
 from clew.errors import InputError
-from clew.evaluate.formats.parsed import paragraph_id
-from clew.evaluate.formats.records import records, unique
+from clew.evaluate.formats.parsed import Paragraph, join_sentences, pool_paragraphs
+from clew.evaluate.formats.records import Record, records, unique
 from clew.types import Document
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet")
@@ -29,9 +29,10 @@ def read(path: Path) -> Corpus:
 
     A folder is the `corpus.jsonl` in it, or else all its readable files. GraphRAG-Bench's
     {"corpus_name", "context"} becomes a document of that id, without a title. Records of which the
-    first has no id get the ids of a pool (see `parsed`), so a corpus that was published beside its
-    questions has the documents that pooling them gives. Raises InputError for a record without an
-    id or with one that came before, and for a corpus without documents.
+    first has no id, and the one object {title: [sentence, ...]} that HippoRAG has of HotpotQA, get
+    the ids of a pool (see `parsed`), so a corpus that was published beside its questions has the
+    documents that pooling them gives. Raises InputError for a record without an id or with one that
+    came before, and for a corpus without documents.
     """
     if path.is_dir() and (path / "corpus.jsonl").is_file():
         path /= "corpus.jsonl"
@@ -70,9 +71,16 @@ def _read(path: Path) -> Corpus:
         return Corpus(tuple(long.values()), frozenset(long), is_long=True)
     if "id" in first.values or "_id" in first.values:
         return Corpus(path, frozenset(record.id for record in unique(records(path))))
-    pool = {}
+    return make_corpus(pool_paragraphs([list(_read_paragraphs(path, first))], str(path)))
+
+
+def _read_paragraphs(path: Path, first: Record) -> Iterator[Paragraph]:
+    """Yield the paragraphs of a corpus without ids."""
+    if all(isinstance(value, list) for value in first.values.values()):
+        for title, sentences in first.values.items():
+            text = join_sentences(first.strings(sentences, repr(title)))
+            yield Paragraph(title, text, supporting=False)
+        return
     for record in records(path):
-        title, text = record.optional_text("title") or "", record.text("text")
-        id_ = paragraph_id(title, text)
-        pool[id_] = Document(id=id_, text=text, title=title, source=record.place)
-    return make_corpus(tuple(pool.values()))
+        title = record.optional_text("title") or ""
+        yield Paragraph(title, record.text("text"), supporting=False)

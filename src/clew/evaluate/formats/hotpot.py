@@ -19,6 +19,7 @@ from clew.evaluate.formats.parsed import (
     DatasetQuestion,
     Paragraph,
     Parsed,
+    join_sentences,
     pool_paragraphs,
     supporting,
 )
@@ -81,10 +82,7 @@ def _context(record: Record, gold: Sequence[str]) -> list[Paragraph]:
         texts = [sentences for _, sentences in pairs]
     paragraphs = []
     for title, given in zip(titles, texts, strict=True):
-        sentences = record.strings(given, f"{title!r} in 'context'")
-        # HotpotQA's sentences begin with the blank before them, 2Wiki's do not.
-        has_blanks = any(sentence[:1].isspace() for sentence in sentences[1:])
-        text = ("" if has_blanks else " ").join(sentences).strip()
+        text = join_sentences(record.strings(given, f"{title!r} in 'context'"))
         paragraphs.append(Paragraph(title, text, title in gold))
     return paragraphs
 

@@ -1,7 +1,7 @@
 """MuSiQue: a question with twenty paragraphs, some of them flagged as supporting.
 
 {"id": "2hop__...", "question", "answer", "answer_aliases", "answerable",
- "paragraphs": [{"title", "paragraph_text", "is_supporting"}, ...]}
+ "paragraphs": [{"title", "paragraph_text" or "text", "is_supporting"}, ...]}
 
 The id says how many hops there are, and in which shape ("3hop1"), which is the type. Answers and
 flags may be missing, as in the test set. MuSiQue-Full asks each question twice under one id, once
@@ -80,5 +80,6 @@ def _paragraph(record: Record, value: object, number: int) -> Paragraph:
     flag = value.get("is_supporting")
     if flag not in (True, False, None):
         raise record.error(f"'is_supporting' of {name} must be true or false, but is {flag!r}")
-    title, text = record.strings([value.get("title"), value.get("paragraph_text")], name)
+    given = value.get("paragraph_text", value.get("text"))
+    title, text = record.strings([value.get("title"), given], name)
     return Paragraph(title, text, bool(flag))

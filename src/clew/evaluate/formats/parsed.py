@@ -59,6 +59,15 @@ def paragraph_id(title: str, text: str) -> str:
     return hashlib.sha256(json.dumps([title.strip(), text.strip()]).encode()).hexdigest()[:16]
 
 
+def join_sentences(sentences: Sequence[str]) -> str:
+    """Return the text of a paragraph's sentences.
+
+    HotpotQA's sentences begin with the blank before them, 2Wiki's do not.
+    """
+    has_blanks = any(sentence[:1].isspace() for sentence in sentences[1:])
+    return ("" if has_blanks else " ").join(sentences).strip()
+
+
 def pool_paragraphs(contexts: Iterable[Sequence[Paragraph]], source: str) -> tuple[Document, ...]:
     """Return a document for each distinct (title, text) that has words, the first first.
 
