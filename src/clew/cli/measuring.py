@@ -12,6 +12,7 @@ import click
 from clew.cli import options
 from clew.cli.building import describe_added, warn_skipped
 from clew.cli.graph_questions import measure_graph_questions
+from clew.cli.papers import measure_paper
 from clew.cli.plain import echo_json, one_line
 from clew.cli.program import SKIPPED, GroupedCommand
 from clew.cli.progress import show_progress, show_questions
@@ -65,7 +66,7 @@ class EvaluationGroup(GroupedCommand):
     """Measures, unless its first word is that of another command."""
 
     def make_context(self, info_name: str | None, args: list[str], *more: Any, **extra: Any) -> Any:  # noqa: ANN401 -- click's
-        for command in (compare_runs, measure_graph_questions):
+        for command in (compare_runs, measure_graph_questions, measure_paper):
             if args and args[0] == command.name:
                 name = f"{info_name} {command.name}"
                 return command.make_context(name, args[1:], *more, **extra)
@@ -88,7 +89,8 @@ def run_evaluation(
     "hop_count", "split", "evidence"}). The corpus is indexed first; an index that is there is used
     again, and brought up to date.
 
-    'clew eval graph QUESTIONS' asks about the knowledge graph of an index.
+    'clew eval graph QUESTIONS' asks about the knowledge graph of an index, and 'clew eval papers'
+    measures the rows of papers' tables.
 
     'clew eval compare RUN...' puts runs that --runs wrote into one report. With --report, dense and
     bm25 are measured too.

@@ -1,0 +1,257 @@
+"""The tables of four papers: what each prints, and the same rows measured by Clew.
+
+`papers.json` has them: the columns, with the data set and the index that each is of, and the rows,
+each with a method of Clew and what an LLM extracts for it, or the reason why it is `missing`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from clew.errors import InputError
+from clew.evaluate.llm_judge import METRICS as JUDGED
+from clew.evaluate.measure import Protocol, measure
+from clew.evaluate.settings import Scoring, Setting
+from clew.types import Scalar
+
+if TYPE_CHECKING:
+    from clew.api import Index
+    from clew.evaluate.datasets import Dataset
+    from clew.evaluate.evaluation import Progress
+    from clew.evaluate.report import Report
+    from clew.models.budget import Budget
+
+_ANSWERED = {"EM", "Acc", "F1 plain", "F1 hotpot", "F1 ket", "ROUGE-L", *JUDGED}
+_PAID_FILES = ("calls.sqlite", "embeddings.sqlite")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperColumn:
+    """A data set of a table, with the metrics of each cell."""
+
+    name: str
+    format: str  # of the data set
+    type: str = ""  # of the questions; empty: all
+    metrics: tuple[str, ...] = ()  # empty: those of the table
+    index: Mapping[str, int] = field(default_factory=dict)  # arguments of `Chunking`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperRow:
+    """A system of a table: how Clew measures it, or why it does not."""
+
+    name: str
+    printed: tuple[tuple[float, ...], ...]  # for each column a number for each metric
+    method: str = ""
+    parameters: Mapping[str, Scalar] = field(default_factory=dict)
+    extraction: Mapping[str, Scalar] = field(default_factory=dict)  # arguments of `Index.add`
+    index: Mapping[str, int] = field(default_factory=dict)  # instead of the column's
+    missing: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperTable:
+    """A table as its paper prints it."""
+
+    title: str
+    address: str
+    setup: str  # models and sizes of the paper
+    metrics: tuple[str, ...]
+    scale: int  # what a perfect score is printed as
+    columns: tuple[PaperColumn, ...]
+    rows: tuple[PaperRow, ...]
+    context_tokens: int = 4_000
+
+    def metrics_of(self, column: PaperColumn) -> tuple[str, ...]:
+        """Return what a cell of a column has a number for."""
+        return column.metrics or self.metrics
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRecipe:
+    """How one index of a table is made: its chunks, and what an LLM extracts."""
+
+    chunking: tuple[tuple[str, int], ...]
+    extraction: tuple[tuple[str, Scalar], ...]
+
+    @property
+    def share(self) -> float:
+        """How much an LLM reads: nothing, a share of the chunks for units, or for triples."""
+        wanted: dict[str, Any] = dict(self.extraction)
+        return float(wanted.get("units", 0) + 2 * wanted.get("core", 0))
+
+    @property
+    def folder(self) -> str:
+        """The name of its folder, such as "size=150-units=0.5"."""
+        parts = [f"{name}={value}" for name, value in (*self.chunking, *self.extraction)]
+        return "-".join(parts) or "plain"
+
+
+def load_tables() -> dict[str, PaperTable]:
+    """Return the tables by name, such as "ket-2"."""
+    text = files("clew.evaluate").joinpath("papers.json").read_bytes()
+    return msgspec.json.decode(text, type=dict[str, PaperTable])
+
+
+def find_columns(
+    table: PaperTable, dataset: Dataset, names: Sequence[str] = ()
+) -> tuple[PaperColumn, ...]:
+    """Return the columns that are of a data set by its format, or those that are named.
+
+    Raises InputError where there is none, and for a name that no column has.
+    """
+    unknown = sorted(set(names) - {column.name for column in table.columns})
+    if unknown:
+        have = "; ".join(column.name for column in table.columns)
+        raise InputError(f"{table.title} has no column {unknown[0]!r}, only {have}")
+    if names:
+        return tuple(column for column in table.columns if column.name in names)
+    fit = tuple(column for column in table.columns if column.format == dataset.format)
+    if not fit:
+        have = "; ".join(column.name for column in table.columns)
+        raise InputError(
+            f"{dataset.name} is of the format {dataset.format}: say by --column which column of "
+            f"{table.title} it is of: {have}"
+        )
+    return fit
+
+
+def explain_missing(
+    table: PaperTable, row: PaperRow, columns: Sequence[PaperColumn], llm: str | None
+) -> str:
+    """Return why a row cannot be measured, or nothing where it can."""
+    if row.missing or llm is not None:
+        return row.missing
+    if row.extraction:
+        return "an LLM extracts its graph or units: name one with --llm"
+    if not any(set(table.metrics_of(column)) - _ANSWERED for column in columns):
+        return "an LLM writes its answers: name one with --llm"
+    return ""
+
+
+def group_by_index(
+    table: PaperTable, columns: Sequence[PaperColumn], llm: str | None
+) -> dict[IndexRecipe, list[PaperRow]]:
+    """Return the rows that can be measured by the index that they need, the cheapest first."""
+    groups: dict[IndexRecipe, list[PaperRow]] = {}
+    for column in columns:
+        for row in table.rows:
+            if not explain_missing(table, row, columns, llm):
+                rows = groups.setdefault(recipe_of(column, row), [])
+                rows += [row] if row not in rows else []
+    return dict(sorted(groups.items(), key=lambda item: item[0].share))
+
+
+def recipe_of(column: PaperColumn, row: PaperRow) -> IndexRecipe:
+    """Return how the index is made that a cell is measured on."""
+    chunking = {**column.index, **(row.index if column.index else {})}
+    return IndexRecipe(
+        tuple((name, n) for name, n in chunking.items() if n or name == "overlap"),
+        tuple(row.extraction.items()),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredTable:
+    """What was measured of a table: cells by (row, column), in the scale of the paper."""
+
+    cells: Mapping[tuple[str, str], tuple[float | None, ...]]  # a number for each metric
+    models: Mapping[str, str]  # names by role, such as "embedder"
+
+
+OpenIndex = Callable[[Path, Mapping[str, int]], AbstractContextManager["Index"]]
+
+
+def measure_table(  # noqa: PLR0913 -- one argument for each option
+    table: PaperTable,
+    columns: Sequence[PaperColumn],
+    dataset: Dataset,
+    open_index: OpenIndex,
+    folder: Path,
+    *,
+    llm: str | None = None,
+    judge: str | None = None,
+    budget: Budget | None = None,
+    on_progress: Progress | None = None,
+) -> MeasuredTable:
+    """Return what is measured of each cell that can be measured.
+
+    Each index has a folder below `folder`, and each row the file of its run, so that a second call
+    goes on where the first one ended. An index takes over what others paid for. `open_index` takes
+    the folder and the arguments of `Chunking`. Raises InputError, BudgetSpent, EndpointError.
+    """
+    cells: dict[tuple[str, str], tuple[float | None, ...]] = {}
+    models: Mapping[str, str] = {}
+    before: Path | None = None
+    for recipe, rows in group_by_index(table, columns, llm).items():
+        place = folder / recipe.folder
+        _take_over(before, place)
+        before = place
+        mine = [c for c in columns if any(recipe_of(c, row) == recipe for row in rows)]
+        with open_index(place, dict(recipe.chunking)) as index:
+            extraction: Any = dict(recipe.extraction)
+            index.add(dataset.corpus, budget=budget, **extraction)
+            report = measure(
+                index,
+                dataset,
+                _make_protocol(table, rows, mine, llm, judge),
+                folder=folder / "runs" / recipe.folder,
+                budget=budget,
+                on_progress=on_progress,
+            )
+        for row in rows:
+            for column in mine:
+                if recipe_of(column, row) == recipe:
+                    cells[row.name, column.name] = tuple(_read_cell(table, report, row, column))
+        models = report.models
+    return MeasuredTable(cells, models)
+
+
+def _take_over(before: Path | None, place: Path) -> None:
+    """Let a new index have the replies and vectors that another one of the table paid for."""
+    if before is None or place.exists():
+        return
+    place.mkdir(parents=True)
+    for name in _PAID_FILES:
+        if (before / name).exists():
+            shutil.copy2(before / name, place / name)
+
+
+def _make_protocol(
+    table: PaperTable,
+    rows: Sequence[PaperRow],
+    columns: Sequence[PaperColumn],
+    llm: str | None,
+    judge: str | None,
+) -> Protocol:
+    wanted = {metric for column in columns for metric in table.metrics_of(column)}
+    judged = tuple(metric for metric in JUDGED if metric in wanted) if llm is not None else ()
+    return Protocol(
+        settings=tuple(Setting(row.method, row.parameters, name=row.name) for row in rows),
+        scoring=Scoring(context_tokens=table.context_tokens),
+        answers=llm is not None and bool(wanted & _ANSWERED),
+        judge=(judge or llm) if judged else None,
+        judged=judged or ("judge",),
+    )
+
+
+def _read_cell(
+    table: PaperTable, report: Report, row: PaperRow, column: PaperColumn
+) -> Iterator[float | None]:
+    """Yield the mean of each metric of a cell, None where it was not measured."""
+    summary = next(each for each in report.summaries if each.label == row.name)
+    means: Mapping[str, float] = {name: each.mean for name, each in summary.estimates.items()}
+    if column.type:
+        group = summary.by_type.get(column.type)
+        means = {} if group is None else group.means
+    for metric in table.metrics_of(column):
+        mean = means.get(metric)
+        yield None if mean is None else mean * table.scale
