@@ -1,19 +1,13 @@
 """Callers: who sends a request, by key, by session, or from this machine."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from clew.server.keys import SCOPES, Key
+from starlette.requests import HTTPConnection
+
+from clew.server.keys import SCOPES, Key, Keys
+from clew.server.settings import ServerSettings
 from clew.wire.names import COOKIE
 from clew.wire.refusals import forbidden, no_key, too_many
-
-if TYPE_CHECKING:
-    from starlette.requests import HTTPConnection
-
-    from clew.server.keys import Keys
-    from clew.server.settings import ServerSettings
 
 _FORWARDED_USER = "x-forwarded-user"
 # A request that a proxy passes on comes from this machine, and its sender need not.

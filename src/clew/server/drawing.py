@@ -1,26 +1,20 @@
 """Drawings of graphs: nodes with computed places, and edges."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
 from clew.algo.layout import column_layout, force_layout
 from clew.derived import Derived
 from clew.display.shown import make_view
 from clew.server.snapshot_views import RANKED, count_texts
-from clew.types import ENTITY_TYPES, Step
+from clew.snapshot import Snapshot
+from clew.snapshot.layers import TripleLayer
+from clew.types import ENTITY_TYPES, Evidence, EvidenceGraph, Step, Subgraph
 from clew.wire.graphs import DrawnEntity, DrawnIndex, DrawnLink, DrawnThread, ThreadEdge, ThreadNode
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.snapshot import Snapshot
-    from clew.snapshot.layers import TripleLayer
-    from clew.types import Evidence, EvidenceGraph, Subgraph
 
 MOST_NODES = 5_000
 _SIZES = (200, 1_000, MOST_NODES)  # of which layouts are kept

@@ -1,25 +1,26 @@
 """Routes of the REST interface as values, from which Starlette's routes and OpenAPI are made."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, get_type_hints
+from typing import Any, ParamSpec, TypeVar, get_type_hints
 
 from anyio.to_thread import run_sync
 from pydantic import BaseModel, RootModel, ValidationError
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from clew.display.shown import plain
 from clew.errors import ClewError, ModelError
+from clew.models.budget import Budget
 from clew.server import request_records
 from clew.server.bodies import AskedBody, Part, QueryParameters
 from clew.server.callers import Caller
 from clew.server.scoped import ScopedIndex
 from clew.server.scoped_questions import Scoped, ScopedShards, make_shards_refusal
+from clew.server.state import ServerState
 from clew.shards import Shards
 from clew.wire.indexes import Listed
 from clew.wire.names import GENERATION_HEADER
@@ -31,12 +32,6 @@ from clew.wire.refusals import (
     no_such_resource,
     too_large,
 )
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from clew.models.budget import Budget
-    from clew.server.state import ServerState
 
 P = ParamSpec("P")
 T = TypeVar("T")

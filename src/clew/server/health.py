@@ -1,7 +1,5 @@
 """Health, readiness and metrics of a server."""
 
-from __future__ import annotations
-
 import multiprocessing
 import operator
 from collections.abc import Iterable, Iterator
@@ -9,26 +7,21 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from anyio.to_thread import run_sync
-from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client import CollectorRegistry, Metric, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from clew.errors import ClewError
 from clew.models.budget import Bill
 from clew.server.endpoints import Call, make_handler, respond_to_refusal
+from clew.server.keys import Key
+from clew.server.state import ServerState
 from clew.wire.refusals import forbidden
-
-if TYPE_CHECKING:
-    from prometheus_client import Metric
-    from starlette.requests import Request
-
-    from clew.server.keys import Key
-    from clew.server.state import ServerState
 
 _MOST_KEYS = 100
 _UNAVAILABLE = 503

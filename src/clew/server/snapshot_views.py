@@ -4,19 +4,20 @@ A snapshot is that of the documents which the caller may see, so nothing here ca
 Offsets count characters as Python does: code points, not UTF-16 units.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.links import neighbours
 from clew.algo.topk import positive_top_k
 from clew.derived import Derived
 from clew.display.shown import make_view
 from clew.errors import InputError
+from clew.snapshot import Snapshot
+from clew.snapshot.layers import TripleLayer
 from clew.text.keys import name_key
 from clew.text.patterns import match_ids
 from clew.types import ENTITY_TYPES, Document, Value
@@ -33,12 +34,6 @@ from clew.wire.indexes import (
     StatedTriple,
 )
 from clew.wire.refusals import no_such_resource
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.snapshot import Snapshot
-    from clew.snapshot.layers import TripleLayer
 
 T = TypeVar("T")
 

@@ -6,8 +6,6 @@ ends is handed to another one. Processes are forked from this one, which has one
 what it has imported.
 """
 
-from __future__ import annotations
-
 import gc
 import logging
 import math
@@ -24,20 +22,15 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from multiprocessing.context import ForkProcess
 
 from prometheus_client.multiprocess import mark_process_dead
 
 from clew import methods
 from clew.errors import InputError
 from clew.server.child import CLOSED, STOPPING, TAKEN, serve_handed
-from clew.server.settings import GRACE_S, REFUSED, STOP_S, WAITING
+from clew.server.settings import GRACE_S, REFUSED, STOP_S, WAITING, ServerSettings
 from clew.server.state import share_measures
-
-if TYPE_CHECKING:
-    from multiprocessing.context import ForkProcess
-
-    from clew.server.settings import ServerSettings
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _AT_ONCE = 64  # connections that are taken before anything else is looked at

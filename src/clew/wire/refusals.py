@@ -1,7 +1,5 @@
 """Errors as HTTP statuses, with a stable code and one sentence."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus

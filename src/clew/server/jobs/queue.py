@@ -4,19 +4,19 @@ Any number of servers and jobs on one home use the rows; each change of a state 
 together with the event that tells of it.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clew.display.shown import make_view
 from clew.models.budget import Bill
 from clew.runtime import sqlite
+from clew.runtime.sqlite import Connection
+from clew.server.database import ServerDatabase
 from clew.wire.jobs import (
     CANCELLED,
     ENDED,
@@ -29,10 +29,6 @@ from clew.wire.jobs import (
     JobSpent,
     JobView,
 )
-
-if TYPE_CHECKING:
-    from clew.runtime.sqlite import Connection
-    from clew.server.database import ServerDatabase
 
 _WAITING = (QUEUED, INTERRUPTED)
 _COLUMNS = (

@@ -1,16 +1,17 @@
 """The work of each kind of job."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from clew.api import Added, Index
 from clew.errors import InputError
 from clew.filters import to_filter
+from clew.models.budget import Budget
+from clew.progress import Progress
 from clew.readers.walk import Columns
 from clew.server import files
 from clew.server.jobs.files import DOCUMENTS, FILES, QUESTIONS, REMOVED, REPORT, RUNS
@@ -22,15 +23,10 @@ from clew.server.jobs.options import (
     RemoveOptions,
     make_protocol,
 )
+from clew.server.jobs.queue import Job
+from clew.stopping import Stop
 from clew.types import Document
 from clew.wire.refusals import hide_addresses
-
-if TYPE_CHECKING:
-    from clew.api import Added, Index
-    from clew.models.budget import Budget
-    from clew.progress import Progress
-    from clew.server.jobs.queue import Job
-    from clew.stopping import Stop
 
 _MOST = 1_000  # ids, and skipped files, that are named one by one
 

@@ -1,7 +1,5 @@
 """Routes that queue, show, follow and cancel jobs, evaluations among them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncGenerator, Callable, Mapping
 from functools import partial
