@@ -9,20 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clew.cli import options
+from clew.cli import options, settings
 from clew.cli.building import describe_added, warn_skipped
 from clew.cli.graph_questions import measure_graph_questions
 from clew.cli.plain import echo_json, one_line
 from clew.cli.program import SKIPPED, GroupedCommand
 from clew.cli.progress import show_progress, show_questions
-from clew.cli.settings import (
-    EvaluationOptions,
-    build_protocol,
-    check_combination,
-    check_reports,
-    evaluation_options,
-    report_option,
-)
 from clew.cli.talk import say
 from clew.errors import BudgetSpent, InputError, NotAnIndex
 
@@ -44,7 +36,7 @@ if TYPE_CHECKING:
     "[default: the first named, and of a folder the first by name]",
     default="",
 )
-@report_option
+@settings.report_option
 @options.json
 def compare_runs(
     paths: tuple[Path, ...], *, baseline: str, reports: tuple[Path, ...], as_json: bool
@@ -56,7 +48,7 @@ def compare_runs(
     """
     from clew.evaluate import read_runs, report_of
 
-    check_reports(reports)
+    settings.check_reports(reports)
     report = report_of(read_runs(paths), baseline)
     print_report(report, reports, as_json=as_json)
 
@@ -74,11 +66,11 @@ class EvaluationGroup(GroupedCommand):
 
 @click.command("eval", cls=EvaluationGroup)
 @click.argument("path", metavar="DATASET", type=click.Path(path_type=Path))
-@evaluation_options
+@settings.evaluation_options
 @options.json
 @click.pass_obj
 def run_evaluation(
-    opener: options.Opener, *, path: Path, flags: EvaluationOptions, as_json: bool
+    opener: options.Opener, *, path: Path, flags: settings.EvaluationOptions, as_json: bool
 ) -> None:
     """Measure methods on DATASET: recall, nDCG and MRR with intervals, tests and costs.
 
@@ -98,8 +90,8 @@ def run_evaluation(
     from clew.evaluate.files import make_folder
     from clew.evaluate.measure import measure
 
-    check_combination(flags, as_json=as_json)
-    check_reports(flags.reports)
+    settings.check_combination(flags, as_json=as_json)
+    settings.check_reports(flags.reports)
     bought = options.read_paid(
         flags.llm,
         flags.priced,
@@ -107,7 +99,7 @@ def run_evaluation(
         flags.budget_usd,
         others=(flags.answer_llm, flags.judge),
     )
-    asked = build_protocol(flags)
+    asked = settings.build_protocol(flags)
     dataset = load(
         path,
         split=flags.split,

@@ -3,6 +3,8 @@
 An operation knows nothing of sockets, threads and event loops, so both clients share it.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path

@@ -22,16 +22,9 @@ from clew.server.scoped import ScopedIndex
 from clew.server.scoped_questions import Scoped, ScopedShards, make_shards_refusal
 from clew.server.state import ServerState
 from clew.shards import Shards
+from clew.wire import refusals
 from clew.wire.indexes import Listed
 from clew.wire.names import GENERATION_HEADER
-from clew.wire.refusals import (
-    Refusal,
-    describe_briefly,
-    make_refusal,
-    no_such_kind,
-    no_such_resource,
-    too_large,
-)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -73,7 +66,7 @@ class Access:
         What models bill through it is bounded by what the body says, and by the key.
         """
         if not self.caller.sees(name):
-            raise no_such_resource(f"there is no index {name!r:.80} here")
+            raise refusals.no_such_resource(f"there is no index {name!r:.80} here")
         opened = self.server.indexes.get(name)
         request_records.find_record().index = name
         self.caller.check(scope)
@@ -88,16 +81,18 @@ class Access:
         tokens, usd = (bounds.budget_tokens, bounds.budget_usd) if bounds else (None, None)
         return self.server.spending.make_budget(self.caller.key, tokens=tokens, usd=usd)
 
-    def make_refusal(self, error: ClewError) -> Refusal:
+    def make_refusal(self, error: ClewError) -> refusals.Refusal:
         """Return the refusal for an error; paths and addresses are for admins only."""
-        found = make_refusal(error)
+        found = refusals.make_refusal(error)
         if isinstance(error, ModelError):
             _log.warning("%s", error)
-        if isinstance(error, Refusal) or self.caller.may("admin"):
+        if isinstance(error, refusals.Refusal) or self.caller.may("admin"):
             return found
         if isinstance(error, ModelError):
-            return Refusal(found.status, found.code, describe_briefly(error))
-        return Refusal(found.status, found.code, self.server.indexes.hide_paths(str(found)))
+            return refusals.Refusal(found.status, found.code, refusals.describe_briefly(error))
+        return refusals.Refusal(
+            found.status, found.code, self.server.indexes.hide_paths(str(found))
+        )
 
     async def run(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
         """Run `work` in one of the server's threads, and return its result."""
@@ -119,11 +114,11 @@ class Call(Access):
         names = [name for name, _ in given]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            raise Refusal(400, "invalid_input", f"{twice:.80}: given more than once")
+            raise refusals.Refusal(400, "invalid_input", f"{twice:.80}: given more than once")
         try:
             return kind.model_validate(dict(given))
         except ValidationError as error:
-            raise Refusal(400, "invalid_input", _describe_fault(error)) from None
+            raise refusals.Refusal(400, "invalid_input", _describe_fault(error)) from None
 
     def list_part(self, items: Sequence[T], query: type[Part] = Part) -> Listed[T]:
         """Return one page of a list, as the query parameters say."""
@@ -162,7 +157,7 @@ class Call(Access):
         """Return the Content-Type, or "". Raises Refusal 415 where it is none of `kinds`."""
         told = self.request.headers.get("content-type", "").partition(";")[0].strip().casefold()
         if told and told not in kinds:
-            raise no_such_kind(told, kinds)
+            raise refusals.no_such_kind(told, kinds)
         return told
 
     async def read_bytes(self, most: int | None = None) -> bytes:
@@ -170,11 +165,11 @@ class Call(Access):
         most, parts, size = most or self.server.settings.body_bytes, [], 0
         told = self.request.headers.get("content-length", "")
         if told.isascii() and told.isdigit() and int(told[:20]) > most:
-            raise too_large(f"a request has at most {most:,} bytes")
+            raise refusals.too_large(f"a request has at most {most:,} bytes")
         async for part in self.request.stream():
             size += len(part)
             if size > most:
-                raise too_large(f"a request has at most {most:,} bytes")
+                raise refusals.too_large(f"a request has at most {most:,} bytes")
             parts.append(part)
         return b"".join(parts)
 
@@ -191,7 +186,7 @@ def begin_call(request: Request, scope: Scope = "read") -> Call:
 
 def make_handler(
     handle: Callable[[Call], Awaitable[Response]],
-    write_refusal: Callable[[Refusal, Request], Response],
+    write_refusal: Callable[[refusals.Refusal, Request], Response],
 ) -> Callable[[Request], Awaitable[Response]]:
     """Return a request handler that calls `handle`, and writes errors by `write_refusal`."""
 
@@ -203,7 +198,7 @@ def make_handler(
             except ClewError as error:
                 return write_refusal(call.make_refusal(error), request)
         except ClewError as error:
-            return write_refusal(make_refusal(error), request)
+            return write_refusal(refusals.make_refusal(error), request)
 
     return handle_request
 
@@ -214,12 +209,12 @@ def parse_body(kind: type[B], content: bytes, *, at: str = "") -> B:
     `at` is where the JSON stands in what was sent.
     """
     if not content:
-        raise Refusal(400, "invalid_input", "the body is empty: send a JSON object")
+        raise refusals.Refusal(400, "invalid_input", "the body is empty: send a JSON object")
     try:
         return kind.model_validate_json(content)
     except ValidationError as error:
         # Of a body of several kinds a place begins with its kind, which nobody wrote there.
-        raise Refusal(
+        raise refusals.Refusal(
             400, "invalid_input", _describe_fault(error, at, skip=int(issubclass(kind, RootModel)))
         ) from None
 
@@ -308,7 +303,7 @@ def respond(value: object, status: int = 200, headers: Mapping[str, str] | None 
     return Response(dump_json(value), status, headers, media_type="application/json")
 
 
-def respond_to_refusal(refusal: Refusal) -> JSONResponse:
+def respond_to_refusal(refusal: refusals.Refusal) -> JSONResponse:
     """Return a refusal as a response."""
     body = {"error": {"code": refusal.code, "message": str(refusal)}}
     return JSONResponse(body, status_code=refusal.status, headers=refusal.headers)
