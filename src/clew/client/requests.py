@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 URL, URL_VARIABLE, KEY_VARIABLE = "http://127.0.0.1:8765", "CLEW_URL", "CLEW_KEY"
 
-_REPEATED = frozenset({429, 503, 502, 504})  # the last two are a proxy's, which lost a reply
+REPEATED = frozenset({429, 503, 502, 504})  # the last two are a proxy's, which lost a reply
 _LONGEST_WAIT_S = 30.0
 _SHOWN = 200  # characters of what a server says
 
@@ -130,11 +130,6 @@ def make_error(code: str, message: str, status: int = 0) -> ClewError:
     """Return the error of a code, of the class that it had on the server."""
     kind = KINDS.get(code)
     return Refusal(status, str(code), str(message)) if kind is None else kind(str(message))
-
-
-def may_send_again(request: ClientRequest, status: int) -> bool:
-    """Say whether a request may be sent again after this status."""
-    return request.is_repeatable and status in _REPEATED
 
 
 def pause_s(attempt: int, asked: str, share: float) -> float:

@@ -6,6 +6,7 @@ live is known by locks that the system frees when they die.
 
 import logging
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -80,7 +81,7 @@ class Jobs:
         run = self._plan_run(name)
         if run is None:
             raise no_such_resource(f"there is no index {name!r:.80} here")
-        job_id = self.queue.make_id()
+        job_id = secrets.token_hex(8)
         folder = find_job_folder(self._home, job_id)
         try:
             make_folder(folder)

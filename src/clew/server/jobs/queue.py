@@ -5,7 +5,6 @@ together with the event that tells of it.
 """
 
 import json
-import secrets
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -74,10 +73,6 @@ class JobQueue:
 
     def __init__(self, database: ServerDatabase) -> None:
         self._database = database
-
-    @staticmethod
-    def make_id() -> str:
-        return secrets.token_hex(8)
 
     def add(
         self,
