@@ -21,8 +21,9 @@ from clew.server.process_locks import ProcessLock
 from clew.server.serving import make_config
 from clew.testing import ScriptedChat, models, small_documents
 from clew.testing.loopback import on_loopback
+from tests.installed import install
 from tests.server import nursery
-from tests.server.served import JobHome, install
+from tests.server.served import ENTRY_POINTS, MODULE, JobHome
 
 BASE = "http://localhost:8765"
 
@@ -115,7 +116,7 @@ def alive(database):
 @pytest.fixture(scope="session")
 def _gated_package(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    install(folder)
+    install(folder, "gated_clew", MODULE, ENTRY_POINTS)
     return folder
 
 
