@@ -17,7 +17,7 @@ from clew.errors import ClewError, ModelError
 from clew.models.budget import Budget
 from clew.server import request_records
 from clew.server.bodies import AskedBody, Part, QueryParameters
-from clew.server.callers import Caller
+from clew.server.callers import Caller, authenticate
 from clew.server.scoped import ScopedIndex
 from clew.server.scoped_questions import Scoped, ScopedShards, make_shards_refusal
 from clew.server.state import ServerState
@@ -177,10 +177,11 @@ class Call(Access):
 def begin_call(request: Request, scope: Scope = "read") -> Call:
     """Authenticate a request, and return it as a call. Raises Refusal."""
     server: ServerState = request.app.state.server
-    caller = server.door.authenticate(request) if scope else Caller()
-    if scope:
-        request_records.find_record().caller = caller
-        caller.check(scope)
+    if not scope:
+        return Call(server, Caller(), request=request)
+    caller = authenticate(request, server.settings, server.keys)
+    request_records.find_record().caller = caller
+    caller.check(scope)
     return Call(server, caller, request=request)
 
 

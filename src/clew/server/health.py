@@ -4,14 +4,12 @@ import multiprocessing
 import operator
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from anyio.to_thread import run_sync
 from prometheus_client import CollectorRegistry, Metric, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-from prometheus_client.registry import Collector
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -20,7 +18,7 @@ from clew.errors import ClewError
 from clew.models.budget import Bill
 from clew.server.endpoints import Call, make_handler, respond_to_refusal
 from clew.server.keys import Key
-from clew.server.state import ServerState
+from clew.server.state import Known, ServerState
 from clew.wire.refusals import forbidden
 
 _MOST_KEYS = 100
@@ -50,18 +48,8 @@ def _write_measures(server: ServerState, key: Key | None) -> bytes:
     """Write all metrics in Prometheus' text format; the spending of one key, if given."""
     registry = CollectorRegistry()
     known = (*_measure_state(server), *_measure_spending(server, key), *_measure_processes())
-    registry.register(_Known(known))
+    registry.register(Known(known))
     return server.measures.write() + generate_latest(registry)
-
-
-@dataclass(eq=False, frozen=True)
-class _Known(Collector):
-    """Metrics of what is known elsewhere, which this process does not count."""
-
-    metrics: Iterable[Metric]
-
-    def collect(self) -> Iterable[Metric]:
-        return self.metrics
 
 
 def _measure_state(server: ServerState) -> Iterator[Metric]:

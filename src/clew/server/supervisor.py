@@ -204,8 +204,12 @@ class _Supervisor:
         process = multiprocessing.get_context("fork").Process(
             target=self._serve, args=(ours, theirs)
         )
-        with theirs, _without_signals():  # which would reach this process by the other
-            process.start()
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # they would reach both processes
+        try:
+            with theirs:
+                process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         started = _Serving(process, ours, time.monotonic(), pause_s)
         self._running.append(started)
         self._selector.register(ours, selectors.EVENT_READ, lambda: self._hear(started))
@@ -303,12 +307,3 @@ class _Supervisor:
         with connection, suppress(OSError):
             connection.setblocking(False)
             connection.send(REFUSED)
-
-
-@contextmanager
-def _without_signals() -> Iterator[None]:
-    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)

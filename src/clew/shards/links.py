@@ -58,15 +58,12 @@ class LocalShard:
 class ProcessShard:
     """A shard in a process of its own, which ends with this one."""
 
-    def __init__(self, folder: Path, threads: int = 1) -> None:
+    def __init__(self, folder: Path) -> None:
         self.name = opening.describe_place(folder)
         context = multiprocessing.get_context("spawn")
         self._link, other = context.Pipe()
         self._process = context.Process(
-            target=_serve_shard,
-            args=(str(folder), other, threads),
-            daemon=True,
-            name=f"shard {folder}",
+            target=_serve_shard, args=(str(folder), other), daemon=True, name=f"shard {folder}"
         )
         self._process.start()
         other.close()
@@ -108,10 +105,10 @@ _CLOSE_S = 5.0
 _LOOK_S = 1.0  # how often a process looks whether it has a parent
 
 
-def _serve_shard(folder: str, link: Connection, threads: int) -> None:
+def _serve_shard(folder: str, link: Connection) -> None:
     """Reply to what a shard's coordinator asks until it hangs up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.environ["OMP_NUM_THREADS"] = str(threads)
+    os.environ["OMP_NUM_THREADS"] = "1"
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     with open_index(folder) as index:
         while True:
