@@ -185,9 +185,15 @@ def begin_call(request: Request, scope: Scope = "read") -> Call:
     return Call(server, caller, request=request)
 
 
+def respond_to_refusal(refusal: refusals.Refusal, _request: Request | None = None) -> JSONResponse:
+    """Return a refusal as a response."""
+    body = {"error": {"code": refusal.code, "message": str(refusal)}}
+    return JSONResponse(body, status_code=refusal.status, headers=refusal.headers)
+
+
 def make_handler(
     handle: Callable[[Call], Awaitable[Response]],
-    write_refusal: Callable[[refusals.Refusal, Request], Response],
+    write_refusal: Callable[[refusals.Refusal, Request], Response] = respond_to_refusal,
 ) -> Callable[[Request], Awaitable[Response]]:
     """Return a request handler that calls `handle`, and writes errors by `write_refusal`."""
 
@@ -302,9 +308,3 @@ def dump_json(value: object) -> str:
 def respond(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """Return a response with a value as JSON."""
     return Response(dump_json(value), status, headers, media_type="application/json")
-
-
-def respond_to_refusal(refusal: refusals.Refusal) -> JSONResponse:
-    """Return a refusal as a response."""
-    body = {"error": {"code": refusal.code, "message": str(refusal)}}
-    return JSONResponse(body, status_code=refusal.status, headers=refusal.headers)

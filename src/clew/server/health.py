@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from clew.errors import ClewError
 from clew.models.budget import Bill
-from clew.server.endpoints import Call, make_handler, respond_to_refusal
+from clew.server.endpoints import Call, make_handler
 from clew.server.keys import Key
 from clew.server.state import Known, ServerState
 from clew.wire.refusals import forbidden
@@ -112,9 +112,5 @@ PATHS = (*OPEN_PATHS, "/metrics")
 ROUTES = (
     Route("/healthz", _report_health, methods=["GET"]),
     Route("/readyz", _report_readiness, methods=["GET"]),
-    Route(
-        "/metrics",
-        make_handler(_report_measures, lambda refusal, _: respond_to_refusal(refusal)),
-        methods=["GET"],
-    ),
+    Route("/metrics", make_handler(_report_measures), methods=["GET"]),
 )
