@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from clew.display.shown import plain
-from clew.errors import ClewError, ModelError
+from clew.errors import ClewError, InputError, ModelError
 from clew.models.budget import Budget
 from clew.server import request_records
 from clew.server.bodies import AskedBody, Part, QueryParameters
@@ -109,16 +109,16 @@ class Call(Access):
         return str(self.request.path_params[name])
 
     def read_query(self, kind: type[Q]) -> Q:
-        """Return the query parameters. Raises Refusal 400 for an invalid one."""
+        """Return the query parameters. Raises InputError for an invalid one."""
         given = self.request.query_params.multi_items()
         names = [name for name, _ in given]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            raise refusals.Refusal(400, "invalid_input", f"{twice:.80}: given more than once")
+            raise InputError(f"{twice:.80}: given more than once")
         try:
             return kind.model_validate(dict(given))
         except ValidationError as error:
-            raise refusals.Refusal(400, "invalid_input", _describe_fault(error)) from None
+            raise InputError(_describe_fault(error)) from None
 
     def list_part(self, items: Sequence[T], query: type[Part] = Part) -> Listed[T]:
         """Return one page of a list, as the query parameters say."""
@@ -139,7 +139,7 @@ class Call(Access):
     async def read_body(self, kind: type[B], *, most: int | None = None) -> B:
         """Return the JSON body.
 
-        Raises a refusal: 400 that names what is wrong, 415 for what is said to be no JSON.
+        Raises InputError that names what is wrong, and Refusal 415 for what is said to be no JSON.
         """
         self.check_kind(JSON)
         content = await self.read_bytes(most)
@@ -211,19 +211,18 @@ def make_handler(
 
 
 def parse_body(kind: type[B], content: bytes, *, at: str = "") -> B:
-    """Parse JSON as a body. Raises Refusal 400 that says what is wrong and where.
+    """Parse JSON as a body. Raises InputError that says what is wrong and where.
 
     `at` is where the JSON stands in what was sent.
     """
     if not content:
-        raise refusals.Refusal(400, "invalid_input", "the body is empty: send a JSON object")
+        raise InputError("the body is empty: send a JSON object")
     try:
         return kind.model_validate_json(content)
     except ValidationError as error:
         # Of a body of several kinds a place begins with its kind, which nobody wrote there.
-        raise refusals.Refusal(
-            400, "invalid_input", _describe_fault(error, at, skip=int(issubclass(kind, RootModel)))
-        ) from None
+        skip = int(issubclass(kind, RootModel))
+        raise InputError(_describe_fault(error, at, skip)) from None
 
 
 def _describe_fault(error: ValidationError, at: str = "", skip: int = 0) -> str:
