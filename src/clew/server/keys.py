@@ -82,13 +82,8 @@ class Key:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the key without its secret."""
-        return {
-            "id": self.id,
-            "name": self.name,
-            "made": self.made,
-            "revoked": self.revoked,
-            **asdict(self.options),
-        }
+        own = {name: getattr(self, name) for name in ("id", "name", "made", "revoked")}
+        return {**own, **asdict(self.options)}
 
 
 class Keys:

@@ -123,14 +123,9 @@ def _report_added(task: JobTask, added: Added) -> dict[str, Any]:
         reason = each.reason.replace("see --text-column", "see the option text_column")
         reason = reason.replace("--ocr", "the option ocr")
         task.tell("skipped", {"source": each.source, "line": each.line, "reason": reason})
-    ids = {
-        "added": report.added,
-        "changed": report.changed,
-        "restored": report.restored,
-        "restated": report.restated,
-        "renamed": list(report.renamed.values()),
-        "gone": report.gone,
-    }
+    names = ("added", "changed", "restored", "restated", "renamed", "gone")
+    ids = {name: getattr(report, name) for name in names}
+    ids["renamed"] = list(report.renamed.values())
     return {
         **{name: {"n": len(found), "ids": found[:_MOST]} for name, found in ids.items()},
         "n_unchanged": report.n_unchanged,
@@ -175,11 +170,7 @@ def _evaluate(task: JobTask, options: EvaluateOptions, progress: Progress) -> di
     dataset = load_questions(
         questions,
         index.documents(),
-        name=options.name,
-        split=options.split,
-        limit=options.limit,
-        sample=options.sample,
-        seed=options.seed,
+        **options.model_dump(include={"name", "split", "limit", "sample", "seed"}),
     )
     runs = folder / RUNS / str(index.snapshot().generation)
     report = measure(
