@@ -92,13 +92,8 @@ def run_evaluation(
 
     settings.check_combination(flags, as_json=as_json)
     settings.check_reports(flags.reports)
-    bought = options.read_paid(
-        flags.llm,
-        flags.priced,
-        flags.budget_tokens,
-        flags.budget_usd,
-        others=(flags.answer_llm, flags.judge),
-    )
+    bounds, others = (flags.budget_tokens, flags.budget_usd), (flags.answer_llm, flags.judge)
+    bought = options.read_paid(flags.llm, flags.priced, *bounds, others=others)
     asked = settings.build_protocol(flags)
     dataset = load(
         path,
@@ -117,14 +112,9 @@ def run_evaluation(
     place = flags.into or Path(f"{dataset.name}.clew")
     with opener(place, **bought.choose_models(flags.reranker)) as index:
         added = _update_index(index, dataset, bought.budget)
-        with show_questions() as on_progress:
+        with show_questions() as tell:
             report = measure(
-                index,
-                dataset,
-                asked,
-                folder=flags.runs,
-                budget=bought.budget,
-                on_progress=on_progress,
+                index, dataset, asked, folder=flags.runs, budget=bought.budget, on_progress=tell
             )
     report = report.with_peers(peers)
     print_report(report, flags.reports, as_json=as_json, with_rows=flags.rows)

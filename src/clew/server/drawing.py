@@ -21,6 +21,7 @@ _SIZES = (200, 1_000, MOST_NODES)  # of which layouts are kept
 _EDGES_PER_NODE = 4  # that are drawn, in the mean
 _MOST_RELATIONS = 5  # told of one edge
 _QUERY = "query"  # the layer and the id of the node that stands for it
+_OF_HIT = ("text", "score", "document_id", "start", "end")  # what a node has of it
 
 
 # -- of an index ----------------------------------------------------------------------------------
@@ -129,19 +130,12 @@ def draw_evidence(evidence: Evidence) -> DrawnThread:
     pairs = [(numbers[a], numbers[b]) for a, b in edges]
     starts = [number for key, number in numbers.items() if steps[key].layer == _QUERY]
     places = column_layout(len(keys), pairs, starts).tolist()
-    ranks = {hit.chunk_id: rank for rank, hit in enumerate(evidence.hits, 1)}
+    ranks = {f"chunk:{hit.chunk_id}": rank for rank, hit in enumerate(evidence.hits, 1)}
     return make_view(
         DrawnThread,
         evidence,
         nodes=tuple(
-            make_view(
-                ThreadNode,
-                one,
-                key=key,
-                rank=ranks.get(one.id) if one.layer == "chunk" else None,
-                x=x,
-                y=y,
-            )
+            make_view(ThreadNode, one, key=key, rank=ranks.get(key), x=x, y=y)
             for (key, one), (x, y) in zip(steps.items(), places, strict=True)
         ),
         edges=tuple(edges.values()),
@@ -164,15 +158,8 @@ def _find_steps(evidence: Evidence) -> Iterator[Step]:
         if graph.subgraph is not None:
             yield from graph.subgraph.nodes
     for hit in evidence.hits:
-        yield Step(
-            layer="chunk",
-            id=hit.chunk_id,
-            text=hit.text,
-            score=hit.score,
-            document_id=hit.document_id,
-            start=hit.start,
-            end=hit.end,
-        )
+        own: Any = {name: getattr(hit, name) for name in _OF_HIT}
+        yield Step(layer="chunk", id=hit.chunk_id, **own)
 
 
 def _find_edges(evidence: Evidence) -> Iterator[ThreadEdge]:

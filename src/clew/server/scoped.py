@@ -232,12 +232,10 @@ class ScopedIndex(Scoped):
         if self.is_bound:
             return found
         whole = self.index.show()
+        kept = {name: whole[name] for name in ("generation", "size_bytes", "wasted", "extraction")}
         return replace(
             found,
-            generation=whole["generation"],
-            size_bytes=whole["size_bytes"],
-            wasted=whole["wasted"],
-            extraction=whole["extraction"],
+            **kept,
             cost=None if isinstance(whole["cost"], str) else whole["cost"],
             folder=str(self.index.folder) if self.caller.may("admin") else None,
         )

@@ -65,7 +65,7 @@ def _add_sent(task: JobTask, options: IndexOptions, progress: Progress) -> Added
     given = task.folder / DOCUMENTS
     if given.exists():
         return _add(_read_documents(given), task, options, progress)
-    only: dict[str, Any] = {"prune": options.prune}
+    which: dict[str, Any] = {"prune": options.prune}
     named, names = task.folder / FILES, options.files
     if named.exists():
         names = json.loads(named.read_text(encoding="utf-8"))
@@ -73,21 +73,12 @@ def _add_sent(task: JobTask, options: IndexOptions, progress: Progress) -> Added
         missing = next((each for each in names if not (task.uploads / each).is_file()), None)
         if missing is not None:
             raise InputError(f"no file {missing!r:.200} was uploaded into {task.job.name!r}")
-        only = {"changed": [task.uploads / name for name in names]}
+        which = {"changed": [task.uploads / name for name in names]}
     elif not task.uploads.is_dir():
         raise InputError(f"no file was uploaded into {task.job.name!r} yet")
     columns = Columns(text=options.text_column, title=options.title_column, id=options.id_column)
-    return _add(
-        task.uploads,
-        task,
-        options,
-        progress,
-        exclude=options.exclude,
-        gitignore=False,
-        columns=columns,
-        ocr=options.ocr,
-        **only,
-    )
+    which |= {"exclude": options.exclude, "gitignore": False}
+    return _add(task.uploads, task, options, progress, columns=columns, ocr=options.ocr, **which)
 
 
 def _add(
@@ -162,7 +153,7 @@ def _evaluate(task: JobTask, options: EvaluateOptions, progress: Progress) -> di
     from clew.evaluate.datasets import load_questions
     from clew.evaluate.measure import measure
 
-    def report_asked(done: int, total: int) -> None:
+    def tell(done: int, total: int) -> None:
         progress.stage, progress.chunks = "asking", (done, total)
 
     index, folder = task.index, task.folder
@@ -174,12 +165,7 @@ def _evaluate(task: JobTask, options: EvaluateOptions, progress: Progress) -> di
     )
     runs = folder / RUNS / str(index.snapshot().generation)
     report = measure(
-        index,
-        dataset,
-        make_protocol(options),
-        folder=runs,
-        budget=task.budget,
-        on_progress=report_asked,
+        index, dataset, make_protocol(options), folder=runs, budget=task.budget, on_progress=tell
     )
     found = _hide_addresses(report.to_json(with_rows=True))
     _write_whole(folder / REPORT, json.dumps(found, ensure_ascii=False))
