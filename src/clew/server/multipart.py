@@ -41,14 +41,10 @@ _QUIET_S = 60.0  # in which a client sends nothing, before it is given up
 
 @dataclass(slots=True)
 class UploadForm:
-    """The files and fields of an upload."""
+    """The files of an upload, and the options beside them."""
 
     files: dict[str, Path] = field(default_factory=dict)  # safe names, and where each lies
-    fields: dict[str, str] = field(default_factory=dict)
-
-    def read_json(self, name: str) -> bytes:
-        """Return a JSON field as bytes, "{}" where it is missing."""
-        return self.fields.get(name, "{}").encode("utf-8", "replace")
+    options: bytes = b"{}"  # JSON
 
 
 @asynccontextmanager
@@ -127,7 +123,7 @@ class _Reader:
         self._settings = settings
         self._of = of
         self._size = 0
-        self._has_ended = False
+        self._has_ended = self._has_options = False
         self._file: BinaryIO | None = None
         self._begin()
 
@@ -195,8 +191,10 @@ class _Reader:
             raise _make_error(
                 f"it has files, sent as {self._of!r}, and {OPTIONS!r}: no {self._field!r:.60}"
             )
-        elif self._field in self.form.fields:
+        elif self._has_options:
             raise _make_error(f"it has {OPTIONS!r} more than once")
+        else:
+            self._has_options = True
 
     def _open(self, filename: bytes) -> None:
         if self._field != self._of:
@@ -227,7 +225,7 @@ class _Reader:
         if self._file is not None:
             self.close()
         else:
-            self.form.fields[self._field] = b"".join(self._content).decode("utf-8", "replace")
+            self.form.options = b"".join(self._content).decode("utf-8", "replace").encode()
 
     def _end(self) -> None:
         self._has_ended = True

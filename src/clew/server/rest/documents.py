@@ -99,7 +99,7 @@ async def add_documents(call: Call) -> Response:
     if call.check_kind(JSON, FORM) != FORM:
         return await _add_texts(call, name)
     async with multipart.receive_upload(call.request, call.server.settings, of="files") as form:
-        options = parse_body(IndexOptions, form.read_json("options"), at="options")
+        options = parse_body(IndexOptions, form.options, at="options")
         if not form.files:
             raise InputError("send at least one file, called 'files'")
         folder = call.server.indexes.find_uploads(name)

@@ -290,7 +290,7 @@ async def add_evaluation(call: Call) -> Response:
     async with multipart.receive_upload(call.request, call.server.settings, of="questions") as form:
         if len(form.files) != 1:
             raise InputError("send the questions as one file, called 'questions'")
-        options = parse_body(EvaluateOptions, form.read_json("options"), at="options")
+        options = parse_body(EvaluateOptions, form.options, at="options")
         [(name_of_file, staged)] = form.files.items()
         suffix = Path(name_of_file).suffix.lower()
         if suffix not in _SUFFIXES:
