@@ -1,21 +1,17 @@
 """Requests of both clients as values, the server's address, its replies, events and errors."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
+from clew.client.uploads import Upload
 from clew.errors import ClewError, EndpointError, InputError
 from clew.types import Answer, Evidence
 from clew.wire.jobs import JobEvent
 from clew.wire.refusals import KINDS, Refusal
-
-if TYPE_CHECKING:
-    from clew.client.uploads import Upload
 
 T = TypeVar("T")
 
@@ -65,7 +61,7 @@ class Address:
     key: str = field(default="", repr=False)
 
     @classmethod
-    def find(cls, url: str | None, key: str | None) -> Address:
+    def find(cls, url: str | None, key: str | None) -> Self:
         """Return the address and the key that are given, else those of the environment."""
         base = url or os.environ.get(URL_VARIABLE, "") or URL
         parts = urlsplit(base)
