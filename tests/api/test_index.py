@@ -7,17 +7,8 @@ from pathlib import Path
 import pytest
 
 import clew
+from clew import errors
 from clew.asking.method import build_method
-from clew.errors import (
-    ClewError,
-    IndexLocked,
-    InputError,
-    MissingExtra,
-    MissingLayer,
-    NotAnIndex,
-    RecipeMismatch,
-    StoreError,
-)
 from clew.index import Settings
 from clew.loading import Specs
 from clew.models import Reply
@@ -108,7 +99,7 @@ def test_the_context_manager_lets_go(folder):
     """Behind the block another session may write, and inside it may not."""
     with clew.open(folder, models=models()) as first:
         first.add(small_documents()[:2])
-        with clew.open(folder, models=models()) as second, pytest.raises(IndexLocked):
+        with clew.open(folder, models=models()) as second, pytest.raises(errors.IndexLocked):
             second.add(small_documents())
     with clew.open(folder, models=models()) as third:
         assert third.add(small_documents()).n_documents == 12
@@ -186,11 +177,11 @@ def test_a_changed_document_replaces_the_old_one(full):
 @pytest.mark.parametrize("wrong", [[1, 2], [{"id": "a", "text": "b"}], [None], b"docs"], ids=str)
 def test_what_is_neither_paths_nor_documents_is_refused(index, folder, wrong):
     """It is not left out in silence, and no index is made for it."""
-    with pytest.raises(InputError, match="all paths or all documents"):
+    with pytest.raises(errors.InputError, match="all paths or all documents"):
         index.add(wrong)
-    with pytest.raises(InputError, match="there is no file or folder"):
+    with pytest.raises(errors.InputError, match="there is no file or folder"):
         index.add("dosc")
-    with pytest.raises(InputError, match="no parameter"):
+    with pytest.raises(errors.InputError, match="no parameter"):
         index.search(QUESTION, chunk=3)
     assert not folder.exists()
 
@@ -198,7 +189,7 @@ def test_what_is_neither_paths_nor_documents_is_refused(index, folder, wrong):
 @pytest.mark.parametrize("first", [0, 1])
 def test_paths_and_documents_do_not_mix(index, texts, first):
     mixed = [small_documents()[0], texts / "comet.txt"]
-    with pytest.raises(InputError, match="all paths or all documents"):
+    with pytest.raises(errors.InputError, match="all paths or all documents"):
         index.add(mixed[first:] + mixed[:first])
 
 
@@ -206,12 +197,12 @@ def test_places_where_no_index_can_be_made(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine")
     with (
         clew.open(tmp_path, models=models()) as index,
-        pytest.raises(NotAnIndex, match="holds other files"),
+        pytest.raises(errors.NotAnIndex, match="holds other files"),
     ):
         index.add(small_documents())
     with (
         clew.open(tmp_path / "thesis.txt" / "my.clew", models=models()) as index,
-        pytest.raises(StoreError, match=r"my.clew cannot be made \(Not a directory\)"),
+        pytest.raises(errors.StoreError, match=r"my.clew cannot be made \(Not a directory\)"),
     ):
         index.add(small_documents())
 
@@ -224,7 +215,9 @@ def test_without_an_index_the_message_says_how_to_make_one(index, folder):
     calls = [index.show, index.compact, index.snapshot]
     calls += [partial(call, "x") for call in (index.search, index.ask, index.show, index.remove)]
     for call in calls:
-        with pytest.raises(NotAnIndex, match=r"my.clew is not a Clew index: make one with 'clew i"):
+        with pytest.raises(
+            errors.NotAnIndex, match=r"my.clew is not a Clew index: make one with 'clew i"
+        ):
             call()
     assert not folder.exists()
 
@@ -233,7 +226,7 @@ def test_an_empty_index_says_what_to_do(full):
     """Methods without retrieval need no chunk."""
     full.remove([d.id for d in small_documents()])
     for method in ("walk", "clue", "dense", "bm25", "hybrid", "pagerank"):
-        with pytest.raises(InputError, match="this index is empty: add documents first"):
+        with pytest.raises(errors.InputError, match="this index is empty: add documents first"):
             full.search(QUESTION, method=method)
     assert full.search(QUESTION, method="zero_shot").hits == ()
 
@@ -247,7 +240,7 @@ def test_documents_without_names_can_be_searched(index):
 
 def test_a_layer_that_the_index_lacks_is_named(full, monkeypatch):
     monkeypatch.setattr("clew.methods.dense.Dense.layers", frozenset({"chunk", "label"}))
-    with pytest.raises(MissingLayer, match="no 'label' layer, only document, chunk"):
+    with pytest.raises(errors.MissingLayer, match="no 'label' layer, only document, chunk"):
         full.search(QUESTION, method="dense")
 
 
@@ -264,7 +257,7 @@ def test_a_layer_that_the_index_lacks_is_named(full, monkeypatch):
     ],
 )
 def test_a_wrong_argument_is_told_with_what_there_is(full, call, message):
-    with pytest.raises(ClewError, match=message):
+    with pytest.raises(errors.ClewError, match=message):
         call(full)
     assert full.show()["layers"]["document"] == 12
 
@@ -284,7 +277,7 @@ def test_a_wrong_argument_is_told_with_what_there_is(full, call, message):
     ],
 )
 def test_a_parameter_of_another_type_is_refused(method, parameter, value, kind):
-    with pytest.raises(InputError) as error:
+    with pytest.raises(errors.InputError) as error:
         build_method(method, {parameter: value})
     assert str(error.value) == f"{parameter} of the method {method!r} is {kind}, not {value!r}"
     assert build_method("pagerank", {"title_weight": 2}).title_weight == 2  # as 0.5 would be
@@ -301,14 +294,14 @@ def test_a_parameter_of_another_type_is_refused(method, parameter, value, kind):
     ],
 )
 def test_numbers_that_mean_nothing_are_refused(method, parameter, value, limit):
-    with pytest.raises(InputError) as error:
+    with pytest.raises(errors.InputError) as error:
         build_method(method, {parameter: value})
     assert str(error.value) == f"{parameter} of the method {method!r} is {limit}, not {value}"
 
 
 @pytest.mark.parametrize("value", [-1, 0])
 def test_a_method_tells_its_own_limit(value):
-    with pytest.raises(InputError, match=f"^seed_entities is at least 1, not {value}$"):
+    with pytest.raises(errors.InputError, match=f"^seed_entities is at least 1, not {value}$"):
         build_method("ket", {"seed_entities": value})
 
 
@@ -328,7 +321,7 @@ def test_a_removal_loads_no_model(full, folder, monkeypatch):
 
     def load(*_arguments, **_named):
         loaded.append(True)
-        raise MissingExtra("onnxruntime", "minilm", "the embedder")
+        raise errors.MissingExtra("onnxruntime", "minilm", "the embedder")
 
     monkeypatch.setattr("clew.loading.load_models", load)
     with clew.open(folder) as opened:
@@ -351,9 +344,9 @@ def test_another_embedder_is_refused_every_time(full, folder):
     with clew.open(folder, models=models(HashTokenEmbedder(32))) as other:
         calls = [partial(call, QUESTION) for call in (other.search, other.ask)]
         for call in [*calls, partial(other.add, small_documents()), lambda: other.models] * 2:
-            with pytest.raises(RecipeMismatch, match=f"{built} 'hash-tokens-32'"):
+            with pytest.raises(errors.RecipeMismatch, match=f"{built} 'hash-tokens-32'"):
                 call()
-    with clew.open(folder) as other, pytest.raises(RecipeMismatch, match=built):
+    with clew.open(folder) as other, pytest.raises(errors.RecipeMismatch, match=built):
         other.search(QUESTION)
 
 
@@ -369,7 +362,7 @@ def test_another_tagger_may_search_and_may_not_add(full, folder):
     full.close()
     with clew.open(folder, models=replace(models(), tagger=Other())) as other:
         assert other.search(QUESTION).hits
-        with pytest.raises(RecipeMismatch, match="the tagger 'rules-1', not 'other'"):
+        with pytest.raises(errors.RecipeMismatch, match="the tagger 'rules-1', not 'other'"):
             other.add(small_documents())
 
 
@@ -379,7 +372,7 @@ def test_other_settings_are_refused(full, folder):
     settings = Settings(chunking=Chunking(size=50, overlap=0))
     with (
         clew.open(folder, models=models(), settings=settings) as other,
-        pytest.raises(RecipeMismatch, match="chunk_"),
+        pytest.raises(errors.RecipeMismatch, match="chunk_"),
     ):
         other.add(small_documents())
     with clew.open(folder, models=models()) as same:
@@ -509,5 +502,5 @@ def test_a_question_fills_as_many_tokens_as_the_method_is_given(tmp_path):
 
 def test_an_index_of_a_text_says_how_it_is_opened():
     """The class takes what `clew.open` made of it."""
-    with pytest.raises(InputError, match=r"opened by clew\.open\('my\.clew'\)"):
+    with pytest.raises(errors.InputError, match=r"opened by clew\.open\('my\.clew'\)"):
         clew.Index("my.clew")

@@ -15,6 +15,7 @@ from clew.errors import InputError, UnknownMethod
 from clew.methods.dense import Dense
 from clew.methods.ket import Ket
 from clew.testing import QUESTIONS, models, small_documents
+from tests.installed import install
 
 MODULE = '''
 """First and last: the chunks in the order of the index."""
@@ -70,11 +71,7 @@ scratch = scratch_clew:embedder
 def package(tmp_path, monkeypatch):
     """Put a package on the path, as an installation does."""
     folder = tmp_path / "site"
-    about = folder / "scratch_clew-1.0.dist-info"
-    about.mkdir(parents=True)
-    (folder / "scratch_clew.py").write_text(MODULE, encoding="utf-8")
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: scratch-clew\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text(ENTRY_POINTS, encoding="utf-8")
+    install(folder, "scratch_clew", MODULE, ENTRY_POINTS)
     monkeypatch.syspath_prepend(str(folder))
     plugins.find_registered.cache_clear()
     yield folder

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -22,8 +21,9 @@ from clew.server.process_locks import ProcessLock
 from clew.server.serving import make_config
 from clew.testing import ScriptedChat, models, small_documents
 from clew.testing.loopback import on_loopback
-from tests.server.nursery import nursery
-from tests.server.served import JobHome, install
+from tests.installed import install
+from tests.server import nursery
+from tests.server.served import ENTRY_POINTS, MODULE, JobHome
 
 BASE = "http://localhost:8765"
 
@@ -116,7 +116,7 @@ def alive(database):
 @pytest.fixture(scope="session")
 def _gated_package(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    install(folder)
+    install(folder, "gated_clew", MODULE, ENTRY_POINTS)
     return folder
 
 
@@ -126,19 +126,11 @@ def job_paths(_gated_package):
     return [str(_gated_package), *filter(None, [os.environ.get("PYTHONPATH")])]
 
 
-@pytest.fixture(scope="session")
-def _nursery(job_paths):
-    if not hasattr(os, "fork"):
-        yield subprocess
-        return
-    with nursery(job_paths) as found:
-        yield found
-
-
 @pytest.fixture
-def jobs_home(started_jobs_home, _nursery, monkeypatch):
+def jobs_home(started_jobs_home, monkeypatch):
     """The same, with processes that are forked from one that has imported what they need."""
-    monkeypatch.setattr(driver, "subprocess", _nursery)
+    if hasattr(os, "fork"):
+        monkeypatch.setattr(driver, "subprocess", nursery)
     return started_jobs_home
 
 

@@ -4,130 +4,51 @@ A test whose promise is not the start of a process need not wait for its imports
 sessions and exits are those of any process.
 """
 
-from __future__ import annotations
-
-import json
+import multiprocessing
 import os
-import socket
+import runpy
 import subprocess
 import sys
 import threading
-import time
-from contextlib import contextmanager
+from pathlib import Path
 
-# It has one thread, so a fork is safe. A child that ended stays until it is asked for, so that no
-# signal can hit another process.
-NURSERY = """
-import json, os, runpy, socket, sys, traceback
+from clew.server.jobs.files import find_job_log
 
-import clew.evaluate.datasets, clew.evaluate.measure, clew.server.jobs.process
-from clew import methods, testing
-
-with testing.built(testing.small_documents(), triples=True) as snapshot:
-    for name in ("bm25", "dense"):
-        methods.load(name)().retrieve("Who built the Comet?", snapshot, testing.models())
-del snapshot
+DEVNULL = subprocess.DEVNULL
+_IMPORTED = "clew.server.jobs.process clew.evaluate.measure clew.methods.bm25 clew.methods.dense"
+_forks = multiprocessing.get_context("forkserver")
+_forks.set_forkserver_preload(_IMPORTED.split())
 
 
-def begin(asked, log):
-    os.setsid()
-    for number in (1, 2):
-        os.dup2(log, number)
-    os.chdir(asked["cwd"])
-    os.environ.clear()
-    os.environ.update(asked["environ"])
-    sys.argv = ["", *asked["arguments"]]
-    status = 1
-    try:
-        runpy.run_module("clew.server.jobs", run_name="__main__", alter_sys=True)
-        status = 0
-    except SystemExit as ended:
-        status = ended.code or 0
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
+class Popen:
+    """A process of a job, as whoever starts it with `subprocess` sees it."""
 
-
-with socket.socket(fileno=int(sys.argv[1])) as asking:
-    while True:
-        text, logs, _, _ = socket.recv_fds(asking, 1 << 20, 1)
-        if not text:
-            break
-        asked = json.loads(text)
-        if "pid" in asked:
-            pid, status = os.waitpid(asked["pid"], os.WNOHANG)
-            told = os.waitstatus_to_exitcode(status) if pid else None
-        elif (told := os.fork()) == 0:
-            asking.close()
-            begin(asked, *logs)
-        for each in logs:
-            os.close(each)
-        asking.send(json.dumps(told).encode())
-"""
-
-
-class Nursery:
-    """Where processes of jobs come from; it takes the place of `subprocess` for who starts them."""
-
-    DEVNULL = subprocess.DEVNULL
-
-    def __init__(self, asking):
-        self._asking = asking
-        self._lock = threading.Lock()
-
-    def ask(self, asked, *logs):
-        with self._lock:
-            socket.send_fds(self._asking, [json.dumps(asked).encode()], logs)
-            return json.loads(self._asking.recv(1 << 10))
-
-    def Popen(self, command, *, cwd, stdout, **_):  # noqa: N802 -- as in `subprocess`
-        asked = {
-            "arguments": command[-3:],
-            "cwd": os.path.realpath(cwd),
-            "environ": dict(os.environ),
-        }
-        return Child(self, self.ask(asked, stdout.fileno()))
-
-
-class Child:
-    """A process of a job, as whoever started it sees it."""
-
-    returncode: int | None = None
-
-    def __init__(self, nursery, pid):
-        self.pid = pid
-        self._nursery = nursery
+    def __init__(self, command, *, cwd, **_):
+        given = (command[-3:], os.path.realpath(cwd), dict(os.environ))
+        self._process = _forks.Process(target=_run, args=given)
+        self._process.start()
         self._lock = threading.Lock()  # a child is waited for once, whoever looks first
+        self.pid = self._process.pid
+        self.returncode = None
 
     def poll(self):
         with self._lock:
-            if self.returncode is None:
-                self.returncode = self._nursery.ask({"pid": self.pid})
+            self.returncode = self._process.exitcode
             return self.returncode
 
     def wait(self):
-        while self.poll() is None:
-            time.sleep(0.01)
-        return self.returncode
+        self._process.join()
+        return self.poll()
 
 
-@contextmanager
-def nursery(paths):
-    """Give a nursery whose processes find what is in some folders."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with (
-        ours,
-        subprocess.Popen(
-            [sys.executable, "-P", "-c", NURSERY, str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-        ) as process,
-    ):
-        theirs.close()
-        yield Nursery(ours)
-        ours.close()
-        process.wait()
+def _run(arguments, folder, environ):
+    home, job_id, attempt = arguments
+    os.setsid()
+    with find_job_log(Path(home), job_id, int(attempt)).open("a") as log:
+        for number in (1, 2):
+            os.dup2(log.fileno(), number)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environ)
+    sys.argv = ["", *arguments]
+    runpy.run_module("clew.server.jobs", run_name="__main__", alter_sys=True)

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import textwrap
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -52,15 +51,6 @@ ENTRY_POINTS = """
 [clew.embedders]
 gated = gated_clew:gated
 """
-
-
-def install(folder):
-    """Put a package with the embedder `gated:FILE` where processes find it."""
-    about = folder / "gated_clew-1.0.dist-info"
-    about.mkdir(parents=True)
-    (folder / "gated_clew.py").write_text(textwrap.dedent(MODULE), encoding="utf-8")
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: gated-clew\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text(ENTRY_POINTS, encoding="utf-8")
 
 
 @dataclass
@@ -159,6 +149,3 @@ def events(client, job_id, **headers):
 def long_text(i, n=16):
     """Return a text that is a batch by itself in the processes of jobs."""
     return " ".join(f"Ada Lund {i} wound rope {k} round the pole." for k in range(n))
-
-
-__all__ = ["API", "JobHome", "ended", "events", "install", "long_text", "until"]

@@ -1,5 +1,6 @@
 """The queue: which job begins, and that no two processes do one."""
 
+import secrets
 import subprocess
 import sys
 
@@ -23,7 +24,7 @@ def queue(database):
 
 
 def add(queue, folder, n=None):
-    job_id = JobQueue.make_id() if n is None else f"{n:04d}"
+    job_id = secrets.token_hex(8) if n is None else f"{n:04d}"
     return queue.add(
         job_id, name=folder, folder=f"/{folder}", kind="index", key="", options={}, run=RUN
     )

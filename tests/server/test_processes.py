@@ -24,6 +24,7 @@ from clew.server.database import ServerDatabase
 from clew.server.jobs.queue import JobQueue
 from clew.server.keys import KeyOptions, Keys
 from clew.testing import small_documents
+from tests.installed import install
 from tests.server.served import API, until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="several processes need Linux")
@@ -175,11 +176,7 @@ def read_link(file):
 def place(tmp_path_factory):
     """A folder with an index, and with a package that processes find."""
     folder = tmp_path_factory.mktemp("processes")
-    about = folder / "site" / "patient_clew-1.0.dist-info"
-    about.mkdir(parents=True)
-    (folder / "site" / "patient_clew.py").write_text(MODULE, encoding="utf-8")
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: patient-clew\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text(ENTRY_POINTS, encoding="utf-8")
+    install(folder / "site", "patient_clew", MODULE, ENTRY_POINTS)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(folder / "site"))
         plugins.find_registered.cache_clear()

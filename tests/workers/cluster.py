@@ -49,14 +49,6 @@ def slow(folder):
 ENTRY_POINTS = "[clew.embedders]\nslow = slow_clew:slow\n"
 
 
-def install(folder):
-    """Write the package of the embedder `slow` where a path of Python can name it."""
-    (folder / "slow_clew.py").write_text(MODULE)
-    (info := folder / "slow_clew-1.dist-info").mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: slow-clew\nVersion: 1\n")
-    (info / "entry_points.txt").write_text(ENTRY_POINTS)
-
-
 def environment(packages):
     """Return the variables of processes that find Clew, its tests, and more packages."""
     path = os.pathsep.join([str(packages), *filter(None, sys.path), str(ABOVE)])

@@ -19,9 +19,10 @@ from clew.store.embedded import EmbeddedStore
 from clew.testing import HashEmbedder
 from tests.index.build import is_one_sentence
 from tests.index.reads import reply_to
+from tests.installed import install
 from tests.models.server import Answer, serving
 from tests.store.test_kill import left_by
-from tests.workers.cluster import environment, holding, install
+from tests.workers.cluster import ENTRY_POINTS, MODULE, environment, holding
 from tests.workers.test_processes import bytes_of
 
 pytest.importorskip("ray")
@@ -77,7 +78,7 @@ class Place:
 def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("place")
     (folder / "pids").mkdir()
-    install(folder)
+    install(folder, "slow_clew", MODULE, ENTRY_POINTS)
     return Place(folder)
 
 

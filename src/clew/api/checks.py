@@ -1,7 +1,5 @@
 """What callers may give to the functions of an index."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from clew import loading

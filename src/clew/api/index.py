@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from clew import loading
 from clew import methods as retrieval
@@ -44,6 +44,15 @@ if TYPE_CHECKING:
 
 
 _OF_GRAPHS = "auto"  # the default method where an index has an imported graph
+
+
+class HowToOpen(TypedDict, total=False):
+    """What an index is opened with, by the arguments of `open_index`."""
+
+    models: Models | None
+    specs: loading.Specs | None
+    settings: Settings | None
+    prices: Mapping[str, Price] | None
 
 
 @checked

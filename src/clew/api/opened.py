@@ -27,7 +27,7 @@ from clew.models.conversation import Conversation, recorded
 from clew.models.ledger import Cost, Ledger
 from clew.models.metered import Meter, add_meter
 from clew.runtime.closing import Closing
-from clew.runtime.following import Follower
+from clew.runtime.following import follow
 from clew.runtime.once import Once
 from clew.runtime.private import make_folder
 from clew.snapshot import Snapshot
@@ -117,7 +117,7 @@ class OpenIndex(Closing):
         self._lock = threading.RLock()  # around what is opened or loaded
         self._writing = threading.RLock()  # held by the thread that writes
         self._catching_up = threading.Lock()  # held by the thread that opens a new generation
-        self._follower: Follower | None = None
+        self._end_following: Callable[[], None] | None = None
 
     def _reset_after_fork(self) -> None:
         """Begin anew: what the parent has is not for this process."""
@@ -172,7 +172,7 @@ class OpenIndex(Closing):
         with self._lock:
             store = self._open_store()
             if self._snapshot is None or (
-                self._follower is None and self._snapshot.generation != store.generation
+                self._end_following is None and self._snapshot.generation != store.generation
             ):
                 self._snapshot, self._filtered = open_snapshot(store), Once(_MOST_FILTERED)
             snapshot, filtered = self._snapshot, self._filtered
@@ -188,8 +188,8 @@ class OpenIndex(Closing):
         before; `catch_up` waits for it. It ends with `close`.
         """
         with self._lock:
-            if self._follower is None:
-                self._follower = Follower(self, OpenIndex._look, every_s)
+            if self._end_following is None:
+                self._end_following = follow(self, OpenIndex._look, every_s)
 
     def _look(self) -> None:
         if self._snapshot is not None:
@@ -364,9 +364,9 @@ class OpenIndex(Closing):
     def close(self) -> None:
         """Let go of files and locks; what still reads has its generation until it ends."""
         with self._lock:
-            if self._follower is not None:
-                self._follower.end()
-                self._follower = None
+            if self._end_following is not None:
+                self._end_following()
+                self._end_following = None
             self._snapshot = None
             if self._store is not None:
                 self._store.close()

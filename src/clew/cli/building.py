@@ -400,13 +400,8 @@ def remove_documents(
         gone = opened.remove(documents, where=options.join_filters(filters), dry_run=dry_run)
     place, n = options.display_name(folder), format_count(len(gone), "document")
     if as_json:
-        echo_json(
-            {
-                "index": options.index_name(folder),
-                "removed": [] if dry_run else gone,
-                "matched": gone,
-            }
-        )
+        removed = [] if dry_run else gone
+        echo_json({"index": options.index_name(folder), "removed": removed, "matched": gone})
     elif dry_run:
         click.echo("\n".join(map(one_line, gone)))
         say(f"{n} would be removed from {place}.", err=True)

@@ -5,8 +5,6 @@ A command takes an option's value from the command line, else from the environme
 default. docs/guides/config.md describes the file.
 """
 
-from __future__ import annotations
-
 import difflib
 import hashlib
 import json

@@ -9,21 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clew.cli import options
+from clew.cli import options, settings
 from clew.cli.building import describe_added, warn_skipped
 from clew.cli.graph_questions import measure_graph_questions
 from clew.cli.papers import measure_paper
 from clew.cli.plain import echo_json, one_line
 from clew.cli.program import SKIPPED, GroupedCommand
 from clew.cli.progress import show_progress, show_questions
-from clew.cli.settings import (
-    EvaluationOptions,
-    build_protocol,
-    check_combination,
-    check_reports,
-    evaluation_options,
-    report_option,
-)
 from clew.cli.talk import say
 from clew.errors import BudgetSpent, InputError, NotAnIndex
 
@@ -45,7 +37,7 @@ if TYPE_CHECKING:
     "[default: the first named, and of a folder the first by name]",
     default="",
 )
-@report_option
+@settings.report_option
 @options.json
 def compare_runs(
     paths: tuple[Path, ...], *, baseline: str, reports: tuple[Path, ...], as_json: bool
@@ -57,7 +49,7 @@ def compare_runs(
     """
     from clew.evaluate import read_runs, report_of
 
-    check_reports(reports)
+    settings.check_reports(reports)
     report = report_of(read_runs(paths), baseline)
     print_report(report, reports, as_json=as_json)
 
@@ -75,11 +67,11 @@ class EvaluationGroup(GroupedCommand):
 
 @click.command("eval", cls=EvaluationGroup)
 @click.argument("path", metavar="DATASET", type=click.Path(path_type=Path))
-@evaluation_options
+@settings.evaluation_options
 @options.json
 @click.pass_obj
 def run_evaluation(
-    opener: options.Opener, *, path: Path, flags: EvaluationOptions, as_json: bool
+    opener: options.Opener, *, path: Path, flags: settings.EvaluationOptions, as_json: bool
 ) -> None:
     """Measure methods on DATASET: recall, nDCG and MRR with intervals, tests and costs.
 
@@ -100,16 +92,11 @@ def run_evaluation(
     from clew.evaluate.files import make_folder
     from clew.evaluate.measure import measure
 
-    check_combination(flags, as_json=as_json)
-    check_reports(flags.reports)
-    bought = options.read_paid(
-        flags.llm,
-        flags.priced,
-        flags.budget_tokens,
-        flags.budget_usd,
-        others=(flags.answer_llm, flags.judge),
-    )
-    asked = build_protocol(flags)
+    settings.check_combination(flags, as_json=as_json)
+    settings.check_reports(flags.reports)
+    bounds, others = (flags.budget_tokens, flags.budget_usd), (flags.answer_llm, flags.judge)
+    bought = options.read_paid(flags.llm, flags.priced, *bounds, others=others)
+    asked = settings.build_protocol(flags)
     dataset = load(
         path,
         split=flags.split,
@@ -127,14 +114,9 @@ def run_evaluation(
     place = flags.into or Path(f"{dataset.name}.clew")
     with opener(place, **bought.choose_models(flags.reranker)) as index:
         added = _update_index(index, dataset, bought.budget)
-        with show_questions() as on_progress:
+        with show_questions() as tell:
             report = measure(
-                index,
-                dataset,
-                asked,
-                folder=flags.runs,
-                budget=bought.budget,
-                on_progress=on_progress,
+                index, dataset, asked, folder=flags.runs, budget=bought.budget, on_progress=tell
             )
     report = report.with_peers(peers)
     print_report(report, flags.reports, as_json=as_json, with_rows=flags.rows)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from functools import reduce, wraps
 from operator import and_
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Unpack
 
 import click
 
@@ -23,6 +23,7 @@ from clew.runtime.cores import bound_threads, cores
 
 if TYPE_CHECKING:
     from clew.api import Index
+    from clew.api.index import HowToOpen
     from clew.filters import Filter
     from clew.index import Settings
     from clew.loading import Specs
@@ -49,14 +50,6 @@ class _Text(click.types.StringParamType):
 
 TEXT = _Text()
 INDEX_VARIABLE, LLM_VARIABLE = "CLEW_INDEX", "CLEW_LLM"
-
-
-class HowToOpen(TypedDict, total=False):
-    """What an index is opened with."""
-
-    specs: Specs | None
-    settings: Settings | None
-    prices: Mapping[str, Price] | None
 
 
 class Opener(Protocol):

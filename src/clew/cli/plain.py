@@ -1,7 +1,5 @@
 """Values to text that a terminal shows and does not obey, and to JSON."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator, Sequence

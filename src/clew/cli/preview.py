@@ -1,7 +1,5 @@
 """The part of a hit's text that says most about the query, with the query's words marked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import fsum, log
 

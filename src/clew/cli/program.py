@@ -1,7 +1,5 @@
 """How commands are shown and end: options under headings, and errors as a line on stderr."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Mapping
 from typing import IO, Any, Never

@@ -16,23 +16,7 @@ from clew.text.quantities import format_count
 from clew.text.sections import join_title, page_range
 
 if TYPE_CHECKING:
-    from clew.types import (
-        Answer,
-        Candidate,
-        Citation,
-        ConceptAnchors,
-        Edge,
-        Evidence,
-        EvidenceGraph,
-        Fact,
-        Hit,
-        Path,
-        ShortAnswer,
-        Step,
-        Subgraph,
-        Table,
-        Usage,
-    )
+    from clew import types
 
 _SHOWN_S = 0.005  # a stage that took less is left out
 _QUOTE_LINES = 3
@@ -48,7 +32,7 @@ _PLACES = ("chunk", "subchunk")  # stops whose text is too long for a thread
 _DECIMALS = 6  # scores that agree to these are equal; of equal paths the longest is drawn
 
 
-def render_answer(found: Answer, *, is_written: bool = False) -> str:
+def render_answer(found: types.Answer, *, is_written: bool = False) -> str:
     """Return an answer, its citations, the thread and tables that led there, and what it cost.
 
     Of one that was refused, the nearest passages. The text is left out where it `is_written`.
@@ -70,7 +54,7 @@ def render_answer(found: Answer, *, is_written: bool = False) -> str:
     return "\n\n".join([*blocks, *end])
 
 
-def render_evidence(found: Evidence) -> str:
+def render_evidence(found: types.Evidence) -> str:
     """Return the graph and tables, the hits in order, their support, and what they cost."""
     weights = weigh_terms(found.query, [each.text for each in found.hits])
     hits = (render_hit(*each, weights) for each in enumerate(found.hits, 1))
@@ -80,7 +64,7 @@ def render_evidence(found: Evidence) -> str:
     return "\n\n".join([*blocks, *known, *_render_notes(found), *render_costs(found.usage)])
 
 
-def render_hit(place: int, found: Hit, weights: Mapping[str, float] | None = None) -> str:
+def render_hit(place: int, found: types.Hit, weights: Mapping[str, float] | None = None) -> str:
     """Return a hit: its place, score, channel, section, source, pages and relevance.
 
     Below stands what of it weighs most; without weights of terms that is the beginning.
@@ -102,7 +86,7 @@ def render_hit(place: int, found: Hit, weights: Mapping[str, float] | None = Non
     return "\n".join(lines)
 
 
-def render_table(found: Table) -> str:
+def render_table(found: types.Table) -> str:
     """Return the first rows of a table below its name, a line each, with long cells cut."""
     rows = [tuple(map(one_line, row)) for row in (found.columns, *found.rows[:_MOST_ROWS])]
     widths = _column_widths([max(map(width_of, cells)) for cells in zip(*rows, strict=True)])
@@ -111,7 +95,7 @@ def render_table(found: Table) -> str:
     return "\n".join([bold(one_line(found.name)), *lines, *below])
 
 
-def render_graph(found: EvidenceGraph | None) -> Iterator[str]:
+def render_graph(found: types.EvidenceGraph | None) -> Iterator[str]:
     """Yield ranked answers, groups of anchors with numbers and weights, candidates, a subgraph.
 
     A candidate has its score and cost, the numbers of the groups that it covers and misses, its own
@@ -138,7 +122,7 @@ def render_graph(found: EvidenceGraph | None) -> Iterator[str]:
         yield "\n".join(_render_subgraph(found.subgraph, found.facts))
 
 
-def _render_answers(found: EvidenceGraph) -> Iterator[str]:
+def _render_answers(found: types.EvidenceGraph) -> Iterator[str]:
     """Yield the first answers, each with its score and the facts that lead to it."""
     yield bold(f"Answers ({len(found.answers)})")
     texts = {fact.id: fact.text for fact in found.facts}
@@ -148,7 +132,7 @@ def _render_answers(found: EvidenceGraph) -> Iterator[str]:
     yield from count_more(len(found.answers) - _MOST_ROWS)
 
 
-def render_citations(found: Answer) -> Iterator[str]:
+def render_citations(found: types.Answer) -> Iterator[str]:
     """Yield each citation: its number, file and line, pages and section, and its words."""
     most = _QUOTE_LINES if found.kind == "generated" else None
     weights = weigh_terms(found.evidence.query, [each.quote for each in found.citations])
@@ -161,13 +145,13 @@ def render_citations(found: Answer) -> Iterator[str]:
         yield ("\n" if most else "\n\n").join(blocks)
 
 
-def render_thread(path: Path) -> str:
+def render_thread(path: types.Path) -> str:
     """Return a path drawn as a thread, a stop a line, each with the reason to go there."""
     marks = ["┌", *["├"] * (len(path.steps) - 2), "└"][: len(path.steps)]
     return "\n".join(_render_stop(*each) for each in zip(path.steps, marks, strict=True))
 
 
-def render_costs(usage: Usage) -> Iterator[str]:
+def render_costs(usage: types.Usage) -> Iterator[str]:
     """Yield the line that says what a run cost, unless nobody wants to know."""
     if not is_quiet():
         shown = {stage: s for stage, s in usage.seconds.items() if s >= _SHOWN_S}
@@ -175,7 +159,7 @@ def render_costs(usage: Usage) -> Iterator[str]:
         yield dim(f"{render_usage(usage)}; {stages or 'no time worth naming'}")
 
 
-def render_usage(usage: Usage) -> str:
+def render_usage(usage: types.Usage) -> str:
     """Return what a run cost in tokens, calls and money."""
     said = format_count(usage.total_tokens, "token")
     said += f", {format_count(usage.llm_calls, 'LLM call')}"
@@ -188,7 +172,7 @@ def render_usage(usage: Usage) -> str:
     return said
 
 
-def _render_text(found: Answer) -> Iterator[str]:
+def _render_text(found: types.Answer) -> Iterator[str]:
     if found.kind == "generated":
         yield wrap_text(found.text or "(the LLM gave an empty answer)")
     elif found.kind == "named":
@@ -211,14 +195,14 @@ def _render_text(found: Answer) -> Iterator[str]:
         yield "No answer: nothing was found that supports one."
 
 
-def _render_short(short: ShortAnswer, citations: Sequence[Citation]) -> str:
+def _render_short(short: types.ShortAnswer, citations: Sequence[types.Citation]) -> str:
     """Return a short answer with the numbers of its quotes, its probability and its note."""
     numbers = dict.fromkeys(f"[{citations[span.citation].number}]" for span in short.spans)
     about = ", ".join(filter(None, (short.note, f"probability {short.probability:.2f}")))
     return f"{bold(one_line(short.text))} {''.join(numbers)} {dim(f'({about})')}"
 
 
-def _render_nearest(evidence: Evidence) -> Iterator[str]:
+def _render_nearest(evidence: types.Evidence) -> Iterator[str]:
     """Yield the first hits as what they are: near to the question, and no answer."""
     if evidence.hits:
         weights = weigh_terms(evidence.query, [each.text for each in evidence.hits])
@@ -226,7 +210,9 @@ def _render_nearest(evidence: Evidence) -> Iterator[str]:
         yield from (render_hit(*each, weights) for each in enumerate(evidence.hits[:_MOST_NEAR], 1))
 
 
-def _render_citation(cited: Citation, weights: Mapping[str, float], max_lines: int | None) -> str:
+def _render_citation(
+    cited: types.Citation, weights: Mapping[str, float], max_lines: int | None
+) -> str:
     """Return a citation: its number, file and line, pages and section, and its words.
 
     Those that weigh something are bold. Faint is what stands around a quote that is not cut.
@@ -245,7 +231,7 @@ def _render_citation(cited: Citation, weights: Mapping[str, float], max_lines: i
     return "\n".join([f"{head}{'  '.join(filter(None, (place, pages, section)))}", *lines])
 
 
-def _render_unread(cited: Citation) -> list[str]:
+def _render_unread(cited: types.Citation) -> list[str]:
     """Return a line with what was not read of a cited document, or no line."""
     if not cited.partly:
         return []
@@ -254,7 +240,7 @@ def _render_unread(cited: Citation) -> list[str]:
     return [dim(wrap_text(note, first=indent, rest=indent, max_lines=_QUOTE_LINES))]
 
 
-def _render_best_thread(found: Answer) -> Iterator[str]:
+def _render_best_thread(found: types.Answer) -> Iterator[str]:
     """Yield the thread to the first quote; of an answer without a quote, the best one."""
     paths, thread = found.evidence.paths, found.thread
     if paths and not found.citations:
@@ -263,7 +249,7 @@ def _render_best_thread(found: Answer) -> Iterator[str]:
         yield f"{bold('The thread')}\n{render_thread(thread)}"
 
 
-def _render_stop(step: Step, mark: str) -> str:
+def _render_stop(step: types.Step, mark: str) -> str:
     layer = _SHOWN_AS.get(step.layer, step.layer)
     below = f"  {' ' if mark == '└' else '│'} {'':<10}"
     first = f"  {mark} {layer:<10}"
@@ -280,14 +266,14 @@ def _render_stop(step: Step, mark: str) -> str:
     return lines + (f"  {dim(where)}" if fits else f"\n{below}{dim(where)}")
 
 
-def _render_group(number: int, found: ConceptAnchors) -> str:
+def _render_group(number: int, found: types.ConceptAnchors) -> str:
     latent = ", latent" if found.kind == "latent" else ""
     head = f"{one_line(found.concept)} ({found.weight:.2f}{latent}): "
     return _render_item(f"{number}", head, [a.text for a in found.anchors], ", ", n_lines=1)
 
 
 def _render_candidate(
-    found: Candidate, graph: EvidenceGraph, texts: Mapping[str, str]
+    found: types.Candidate, graph: types.EvidenceGraph, texts: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield a candidate with its own triples, and a line for each of the first that it grew by."""
     said = [f"{found.score:.2f}, cost {found.cost:.2f}" if found.cost else "no cost"]
@@ -304,7 +290,7 @@ def _render_candidate(
     yield from count_more(len(grown) - _MOST_GROWN, indent="      ")
 
 
-def _render_subgraph(found: Subgraph, facts: Sequence[Fact]) -> Iterator[str]:
+def _render_subgraph(found: types.Subgraph, facts: Sequence[types.Fact]) -> Iterator[str]:
     counts = ((found.nodes, "node"), (found.edges, "edge"), (found.components, "component"))
     sizes = ", ".join(format_count(len(parts), what) for parts, what in counts)
     yield bold(f"Reasoning subgraph ({sizes})")
@@ -331,7 +317,7 @@ def _render_part(name: str, said: Sequence[str], most: int = _MOST_ROWS) -> Iter
     yield from count_more(len(said) - most, indent=indent)
 
 
-def _render_edge(found: Edge, names: Mapping[str, str], texts: Mapping[str, str]) -> str:
+def _render_edge(found: types.Edge, names: Mapping[str, str], texts: Mapping[str, str]) -> str:
     if found.kind == "fact":
         said = _join_first([texts[fact] for fact in found.facts], 1, "; ")
     else:
@@ -378,6 +364,6 @@ def _render_cell(text: str, width: int) -> str:
     return f"  {fit(text, width - 1)}…" if width_of(text) > width else f"  {fit(text, width)}"
 
 
-def _render_notes(evidence: Evidence) -> Iterator[str]:
+def _render_notes(evidence: types.Evidence) -> Iterator[str]:
     if evidence.notes:
         yield "\n".join(wrap_text(n, first="Note: ", rest="      ") for n in evidence.notes)

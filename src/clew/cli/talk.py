@@ -4,8 +4,6 @@ Each stands before the command's name or behind it. The library tells what it do
 `clew`: no key, no question and no text of a document, which a log must not hold.
 """
 
-from __future__ import annotations
-
 import logging
 import sys
 from collections.abc import Iterable

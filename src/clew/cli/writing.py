@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 import click
@@ -36,13 +35,8 @@ class AnswerWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if error is not None and self._has_printed:
+    def __exit__(self, kind: object, *error: object) -> None:
+        if kind is not None and self._has_printed:
             click.echo()
 
     def __call__(self, piece: str | None) -> None:

@@ -30,8 +30,6 @@ except ImportError as error:
     raise MissingExtra("httpx2", "client", "a client of a server") from error
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from clew.text.pieces import OnPiece
     from clew.wire.jobs import JobEvent, JobView
 
@@ -199,9 +197,8 @@ class _BaseClient(_Operated):
                     raise _make_fault(self.address, reply)
             else:
                 self._keep_generation(request, reply.headers)
-                if attempt == self._attempts or not requests.may_send_again(
-                    request, reply.status_code
-                ):
+                is_asked_again = request.is_repeatable and reply.status_code in requests.REPEATED
+                if attempt == self._attempts or not is_asked_again:
                     return self.address.read_reply(request, reply.status_code, reply.content)
                 asked, reason = reply.headers.get("retry-after", ""), f"HTTP {reply.status_code}"
             _log.info("%s %s, attempt %d: %s", request.verb, request.path, attempt, reason)
@@ -358,12 +355,7 @@ class AsyncClient(_BaseClient, is_awaited=True):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
     async def close(self) -> None:

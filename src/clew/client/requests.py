@@ -1,27 +1,23 @@
 """Requests of both clients as values, the server's address, its replies, events and errors."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
+from clew.client.uploads import Upload
 from clew.errors import ClewError, EndpointError, InputError
 from clew.types import Answer, Evidence
 from clew.wire.jobs import JobEvent
 from clew.wire.refusals import KINDS, Refusal
 
-if TYPE_CHECKING:
-    from clew.client.uploads import Upload
-
 T = TypeVar("T")
 
 URL, URL_VARIABLE, KEY_VARIABLE = "http://127.0.0.1:8765", "CLEW_URL", "CLEW_KEY"
 
-_REPEATED = frozenset({429, 503, 502, 504})  # the last two are a proxy's, which lost a reply
+REPEATED = frozenset({429, 503, 502, 504})  # the last two are a proxy's, which lost a reply
 _LONGEST_WAIT_S = 30.0
 _SHOWN = 200  # characters of what a server says
 
@@ -65,7 +61,7 @@ class Address:
     key: str = field(default="", repr=False)
 
     @classmethod
-    def find(cls, url: str | None, key: str | None) -> Address:
+    def find(cls, url: str | None, key: str | None) -> Self:
         """Return the address and the key that are given, else those of the environment."""
         base = url or os.environ.get(URL_VARIABLE, "") or URL
         parts = urlsplit(base)
@@ -130,11 +126,6 @@ def make_error(code: str, message: str, status: int = 0) -> ClewError:
     """Return the error of a code, of the class that it had on the server."""
     kind = KINDS.get(code)
     return Refusal(status, str(code), str(message)) if kind is None else kind(str(message))
-
-
-def may_send_again(request: ClientRequest, status: int) -> bool:
-    """Say whether a request may be sent again after this status."""
-    return request.is_repeatable and status in _REPEATED
 
 
 def pause_s(attempt: int, asked: str, share: float) -> float:

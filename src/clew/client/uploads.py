@@ -1,7 +1,5 @@
 """Uploads: the files to send, their names, and their form."""
 
-from __future__ import annotations
-
 import json
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence

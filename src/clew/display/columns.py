@@ -3,8 +3,6 @@
 rich knows the widths; it is loaded for the first text that needs them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 

@@ -1,7 +1,5 @@
 """How what users get is shown: as plain values, in one line, and as HTML in a notebook."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from html import escape

@@ -8,8 +8,6 @@ A joiner, a selector or a flag's tags stay where a script or an emoji is written
 Persian, Hindi or a family could not be read without: one of them, beside what needs it.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

@@ -20,7 +20,7 @@ from clew.evaluate.evaluation import Progress, Respond, Search, evaluate
 from clew.evaluate.llm_judge import METRICS, LLMJudge
 from clew.evaluate.metrics import DEEPEST
 from clew.evaluate.settings import Scoring, Setting
-from clew.runtime.lazy import keep_old_names
+from clew.runtime.lazy import lazy
 from clew.types import Scalar
 
 if TYPE_CHECKING:
@@ -259,4 +259,4 @@ def _head(
     )
 
 
-__getattr__ = keep_old_names(__name__, {"check": "check_protocol"})
+__getattr__ = lazy(__name__, {}, renamed={"check": "check_protocol"})

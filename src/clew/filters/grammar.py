@@ -1,7 +1,5 @@
 """Filters as people write them: `date >= 2024 and tags has 'fram'`; docs/guides/filters.md."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

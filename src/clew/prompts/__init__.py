@@ -5,8 +5,6 @@ for $names; a value is never read as a template itself, and one that imitates pa
 written so that it cannot pass for them (`clew.prompts.quoted`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import cache

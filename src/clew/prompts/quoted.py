@@ -7,8 +7,6 @@ piece begins and ends them. The fence is made of the pieces: the same ones give 
 who wrote one of them could not know it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A wrong argument is an InputError in one sentence, before anything is read, aske
 only the function itself can tell, such as whether a document of that id exists, is left to it.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence

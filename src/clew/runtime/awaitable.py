@@ -1,7 +1,5 @@
 """Functions that take their time, for an event loop."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar

@@ -77,14 +77,6 @@ def compile_re(pattern: str, flags: int = 0) -> re.Pattern[str]:
     return cast("re.Pattern[str]", LazyPattern(pattern, flags))
 
 
-def keep_old_names(module: str, names: Mapping[str, str]) -> Callable[[str], object]:
-    """Return the `__getattr__` of a module that gives new names for old ones, with a warning.
-
-    They work for one more minor version.
-    """
-    return lazy(module, {}, renamed=names)
-
-
 def _find_renamed(module: str, names: Mapping[str, str], name: str) -> object:
     """Return what an old name of a module is called now, for its `__getattr__`.
 

@@ -1,7 +1,5 @@
 """Values that are computed once, however many threads ask for them."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence

@@ -5,8 +5,6 @@ all of them need longer. So a question has the turn while it computes, and lets 
 it waits for a model.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

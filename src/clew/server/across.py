@@ -5,13 +5,12 @@ several indexes are merged by it. Those of one index keep their order, in which 
 that leads to the next one and answers nothing itself.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import reduce
 from itertools import accumulate
 from operator import add
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clew import methods
 from clew.asking.answer import locate_citation
@@ -20,15 +19,10 @@ from clew.asking.pipeline import NO_LISTENERS, Listeners, answer_from, limit_mod
 from clew.asking.question import Question
 from clew.errors import InputError
 from clew.models.waiting import asking
-from clew.types import Evidence
+from clew.server.endpoints import Access
+from clew.server.scoped_questions import Scoped
+from clew.types import Answer, Citation, Evidence, Hit
 from clew.wire.refusals import Refusal, no_such_resource
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from clew.server.endpoints import Access
-    from clew.server.scoped_questions import Scoped
-    from clew.types import Answer, Citation, Hit
 
 
 @dataclass(frozen=True, slots=True)

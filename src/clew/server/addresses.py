@@ -1,14 +1,10 @@
 """Addresses of documents and passages on the page."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-if TYPE_CHECKING:
-    from starlette.requests import HTTPConnection
+from starlette.requests import HTTPConnection
 
-    from clew.server.settings import ServerSettings
+from clew.server.settings import ServerSettings
 
 SCHEME = "clew"  # of addresses that no server answers: `clew mcp` has none
 VIEW = "documents"  # of the page

@@ -4,8 +4,6 @@ Processes of jobs read it, so it needs no more than that. What is bounded here i
 these bounds, since both come from the same types.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, LiteralString, TypeVar

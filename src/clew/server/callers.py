@@ -1,19 +1,13 @@
 """Callers: who sends a request, by key, by session, or from this machine."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from clew.server.keys import SCOPES, Key
+from starlette.requests import HTTPConnection
+
+from clew.server.keys import SCOPES, Key, Keys
+from clew.server.settings import ServerSettings
 from clew.wire.names import COOKIE
 from clew.wire.refusals import forbidden, no_key, too_many
-
-if TYPE_CHECKING:
-    from starlette.requests import HTTPConnection
-
-    from clew.server.keys import Keys
-    from clew.server.settings import ServerSettings
 
 _FORWARDED_USER = "x-forwarded-user"
 # A request that a proxy passes on comes from this machine, and its sender need not.
@@ -61,45 +55,37 @@ class Caller:
         return self.key is None or not self.key.options.indexes or index in self.key.options.indexes
 
 
-class Authenticator:
-    """Authenticates requests, and limits how many a key may send."""
+def authenticate(request: HTTPConnection, settings: ServerSettings, keys: Keys) -> Caller:
+    """Return the caller of a request. Raises Refusal 401 without a key, 429 over the rate."""
+    found = _identify(request, settings, keys)
+    rate = None if found.key is None else found.key.options.requests_per_minute
+    if found.key is not None and rate is not None:
+        wait_s = keys.take_request(found.key.id, rate)
+        if wait_s:
+            sentence = f"this key may send {rate} requests a minute"
+            raise too_many(sentence, max(1, round(wait_s + 0.5)))
+    return found
 
-    def __init__(self, settings: ServerSettings, keys: Keys) -> None:
-        self._settings = settings
-        self._keys = keys
 
-    def authenticate(self, request: HTTPConnection) -> Caller:
-        """Return the caller of a request. Raises Refusal 401 without a key, 429 over the rate."""
-        found = self._identify(request)
-        rate = None if found.key is None else found.key.options.requests_per_minute
-        if found.key is not None and rate is not None:
-            wait_s = self._keys.take_request(found.key.id, rate)
-            if wait_s:
-                sentence = f"this key may send {rate} requests a minute"
-                raise too_many(sentence, max(1, round(wait_s + 0.5)))
-        return found
-
-    def _identify(self, request: HTTPConnection) -> Caller:
-        peer = request.client.host if request.client else ""
-        is_believed = peer in self._settings.proxies
-        user = request.headers.get(_FORWARDED_USER, "")[:200] if is_believed else ""
-        given = request.headers.get("authorization", "")
-        scheme, _, text = given.partition(" ")
-        if given and not self._is_open():
-            key = self._keys.find(text.strip()) if scheme.casefold() == "bearer" else None
-            if key is None:
-                raise no_key("this key is not known here, or was revoked")
-            return Caller(key, user)
-        cookie = request.cookies.get(COOKIE)
-        if cookie and (key := self._keys.find_by_session(cookie)) is not None:
-            return Caller(key, user)
-        if not self._is_open():
-            raise no_key("a key is needed: send it as 'Authorization: Bearer KEY'")
-        if any(name in request.headers for name in _FORWARDED):
-            raise no_key("behind a proxy a key is needed: make one with 'clew keys add NAME'")
-        # Programs made for OpenAI's interface always send some key: it is not looked at.
-        return Caller(None, user)
-
-    def _is_open(self) -> bool:
-        """Say whether no key is needed: none was ever made, and only this machine comes here."""
-        return self._settings.is_local and not self._keys.has_keys()
+def _identify(request: HTTPConnection, settings: ServerSettings, keys: Keys) -> Caller:
+    peer = request.client.host if request.client else ""
+    is_believed = peer in settings.proxies
+    user = request.headers.get(_FORWARDED_USER, "")[:200] if is_believed else ""
+    given = request.headers.get("authorization", "")
+    scheme, _, text = given.partition(" ")
+    # No key is needed where none was ever made, and only this machine comes here.
+    is_open = settings.is_local and not keys.has_keys()
+    if given and not is_open:
+        key = keys.find(text.strip()) if scheme.casefold() == "bearer" else None
+        if key is None:
+            raise no_key("this key is not known here, or was revoked")
+        return Caller(key, user)
+    cookie = request.cookies.get(COOKIE)
+    if cookie and (key := keys.find_by_session(cookie)) is not None:
+        return Caller(key, user)
+    if not is_open:
+        raise no_key("a key is needed: send it as 'Authorization: Bearer KEY'")
+    if any(name in request.headers for name in _FORWARDED):
+        raise no_key("behind a proxy a key is needed: make one with 'clew keys add NAME'")
+    # Programs made for OpenAI's interface always send some key: it is not looked at.
+    return Caller(None, user)

@@ -81,13 +81,9 @@ def _make_records(
     if wanted is not None and not index.has_match(wanted):
         return []
     most = min(body.retrieval_setting.top_k, _MOST)
+    where, parameters = None if wanted is None else str(wanted), build_parameters(most, method)
     found = index.search(
-        Question(
-            text=body.query,
-            method=method,
-            where=None if wanted is None else str(wanted),
-            parameters=build_parameters(most, method),
-        )
+        Question(text=body.query, method=method, where=where, parameters=parameters)
     )
     least = body.retrieval_setting.score_threshold or 0.0
     records = [

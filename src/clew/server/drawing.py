@@ -1,32 +1,27 @@
 """Drawings of graphs: nodes with computed places, and edges."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
 from clew.algo.layout import column_layout, force_layout
 from clew.derived import Derived
 from clew.display.shown import make_view
 from clew.server.snapshot_views import RANKED, count_texts
-from clew.types import ENTITY_TYPES, Step
+from clew.snapshot import Snapshot
+from clew.snapshot.layers import TripleLayer
+from clew.types import ENTITY_TYPES, Evidence, EvidenceGraph, Step, Subgraph
 from clew.wire.graphs import DrawnEntity, DrawnIndex, DrawnLink, DrawnThread, ThreadEdge, ThreadNode
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.snapshot import Snapshot
-    from clew.snapshot.layers import TripleLayer
-    from clew.types import Evidence, EvidenceGraph, Subgraph
 
 MOST_NODES = 5_000
 _SIZES = (200, 1_000, MOST_NODES)  # of which layouts are kept
 _EDGES_PER_NODE = 4  # that are drawn, in the mean
 _MOST_RELATIONS = 5  # told of one edge
 _QUERY = "query"  # the layer and the id of the node that stands for it
+_OF_HIT = ("text", "score", "document_id", "start", "end")  # what a node has of it
 
 
 # -- of an index ----------------------------------------------------------------------------------
@@ -135,19 +130,12 @@ def draw_evidence(evidence: Evidence) -> DrawnThread:
     pairs = [(numbers[a], numbers[b]) for a, b in edges]
     starts = [number for key, number in numbers.items() if steps[key].layer == _QUERY]
     places = column_layout(len(keys), pairs, starts).tolist()
-    ranks = {hit.chunk_id: rank for rank, hit in enumerate(evidence.hits, 1)}
+    ranks = {f"chunk:{hit.chunk_id}": rank for rank, hit in enumerate(evidence.hits, 1)}
     return make_view(
         DrawnThread,
         evidence,
         nodes=tuple(
-            make_view(
-                ThreadNode,
-                one,
-                key=key,
-                rank=ranks.get(one.id) if one.layer == "chunk" else None,
-                x=x,
-                y=y,
-            )
+            make_view(ThreadNode, one, key=key, rank=ranks.get(key), x=x, y=y)
             for (key, one), (x, y) in zip(steps.items(), places, strict=True)
         ),
         edges=tuple(edges.values()),
@@ -170,15 +158,8 @@ def _find_steps(evidence: Evidence) -> Iterator[Step]:
         if graph.subgraph is not None:
             yield from graph.subgraph.nodes
     for hit in evidence.hits:
-        yield Step(
-            layer="chunk",
-            id=hit.chunk_id,
-            text=hit.text,
-            score=hit.score,
-            document_id=hit.document_id,
-            start=hit.start,
-            end=hit.end,
-        )
+        own: Any = {name: getattr(hit, name) for name in _OF_HIT}
+        yield Step(layer="chunk", id=hit.chunk_id, **own)
 
 
 def _find_edges(evidence: Evidence) -> Iterator[ThreadEdge]:

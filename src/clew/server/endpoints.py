@@ -1,42 +1,30 @@
 """Routes of the REST interface as values, from which Starlette's routes and OpenAPI are made."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, get_type_hints
+from typing import Any, ParamSpec, TypeVar, get_type_hints
 
 from anyio.to_thread import run_sync
 from pydantic import BaseModel, RootModel, ValidationError
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from clew.display.shown import plain
-from clew.errors import ClewError, ModelError
+from clew.errors import ClewError, InputError, ModelError
+from clew.models.budget import Budget
 from clew.server import request_records
 from clew.server.bodies import AskedBody, Part, QueryParameters
-from clew.server.callers import Caller
+from clew.server.callers import Caller, authenticate
 from clew.server.scoped import ScopedIndex
 from clew.server.scoped_questions import Scoped, ScopedShards, make_shards_refusal
+from clew.server.state import ServerState
 from clew.shards import Shards
+from clew.wire import refusals
 from clew.wire.indexes import Listed
 from clew.wire.names import GENERATION_HEADER
-from clew.wire.refusals import (
-    Refusal,
-    describe_briefly,
-    make_refusal,
-    no_such_kind,
-    no_such_resource,
-    too_large,
-)
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from clew.models.budget import Budget
-    from clew.server.state import ServerState
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -78,7 +66,7 @@ class Access:
         What models bill through it is bounded by what the body says, and by the key.
         """
         if not self.caller.sees(name):
-            raise no_such_resource(f"there is no index {name!r:.80} here")
+            raise refusals.no_such_resource(f"there is no index {name!r:.80} here")
         opened = self.server.indexes.get(name)
         request_records.find_record().index = name
         self.caller.check(scope)
@@ -93,16 +81,18 @@ class Access:
         tokens, usd = (bounds.budget_tokens, bounds.budget_usd) if bounds else (None, None)
         return self.server.spending.make_budget(self.caller.key, tokens=tokens, usd=usd)
 
-    def make_refusal(self, error: ClewError) -> Refusal:
+    def make_refusal(self, error: ClewError) -> refusals.Refusal:
         """Return the refusal for an error; paths and addresses are for admins only."""
-        found = make_refusal(error)
+        found = refusals.make_refusal(error)
         if isinstance(error, ModelError):
             _log.warning("%s", error)
-        if isinstance(error, Refusal) or self.caller.may("admin"):
+        if isinstance(error, refusals.Refusal) or self.caller.may("admin"):
             return found
         if isinstance(error, ModelError):
-            return Refusal(found.status, found.code, describe_briefly(error))
-        return Refusal(found.status, found.code, self.server.indexes.hide_paths(str(found)))
+            return refusals.Refusal(found.status, found.code, refusals.describe_briefly(error))
+        return refusals.Refusal(
+            found.status, found.code, self.server.indexes.hide_paths(str(found))
+        )
 
     async def run(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
         """Run `work` in one of the server's threads, and return its result."""
@@ -119,16 +109,16 @@ class Call(Access):
         return str(self.request.path_params[name])
 
     def read_query(self, kind: type[Q]) -> Q:
-        """Return the query parameters. Raises Refusal 400 for an invalid one."""
+        """Return the query parameters. Raises InputError for an invalid one."""
         given = self.request.query_params.multi_items()
         names = [name for name, _ in given]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            raise Refusal(400, "invalid_input", f"{twice:.80}: given more than once")
+            raise InputError(f"{twice:.80}: given more than once")
         try:
             return kind.model_validate(dict(given))
         except ValidationError as error:
-            raise Refusal(400, "invalid_input", _describe_fault(error)) from None
+            raise InputError(_describe_fault(error)) from None
 
     def list_part(self, items: Sequence[T], query: type[Part] = Part) -> Listed[T]:
         """Return one page of a list, as the query parameters say."""
@@ -149,7 +139,7 @@ class Call(Access):
     async def read_body(self, kind: type[B], *, most: int | None = None) -> B:
         """Return the JSON body.
 
-        Raises a refusal: 400 that names what is wrong, 415 for what is said to be no JSON.
+        Raises InputError that names what is wrong, and Refusal 415 for what is said to be no JSON.
         """
         self.check_kind(JSON)
         content = await self.read_bytes(most)
@@ -167,7 +157,7 @@ class Call(Access):
         """Return the Content-Type, or "". Raises Refusal 415 where it is none of `kinds`."""
         told = self.request.headers.get("content-type", "").partition(";")[0].strip().casefold()
         if told and told not in kinds:
-            raise no_such_kind(told, kinds)
+            raise refusals.no_such_kind(told, kinds)
         return told
 
     async def read_bytes(self, most: int | None = None) -> bytes:
@@ -175,11 +165,11 @@ class Call(Access):
         most, parts, size = most or self.server.settings.body_bytes, [], 0
         told = self.request.headers.get("content-length", "")
         if told.isascii() and told.isdigit() and int(told[:20]) > most:
-            raise too_large(f"a request has at most {most:,} bytes")
+            raise refusals.too_large(f"a request has at most {most:,} bytes")
         async for part in self.request.stream():
             size += len(part)
             if size > most:
-                raise too_large(f"a request has at most {most:,} bytes")
+                raise refusals.too_large(f"a request has at most {most:,} bytes")
             parts.append(part)
         return b"".join(parts)
 
@@ -187,16 +177,23 @@ class Call(Access):
 def begin_call(request: Request, scope: Scope = "read") -> Call:
     """Authenticate a request, and return it as a call. Raises Refusal."""
     server: ServerState = request.app.state.server
-    caller = server.door.authenticate(request) if scope else Caller()
-    if scope:
-        request_records.find_record().caller = caller
-        caller.check(scope)
+    if not scope:
+        return Call(server, Caller(), request=request)
+    caller = authenticate(request, server.settings, server.keys)
+    request_records.find_record().caller = caller
+    caller.check(scope)
     return Call(server, caller, request=request)
+
+
+def respond_to_refusal(refusal: refusals.Refusal, _request: Request | None = None) -> JSONResponse:
+    """Return a refusal as a response."""
+    body = {"error": {"code": refusal.code, "message": str(refusal)}}
+    return JSONResponse(body, status_code=refusal.status, headers=refusal.headers)
 
 
 def make_handler(
     handle: Callable[[Call], Awaitable[Response]],
-    write_refusal: Callable[[Refusal, Request], Response],
+    write_refusal: Callable[[refusals.Refusal, Request], Response] = respond_to_refusal,
 ) -> Callable[[Request], Awaitable[Response]]:
     """Return a request handler that calls `handle`, and writes errors by `write_refusal`."""
 
@@ -208,25 +205,24 @@ def make_handler(
             except ClewError as error:
                 return write_refusal(call.make_refusal(error), request)
         except ClewError as error:
-            return write_refusal(make_refusal(error), request)
+            return write_refusal(refusals.make_refusal(error), request)
 
     return handle_request
 
 
 def parse_body(kind: type[B], content: bytes, *, at: str = "") -> B:
-    """Parse JSON as a body. Raises Refusal 400 that says what is wrong and where.
+    """Parse JSON as a body. Raises InputError that says what is wrong and where.
 
     `at` is where the JSON stands in what was sent.
     """
     if not content:
-        raise Refusal(400, "invalid_input", "the body is empty: send a JSON object")
+        raise InputError("the body is empty: send a JSON object")
     try:
         return kind.model_validate_json(content)
     except ValidationError as error:
         # Of a body of several kinds a place begins with its kind, which nobody wrote there.
-        raise Refusal(
-            400, "invalid_input", _describe_fault(error, at, skip=int(issubclass(kind, RootModel)))
-        ) from None
+        skip = int(issubclass(kind, RootModel))
+        raise InputError(_describe_fault(error, at, skip)) from None
 
 
 def _describe_fault(error: ValidationError, at: str = "", skip: int = 0) -> str:
@@ -311,9 +307,3 @@ def dump_json(value: object) -> str:
 def respond(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """Return a response with a value as JSON."""
     return Response(dump_json(value), status, headers, media_type="application/json")
-
-
-def respond_to_refusal(refusal: Refusal) -> JSONResponse:
-    """Return a refusal as a response."""
-    body = {"error": {"code": refusal.code, "message": str(refusal)}}
-    return JSONResponse(body, status_code=refusal.status, headers=refusal.headers)

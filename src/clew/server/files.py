@@ -4,8 +4,6 @@ The files of an index are a folder of the home, `files/NAME`, which is indexed a
 name: the document of `files/notes/2024/a.md` is `notes/2024/a.md`.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter
@@ -13,18 +11,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from clew.api import Index
 from clew.display.shown import Shown
 from clew.display.visible import visible
 from clew.errors import InputError
 from clew.readers.selection import BY_DEFAULT, MARKS
-
-if TYPE_CHECKING:
-    from clew.api import Index
-    from clew.snapshot import Snapshot
-    from clew.types import Document
+from clew.snapshot import Snapshot
+from clew.types import Document
 
 _LONGEST_PART = 240  # bytes of a name; most file systems take 255
 _LONGEST = 1_000  # bytes of a path

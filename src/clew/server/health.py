@@ -1,34 +1,25 @@
 """Health, readiness and metrics of a server."""
 
-from __future__ import annotations
-
 import multiprocessing
 import operator
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from anyio.to_thread import run_sync
-from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client import CollectorRegistry, Metric, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-from prometheus_client.registry import Collector
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from clew.errors import ClewError
 from clew.models.budget import Bill
-from clew.server.endpoints import Call, make_handler, respond_to_refusal
+from clew.server.endpoints import Call, make_handler
+from clew.server.keys import Key
+from clew.server.state import Known, ServerState
 from clew.wire.refusals import forbidden
-
-if TYPE_CHECKING:
-    from prometheus_client import Metric
-    from starlette.requests import Request
-
-    from clew.server.keys import Key
-    from clew.server.state import ServerState
 
 _MOST_KEYS = 100
 _UNAVAILABLE = 503
@@ -57,18 +48,8 @@ def _write_measures(server: ServerState, key: Key | None) -> bytes:
     """Write all metrics in Prometheus' text format; the spending of one key, if given."""
     registry = CollectorRegistry()
     known = (*_measure_state(server), *_measure_spending(server, key), *_measure_processes())
-    registry.register(_Known(known))
+    registry.register(Known(known))
     return server.measures.write() + generate_latest(registry)
-
-
-@dataclass(eq=False, frozen=True)
-class _Known(Collector):
-    """Metrics of what is known elsewhere, which this process does not count."""
-
-    metrics: Iterable[Metric]
-
-    def collect(self) -> Iterable[Metric]:
-        return self.metrics
 
 
 def _measure_state(server: ServerState) -> Iterator[Metric]:
@@ -131,9 +112,5 @@ PATHS = (*OPEN_PATHS, "/metrics")
 ROUTES = (
     Route("/healthz", _report_health, methods=["GET"]),
     Route("/readyz", _report_readiness, methods=["GET"]),
-    Route(
-        "/metrics",
-        make_handler(_report_measures, lambda refusal, _: respond_to_refusal(refusal)),
-        methods=["GET"],
-    ),
+    Route("/metrics", make_handler(_report_measures), methods=["GET"]),
 )

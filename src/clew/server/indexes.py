@@ -1,33 +1,24 @@
 """The indexes of a server: those named at its start, and those made at run time."""
 
-from __future__ import annotations
-
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from clew.api import Index
 from clew.errors import AlreadyExists, NotAnIndex, StoreUnavailable
+from clew.index import Settings
+from clew.loading import Specs
+from clew.server.database import ServerDatabase
 from clew.server.jobs.queue import JobQueue
 from clew.server.scoped_questions import make_shards_refusal
-from clew.server.settings import check_name
+from clew.server.settings import ServerSettings, check_name
 from clew.shards import Shards, open_any
 from clew.store import opening, sharded
 from clew.wire.refusals import Refusal, forbidden, no_such_resource
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from clew.index import Settings
-    from clew.loading import Specs
-    from clew.server.database import ServerDatabase
-    from clew.server.settings import ServerSettings
-
 
 Opener = Callable[..., Index | Shards]
 

@@ -4,8 +4,6 @@ A key is shown once, when it is made; the home keeps its SHA-256. Its 256 bits a
 slow hash is needed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json
@@ -13,15 +11,13 @@ import secrets
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from clew.errors import InputError
 from clew.filters import to_filter
 from clew.runtime.sqlite import rows
+from clew.server.database import ServerDatabase
 from clew.server.settings import check_name
-
-if TYPE_CHECKING:
-    from clew.server.database import ServerDatabase
 
 SCOPES = ("read", "write", "admin")  # each may do what those before it may
 CITATIONS = ("annotations", "open-webui", "markdown", "none")
@@ -60,7 +56,7 @@ class KeyOptions:
                 raise InputError(f"{name} of a key is a number of at least 0, not {value!r:.40}")
 
     @classmethod
-    def from_plain(cls, values: Mapping[str, Any]) -> KeyOptions:
+    def from_plain(cls, values: Mapping[str, Any]) -> Self:
         """Return options from JSON. Raises InputError for an unknown option."""
         known = {each.name for each in fields(cls)}
         for name in values:
@@ -82,13 +78,8 @@ class Key:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the key without its secret."""
-        return {
-            "id": self.id,
-            "name": self.name,
-            "made": self.made,
-            "revoked": self.revoked,
-            **asdict(self.options),
-        }
+        own = {name: getattr(self, name) for name in ("id", "name", "made", "revoked")}
+        return {**own, **asdict(self.options)}
 
 
 class Keys:

@@ -4,8 +4,6 @@ Neither has texts, questions or keys. Servers over one home share the audit log.
 is renamed, and the oldest of these go.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

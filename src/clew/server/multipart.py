@@ -41,14 +41,10 @@ _QUIET_S = 60.0  # in which a client sends nothing, before it is given up
 
 @dataclass(slots=True)
 class UploadForm:
-    """The files and fields of an upload."""
+    """The files of an upload, and the options beside them."""
 
     files: dict[str, Path] = field(default_factory=dict)  # safe names, and where each lies
-    fields: dict[str, str] = field(default_factory=dict)
-
-    def read_json(self, name: str) -> bytes:
-        """Return a JSON field as bytes, "{}" where it is missing."""
-        return self.fields.get(name, "{}").encode("utf-8", "replace")
+    options: bytes = b"{}"  # JSON
 
 
 @asynccontextmanager
@@ -66,7 +62,7 @@ async def receive_upload(
     _, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary")
     if not boundary:
-        raise _make_refusal("its Content-Type names no boundary")
+        raise _make_error("its Content-Type names no boundary")
     folder = settings.home / "uploads" / secrets.token_hex(8)
     try:
         await run_sync(make_folder, folder)
@@ -82,7 +78,7 @@ async def _read_form(request: Request, boundary: bytes, reader: _Reader) -> Uplo
             await run_sync(reader.feed, parser, piece)
         await run_sync(reader.finish, parser)
     except FormParserError as error:
-        raise _make_refusal(str(error)) from None
+        raise _make_error(str(error)) from None
     except OSError as error:
         raise no_space(error) from error
     finally:
@@ -114,8 +110,8 @@ async def _join_pieces(stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     yield b"".join(parts)
 
 
-def _make_refusal(why: str) -> Refusal:
-    return Refusal(HTTPStatus.BAD_REQUEST, "invalid_input", f"this form cannot be read: {why}")
+def _make_error(why: str) -> InputError:
+    return InputError(f"this form cannot be read: {why}")
 
 
 class _Reader:
@@ -127,7 +123,7 @@ class _Reader:
         self._settings = settings
         self._of = of
         self._size = 0
-        self._has_ended = False
+        self._has_ended = self._has_options = False
         self._file: BinaryIO | None = None
         self._begin()
 
@@ -153,7 +149,7 @@ class _Reader:
     def finish(self, parser: MultipartParser) -> None:
         parser.finalize()
         if not self._has_ended:
-            raise _make_refusal("it ends before its last part does")
+            raise _make_error("it ends before its last part does")
 
     def close(self) -> None:
         if self._file is not None:
@@ -192,22 +188,24 @@ class _Reader:
         if b"filename" in options:
             self._open(options[b"filename"])
         elif self._field != OPTIONS:
-            raise _make_refusal(
+            raise _make_error(
                 f"it has files, sent as {self._of!r}, and {OPTIONS!r}: no {self._field!r:.60}"
             )
-        elif self._field in self.form.fields:
-            raise _make_refusal(f"it has {OPTIONS!r} more than once")
+        elif self._has_options:
+            raise _make_error(f"it has {OPTIONS!r} more than once")
+        else:
+            self._has_options = True
 
     def _open(self, filename: bytes) -> None:
         if self._field != self._of:
-            raise _make_refusal(f"files are sent as {self._of!r}, not as {self._field!r:.60}")
+            raise _make_error(f"files are sent as {self._of!r}, not as {self._field!r:.60}")
         if len(self.form.files) >= self._settings.upload_files:
             raise too_large(f"a request has at most {self._settings.upload_files:,} files")
         try:
             # As browsers send forms: of a name only quotes are written otherwise.
             name = check_file_name(filename.decode("utf-8").replace("%22", '"'))
         except UnicodeDecodeError:
-            raise _make_refusal("the name of a file is not in UTF-8") from None
+            raise _make_error("the name of a file is not in UTF-8") from None
         if name in self.form.files:
             raise InputError(f"two files of this request are called {name!r}")
         path = self._folder / f"{len(self.form.files):06d}"
@@ -227,7 +225,7 @@ class _Reader:
         if self._file is not None:
             self.close()
         else:
-            self.form.fields[self._field] = b"".join(self._content).decode("utf-8", "replace")
+            self.form.options = b"".join(self._content).decode("utf-8", "replace").encode()
 
     def _end(self) -> None:
         self._has_ended = True

@@ -9,7 +9,7 @@ from starlette.routing import Route
 from clew.server import across
 from clew.server.addresses import build_document_address, find_base
 from clew.server.bodies import Asking, Loose
-from clew.server.endpoints import Call, make_handler, respond, respond_to_refusal
+from clew.server.endpoints import Call, make_handler, respond
 
 _MOST = 100
 
@@ -41,8 +41,6 @@ async def search(call: Call) -> Response:
 
 
 ROUTES = tuple(
-    Route(
-        path, make_handler(search, lambda refusal, _: respond_to_refusal(refusal)), methods=["POST"]
-    )
+    Route(path, make_handler(search), methods=["POST"])
     for path in ("/openwebui/search", "/openwebui/search/{index}")
 )

@@ -37,10 +37,10 @@ def hold_lock(path: Path, wait: float = 0.0) -> Iterator[bool]:
 
 
 class ProcessLock:
-    """A lock that a process holds under its own name until it ends."""
+    """A lock that a process holds under a name of its own until it ends."""
 
-    def __init__(self, home: Path, name: str = "") -> None:
-        self.name = name or secrets.token_hex(8)
+    def __init__(self, home: Path) -> None:
+        self.name = secrets.token_hex(8)
         address = opening.address_of(home)
         self._path: Path | None = None
         if address is not None:

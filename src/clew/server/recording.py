@@ -1,21 +1,15 @@
 """Outermost middleware: give each request an id, and count, log and audit it."""
 
-from __future__ import annotations
-
 import time
 from asyncio import CancelledError
-from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from clew.server import health, logs, request_records, tracing
 from clew.server.settings import is_name
+from clew.server.state import ServerState
 from clew.wire.names import GENERATION_HEADER, ID_HEADER
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from clew.server.state import ServerState
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _UNKNOWN = "unknown"  # a route or method: their number is bounded, whatever is sent

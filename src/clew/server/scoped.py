@@ -21,13 +21,7 @@ from clew.shards.shard import GenerationChanged, reply_to_request
 from clew.snapshot import Snapshot
 from clew.text.keys import name_key
 from clew.types import Classified, Document, Plan
-from clew.views.describe import (
-    describe_aliases,
-    describe_layers,
-    describe_links,
-    describe_row,
-    without_sources,
-)
+from clew.views import describe
 from clew.wire.graphs import DrawnIndex
 from clew.wire.indexes import DocumentLine, EntityLine, EntityView, IndexView, Listed
 from clew.wire.names import GENERATION_HEADER
@@ -153,10 +147,10 @@ class ScopedIndex(Scoped):
     def row(self, name: str) -> dict[str, Any]:
         """Describe a row as `Index.show` does. Raises a refusal, 404, where there is none."""
         try:
-            found = describe_row(self.snapshot(), name)
+            found = describe.describe_row(self.snapshot(), name)
         except InputError:
             raise no_such_resource(f"this index has nothing called {name!r:.200}") from None
-        return found if self.caller.may("admin") else without_sources(found)
+        return found if self.caller.may("admin") else describe.without_sources(found)
 
     def remove(self, document_id: str, uploads: Path) -> files.Removal:
         """Delete a document, and the file that it came from below the folder of uploaded ones.
@@ -197,7 +191,7 @@ class ScopedIndex(Scoped):
         """
         if not self.is_bound:
             return self.index.aliases()
-        return describe_aliases({}, self.snapshot())
+        return describe.describe_aliases({}, self.snapshot())
 
     def merge(self, name: str, into: str) -> None:
         """Let a name stand for another one, as `Index.merge` does.
@@ -230,20 +224,18 @@ class ScopedIndex(Scoped):
             name=self.name,
             n_documents=len(seen.layer("document")),
             n_chunks=len(seen.layer("chunk")),
-            layers=describe_layers(seen),
-            links=describe_links(seen),
+            layers=describe.describe_layers(seen),
+            links=describe.describe_links(seen),
             recipe=self.hide_models(seen.recipe),
             fields=seen.get(snapshot_views.FIELDS),
         )
         if self.is_bound:
             return found
         whole = self.index.show()
+        kept = {name: whole[name] for name in ("generation", "size_bytes", "wasted", "extraction")}
         return replace(
             found,
-            generation=whole["generation"],
-            size_bytes=whole["size_bytes"],
-            wasted=whole["wasted"],
-            extraction=whole["extraction"],
+            **kept,
             cost=None if isinstance(whole["cost"], str) else whole["cost"],
             folder=str(self.index.folder) if self.caller.may("admin") else None,
         )

@@ -5,35 +5,29 @@ the index held no others. Where documents came from is a path of the server's ma
 admin gets their ids in its place.
 """
 
-from __future__ import annotations
-
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from clew.api import Index
+from clew.asking.askable import Askable
 from clew.asking.pipeline import NO_LISTENERS, Listeners
+from clew.asking.question import Question
 from clew.errors import InputError
-from clew.filters import to_filter
+from clew.filters import Filter, to_filter
 from clew.filters.match import collect_fields
+from clew.models.budget import Budget
 from clew.runtime import turns
 from clew.server import files, request_records, snapshot_views, tracing
-from clew.wire.indexes import IndexView
+from clew.server.callers import Caller
+from clew.shards import Shards
+from clew.snapshot import Snapshot
+from clew.types import Answer, Document, Evidence, Scalar
+from clew.wire.indexes import DocumentView, IndexView
 from clew.wire.refusals import Refusal, forbidden
-
-if TYPE_CHECKING:
-    from clew.api import Index
-    from clew.asking.askable import Askable
-    from clew.asking.question import Question
-    from clew.filters import Filter
-    from clew.models.budget import Budget
-    from clew.server.callers import Caller
-    from clew.shards import Shards
-    from clew.snapshot import Snapshot
-    from clew.types import Answer, Document, Evidence, Scalar
-    from clew.wire.indexes import DocumentView
 
 _SOURCE = "source"
 

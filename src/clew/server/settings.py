@@ -1,20 +1,15 @@
 """Settings of a server."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from clew.errors import InputError
 from clew.loading import Specs
+from clew.models.prices import Price
 from clew.workers import parse_workers
-
-if TYPE_CHECKING:
-    from clew.models.prices import Price
 
 PORT = 8765
 GRACE_S = 30  # for what is under way when the server is asked to stop

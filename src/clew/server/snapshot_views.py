@@ -4,19 +4,20 @@ A snapshot is that of the documents which the caller may see, so nothing here ca
 Offsets count characters as Python does: code points, not UTF-16 units.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.links import neighbours
 from clew.algo.topk import positive_top_k
 from clew.derived import Derived
 from clew.display.shown import make_view
 from clew.errors import InputError
+from clew.snapshot import Snapshot
+from clew.snapshot.layers import TripleLayer
 from clew.text.keys import name_key
 from clew.text.patterns import match_ids
 from clew.types import ENTITY_TYPES, Document, Value
@@ -33,12 +34,6 @@ from clew.wire.indexes import (
     StatedTriple,
 )
 from clew.wire.refusals import no_such_resource
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.snapshot import Snapshot
-    from clew.snapshot.layers import TripleLayer
 
 T = TypeVar("T")
 
@@ -113,30 +108,14 @@ def make_missing_document(document_id: str) -> Exception:
 def _view_chunks(snapshot: Snapshot, row: int, found: Document) -> tuple[ChunkPlace, ...]:
     layer = snapshot.layer("chunk")
     rows = np.flatnonzero(layer.columns["document"] == row)
-    starts, ends, sizes = (layer.columns[name][rows] for name in ("start", "end", "n_tokens"))
-    places = []
-    sections = found.sections_of(starts.tolist())
-    for chunk_id, start, end, n_tokens, section in zip(
-        layer.ids(rows.tolist()),
-        starts.tolist(),
-        ends.tolist(),
-        sizes.tolist(),
-        sections,
-        strict=True,
-    ):
-        page, last_page = found.pages_of(start, end)
-        places.append(
-            ChunkPlace(
-                id=chunk_id,
-                start=start,
-                end=end,
-                n_tokens=n_tokens,
-                section=section,
-                page=page,
-                last_page=last_page,
-            )
-        )
-    return tuple(places)
+    columns = (layer.columns[name][rows].tolist() for name in ("start", "end", "n_tokens"))
+    starts, ends, sizes = columns
+    sections, pages = found.sections_of(starts), map(found.pages_of, starts, ends)
+    chunks = zip(layer.ids(rows.tolist()), starts, ends, sizes, sections, pages, strict=True)
+    return tuple(
+        ChunkPlace(id=i, start=a, end=b, n_tokens=n, section=within, page=page, last_page=last)
+        for i, a, b, n, within, (page, last) in chunks
+    )
 
 
 def _count_fields(snapshot: Snapshot) -> tuple[FieldView, ...]:
@@ -269,17 +248,12 @@ def _find_neighbours(snapshot: Snapshot, row: int, units: list[int]) -> tuple[Ne
 def _find_triples(snapshot: Snapshot, row: int) -> tuple[StatedTriple, ...]:
     layer, entities = cast("TripleLayer", snapshot.layer("triple")), snapshot.layer("entity")
     subjects, objects = layer.columns["subject"], layer.columns["object"]
-    rows = np.flatnonzero((subjects == row) | (objects == row))[:_MOST_NEAR]
+    rows = np.flatnonzero((subjects == row) | (objects == row))[:_MOST_NEAR].tolist()
     link = snapshot.linked("triple", "chunk")
-    chunks = [snapshot.layer("chunk").ids(neighbours(link, r).tolist()) for r in rows.tolist()]
+    chunks = [snapshot.layer("chunk").ids(neighbours(link, r).tolist()) for r in rows]
+    ends = (entities.texts(each[rows].tolist()) for each in (subjects, objects))
+    stated = zip(layer.ids(rows), layer.relations(rows), *ends, chunks, strict=True)
     return tuple(
         StatedTriple(id=i, subject=subject, relation=relation, object=target, chunks=tuple(where))
-        for i, subject, relation, target, where in zip(
-            layer.ids(rows.tolist()),
-            entities.texts(subjects[rows].tolist()),
-            layer.relations(rows.tolist()),
-            entities.texts(objects[rows].tolist()),
-            chunks,
-            strict=True,
-        )
+        for i, relation, subject, target, where in stated
     )

@@ -1,13 +1,10 @@
 """Server-sent events: how one is written, and responses that send them as they come."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
 
 import anyio
 from anyio import from_thread
@@ -17,10 +14,8 @@ from starlette.responses import StreamingResponse
 
 from clew.display.shown import plain
 from clew.server.endpoints import dump_json
+from clew.server.state import ServerState
 from clew.wire.names import EVENT_STREAM
-
-if TYPE_CHECKING:
-    from clew.server.state import ServerState
 
 _QUIET_S = 15.0  # then a comment is sent, so that nothing between takes the stream for dead
 _PING = b": still here\n\n"

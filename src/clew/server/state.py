@@ -26,7 +26,6 @@ from prometheus_client.registry import Collector
 
 from clew.errors import ClewError
 from clew.runtime.private import open_file
-from clew.server.callers import Authenticator
 from clew.server.database import ServerDatabase
 from clew.server.indexes import Indexes, Opener
 from clew.server.jobs.driver import Jobs
@@ -74,8 +73,10 @@ class Measures:
         """Write what all processes of the server have counted."""
         if _SHARED not in os.environ:
             return generate_latest(self.registry)
+        # A file that a process has just made is empty, which the library cannot read.
+        files = [str(e) for e in Path(os.environ[_SHARED]).glob("*.db") if e.stat().st_size]
         summed = CollectorRegistry()
-        summed.register(_Summed(Path(os.environ[_SHARED])))
+        summed.register(Known(MultiProcessCollector.merge(files)))  # type: ignore[no-untyped-call]
         return generate_latest(summed)
 
     def _histogram(self, name: str, labels: tuple[str, ...]) -> Histogram:
@@ -108,17 +109,14 @@ class Readiness:
         return True
 
 
-class _Summed(Collector):
-    """What processes have counted in the files of a folder."""
+@dataclass(eq=False, frozen=True)
+class Known(Collector):
+    """Metrics of what is counted elsewhere, not by this process."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    metrics: Iterable[Metric]
 
     def collect(self) -> Iterable[Metric]:
-        # One that a process has just made is empty, which the library cannot read.
-        files = [str(each) for each in self._folder.glob("*.db") if each.stat().st_size]
-        merged: Iterable[Metric] = MultiProcessCollector.merge(files)  # type: ignore[no-untyped-call]
-        return merged
+        return self.metrics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +129,6 @@ class ServerState:
     spending: KeySpending
     indexes: Indexes
     jobs: Jobs
-    door: Authenticator
     threads: anyio.CapacityLimiter
     background: TaskGroup  # of what goes on when its request is gone
     measures: Measures = field(default_factory=Measures)
@@ -162,7 +159,6 @@ async def open_state(
                 spending=spending,
                 indexes=indexes,
                 jobs=jobs,
-                door=Authenticator(settings, keys),
                 threads=anyio.CapacityLimiter(settings.threads),
                 background=background,
                 audit=Audit(settings.home),

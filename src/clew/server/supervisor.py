@@ -6,8 +6,6 @@ ends is handed to another one. Processes are forked from this one, which has one
 what it has imported.
 """
 
-from __future__ import annotations
-
 import gc
 import logging
 import math
@@ -24,20 +22,15 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from multiprocessing.context import ForkProcess
 
 from prometheus_client.multiprocess import mark_process_dead
 
 from clew import methods
 from clew.errors import InputError
 from clew.server.child import CLOSED, STOPPING, TAKEN, serve_handed
-from clew.server.settings import GRACE_S, REFUSED, STOP_S, WAITING
+from clew.server.settings import GRACE_S, REFUSED, STOP_S, WAITING, ServerSettings
 from clew.server.state import share_measures
-
-if TYPE_CHECKING:
-    from multiprocessing.context import ForkProcess
-
-    from clew.server.settings import ServerSettings
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _AT_ONCE = 64  # connections that are taken before anything else is looked at
@@ -211,8 +204,12 @@ class _Supervisor:
         process = multiprocessing.get_context("fork").Process(
             target=self._serve, args=(ours, theirs)
         )
-        with theirs, _without_signals():  # which would reach this process by the other
-            process.start()
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # they would reach both processes
+        try:
+            with theirs:
+                process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         started = _Serving(process, ours, time.monotonic(), pause_s)
         self._running.append(started)
         self._selector.register(ours, selectors.EVENT_READ, lambda: self._hear(started))
@@ -310,12 +307,3 @@ class _Supervisor:
         with connection, suppress(OSError):
             connection.setblocking(False)
             connection.send(REFUSED)
-
-
-@contextmanager
-def _without_signals() -> Iterator[None]:
-    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)

@@ -8,12 +8,13 @@ from functools import partial
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from clew import loading
 from clew import methods as retrieval
 from clew.api import Added, Index, open_index
 from clew.api.checks import checked
+from clew.api.index import HowToOpen
 from clew.api.opened import recorded_models
 from clew.asking.askable import Askable
 from clew.asking.question import Question
@@ -62,20 +63,14 @@ class Shards(Askable, Closing):
         home: Path,
         *,
         places: Sequence[Place] = (),
-        models: Models | None = None,
-        specs: loading.Specs | None = None,
-        settings: Settings | None = None,
-        prices: Mapping[str, Price] | None = None,
         size: Neighbourhood | None = None,
+        **how: Unpack[HowToOpen],
     ) -> None:
         self.size = size or Neighbourhood()
         self.folder = home
         self._shards = shards
         self._places = places
-        self._given = models
-        self._specs = specs or loading.Specs()
-        self._settings = settings
-        self._prices = prices
+        self._how = how
         self._models: Models | None = None
         self._described: tuple[ShardDescription, ...] = ()
         self._together: Once[str] = Once(_MOST_FILTERED)
@@ -97,7 +92,11 @@ class Shards(Askable, Closing):
         with self._lock:
             if self._models is None:
                 self._models = recorded_models(
-                    self._given, self._specs, self.recipe, self.folder, self._prices
+                    self._how.get("models"),
+                    self._how.get("specs") or loading.Specs(),
+                    self.recipe,
+                    self.folder,
+                    self._how.get("prices"),
                 )
             return self._models
 
@@ -260,13 +259,7 @@ class Shards(Askable, Closing):
             raise InputError(
                 f"the shard {place} is behind a server: list it, and write to it, where it is"
             )
-        return open_index(
-            place,
-            models=self._given,
-            specs=self._specs,
-            settings=self._settings,
-            prices=self._prices,
-        )
+        return open_index(place, **self._how)
 
     @checked
     def add(self, source: Source, **options: Any) -> Added:  # noqa: ANN401 -- of `Index.add`
@@ -326,17 +319,9 @@ def _check_alike(known: Sequence[ShardDescription], shards: Sequence[Shard]) -> 
                 )
 
 
-def open_any(
-    folder: str | Path,
-    *,
-    models: Models | None = None,
-    specs: loading.Specs | None = None,
-    settings: Settings | None = None,
-    prices: Mapping[str, Price] | None = None,
-) -> Index | Shards:
+def open_any(folder: str | Path, **how: Unpack[HowToOpen]) -> Index | Shards:
     """Return the index in a folder, or all the shards that it names. Raises InputError."""
-    opens = open_shards if sharded.is_home(Path(folder)) else open_index
-    return opens(folder, models=models, specs=specs, settings=settings, prices=prices)
+    return (open_shards if sharded.is_home(Path(folder)) else open_index)(folder, **how)
 
 
 @checked
@@ -387,11 +372,11 @@ def open_shards(  # noqa: PLR0913 -- one argument for each option
         [next(links) if isinstance(place, Path) else _open_served(place, key) for place in places],
         home,
         places=places,
+        size=size,
         models=models,
         specs=specs,
         settings=settings,
         prices=prices,
-        size=size,
     )
 
 

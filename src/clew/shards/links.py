@@ -2,9 +2,6 @@
 
 import multiprocessing
 import os
-import signal
-import threading
-import time
 from collections.abc import Sequence
 from functools import partial
 from multiprocessing.connection import Connection
@@ -13,6 +10,7 @@ from typing import Any, Protocol
 
 from clew.api import Index, open_index
 from clew.errors import ClewError, NotAnIndex, StoreError
+from clew.runtime.parent import live_with_parent
 from clew.shards.exchange import Receive, Reply, Request
 from clew.shards.shard import GenerationChanged, reply_to_request
 from clew.snapshot import Snapshot
@@ -58,15 +56,12 @@ class LocalShard:
 class ProcessShard:
     """A shard in a process of its own, which ends with this one."""
 
-    def __init__(self, folder: Path, threads: int = 1) -> None:
+    def __init__(self, folder: Path) -> None:
         self.name = opening.describe_place(folder)
         context = multiprocessing.get_context("spawn")
         self._link, other = context.Pipe()
         self._process = context.Process(
-            target=_serve_shard,
-            args=(str(folder), other, threads),
-            daemon=True,
-            name=f"shard {folder}",
+            target=_serve_shard, args=(str(folder), other), daemon=True, name=f"shard {folder}"
         )
         self._process.start()
         other.close()
@@ -105,14 +100,12 @@ class ProcessShard:
 
 
 _CLOSE_S = 5.0
-_LOOK_S = 1.0  # how often a process looks whether it has a parent
 
 
-def _serve_shard(folder: str, link: Connection, threads: int) -> None:
+def _serve_shard(folder: str, link: Connection) -> None:
     """Reply to what a shard's coordinator asks until it hangs up."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.environ["OMP_NUM_THREADS"] = str(threads)
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    live_with_parent()
+    os.environ["OMP_NUM_THREADS"] = "1"
     with open_index(folder) as index:
         while True:
             try:
@@ -124,12 +117,6 @@ def _serve_shard(folder: str, link: Connection, threads: int) -> None:
             except ClewError as error:
                 reply = error
             link.send(reply)
-
-
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(_LOOK_S)
-    os._exit(1)
 
 
 def ask_all(shards: Sequence[Shard], requests: Sequence[tuple[int, Request]]) -> list[Reply]:

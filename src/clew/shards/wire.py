@@ -4,8 +4,6 @@ A value is JSON, and behind it the bytes of its arrays. Dataclasses are named, a
 those that shards exchange: to read what was sent runs nothing.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass

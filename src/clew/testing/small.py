@@ -1,7 +1,5 @@
 """A small index to try things on."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

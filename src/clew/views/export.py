@@ -13,7 +13,7 @@ import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -61,6 +61,16 @@ class Exported(Shown):
     edges_are: str = "triples"  # or "sentences": names that stand in one
 
 
+def _types(written: str) -> dict[str, str]:
+    """Return GraphML's types of names: a string where none is written behind a colon."""
+    pairs = (each.partition(":") for each in written.split())
+    return {name: kind or "string" for name, _, kind in pairs}
+
+
+_NODE_TYPES = _types("name type description n_chunks:int")
+_EDGE_TYPES = _types("relation strength:double description chunks")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedGraph:
     """Nodes with an "id", and edges with a "source", a "target" and a "key".
@@ -68,9 +78,9 @@ class ExportedGraph:
     The types are GraphML's of what else is written of each; a list is a string there.
     """
 
-    about: Row
-    node_types: Mapping[str, str]
-    edge_types: Mapping[str, str]
+    about: Row = field(default_factory=dict)
+    node_types: Mapping[str, str] = field(default_factory=_NODE_TYPES.copy)
+    edge_types: Mapping[str, str] = field(default_factory=_EDGE_TYPES.copy)
     n_nodes: int
     n_edges: int
     nodes: Callable[[], Iterable[Row]]
@@ -150,16 +160,6 @@ def check_triples(snapshot: Snapshot, target: Target, *, whole: bool) -> None:
     )
 
 
-def _types(written: str) -> dict[str, str]:
-    """Return GraphML's types of names: a string where none is written behind a colon."""
-    pairs = (each.partition(":") for each in written.split())
-    return {name: kind or "string" for name, _, kind in pairs}
-
-
-_NODE_TYPES = _types("name type description n_chunks:int")
-_EDGE_TYPES = _types("relation strength:double description chunks")
-
-
 def index_graph(snapshot: Snapshot) -> ExportedGraph:
     """Return the entities of an index that an extraction has, and its triples.
 
@@ -170,9 +170,6 @@ def index_graph(snapshot: Snapshot) -> ExportedGraph:
     entities = np.flatnonzero(snapshot.layer("entity").columns["extracted"])
     n_chunks = np.diff(snapshot.link("entity", "chunk").indptr)
     return ExportedGraph(
-        about={},
-        node_types=_NODE_TYPES,
-        edge_types=_EDGE_TYPES,
         n_nodes=len(entities),
         n_edges=len(snapshot.layer("triple")),
         nodes=partial(_entities, snapshot, entities.tolist(), n_chunks),
@@ -206,9 +203,6 @@ def _sentence_graph(snapshot: Snapshot) -> ExportedGraph:
     units = np.split(np.asarray(places, np.int64)[order], first[1:])
     entities = np.flatnonzero(linkable & (n_chunks > 0)).tolist()
     return ExportedGraph(
-        about={},
-        node_types=_NODE_TYPES,
-        edge_types=_EDGE_TYPES,
         n_nodes=len(entities),
         n_edges=len(found),
         nodes=partial(_entities, snapshot, entities, n_chunks),

@@ -1,7 +1,5 @@
 """What a server replies of itself: its version, its methods, and what keys have spent."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Answers whose citations can be followed, and the data of the events by which one comes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

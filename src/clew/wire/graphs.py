@@ -1,7 +1,5 @@
 """Graphs as a page draws them: nodes with their places, and edges."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -3,8 +3,6 @@
 Offsets count characters as Python does: code points, not UTF-16 units.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar

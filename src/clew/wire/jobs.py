@@ -1,7 +1,5 @@
 """Jobs as a server shows them: their states, what each has spent, and the events of one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Names on the wire: the path of the REST interface, headers, the cookie and the media type."""
 
-from __future__ import annotations
-
 from typing import Final
 
 PREFIX: Final = "/api/v1"

@@ -1,9 +1,8 @@
 """Errors as HTTP statuses, with a stable code and one sentence."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from http import HTTPStatus
 
 from clew import errors
@@ -71,26 +70,12 @@ def hide_addresses(text: str) -> str:
     return _ADDRESS.sub("a model", text)
 
 
-def no_such_resource(what: str) -> Refusal:
-    """Return the refusal for a missing or invisible resource."""
-    return Refusal(HTTPStatus.NOT_FOUND, "not_found", what)
-
-
-def forbidden(why: str) -> Refusal:
-    """Return the refusal for an action beyond the caller's rights."""
-    return Refusal(HTTPStatus.FORBIDDEN, "forbidden", why)
-
-
-def no_key(why: str) -> Refusal:
-    """Return the refusal for a request without a valid key."""
-    return Refusal(
-        HTTPStatus.UNAUTHORIZED, "unauthorized", why, {"WWW-Authenticate": 'Bearer realm="clew"'}
-    )
-
-
-def too_large(why: str) -> Refusal:
-    """Return the refusal for too many bytes."""
-    return Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", why)
+# Refusals that take their sentence.
+no_such_resource = partial(Refusal, HTTPStatus.NOT_FOUND, "not_found")  # or not for the caller
+forbidden = partial(Refusal, HTTPStatus.FORBIDDEN, "forbidden")
+too_large = partial(Refusal, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large")
+_BEARER = {"WWW-Authenticate": 'Bearer realm="clew"'}
+no_key = partial(Refusal, HTTPStatus.UNAUTHORIZED, "unauthorized", headers=_BEARER)
 
 
 def no_such_kind(told: str, kinds: Sequence[str]) -> Refusal:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
-import time
 from concurrent.futures import BrokenExecutor, Future
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +9,12 @@ from loky import ProcessPoolExecutor
 
 from clew.errors import ModelError
 from clew.runtime.cores import cores
+from clew.runtime.parent import live_with_parent
 from clew.workers import tasks
 
 if TYPE_CHECKING:
     from clew.loading import Specs
 
-_LOOK_S = 1.0  # how often a worker looks whether it has a parent
 _TRIES = 3  # before a task is given up at which workers end
 
 
@@ -48,7 +44,7 @@ class ProcessWorkers:
             self._executor = ProcessPoolExecutor(
                 self.n,
                 timeout=None,
-                initializer=_begin,
+                initializer=live_with_parent,
                 env={"OMP_NUM_THREADS": str(max(1, cores() // self.n))},
             )
         return self._executor.submit(tasks.run, self._specs, task, arguments)  # type: ignore[no-any-return]  # loky has no types
@@ -111,16 +107,3 @@ class _Task:
             else:
                 self._workers.forget(self)
                 return result
-
-
-def _begin() -> None:
-    """Leave Ctrl-C to the process that commits, and end where that one has ended."""
-    parent = os.getppid()
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(_LOOK_S)
-        os._exit(1)
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=watch, daemon=True).start()

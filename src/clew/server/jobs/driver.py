@@ -4,10 +4,9 @@ What a server had started goes on when it dies, and the next one looks after it:
 live is known by locks that the system frees when they die.
 """
 
-from __future__ import annotations
-
 import logging
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -17,7 +16,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 from anyio.to_thread import run_sync
@@ -25,16 +24,13 @@ from anyio.to_thread import run_sync
 from clew.errors import ClewError
 from clew.runtime.cores import unbounded_environment
 from clew.runtime.private import make_folder, open_file
+from clew.server.database import ServerDatabase
 from clew.server.jobs.files import LOCK, find_job_folder, find_job_log
 from clew.server.jobs.queue import Job, JobQueue
 from clew.server.process_locks import hold_lock
-from clew.server.settings import STOP_S
+from clew.server.settings import STOP_S, ServerSettings
 from clew.wire.jobs import RUNNING
 from clew.wire.refusals import no_space, no_such_resource
-
-if TYPE_CHECKING:
-    from clew.server.database import ServerDatabase
-    from clew.server.settings import ServerSettings
 
 _IDLE_S = 1.0  # between two looks where nothing runs: another server may have taken a job in
 _BUSY_S = 0.2
@@ -85,7 +81,7 @@ class Jobs:
         run = self._plan_run(name)
         if run is None:
             raise no_such_resource(f"there is no index {name!r:.80} here")
-        job_id = self.queue.make_id()
+        job_id = secrets.token_hex(8)
         folder = find_job_folder(self._home, job_id)
         try:
             make_folder(folder)

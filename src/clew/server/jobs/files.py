@@ -1,7 +1,5 @@
 """The files of a job, in its folder of the home."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 LOCK = "running.lock"  # held by the process of the job

@@ -1,15 +1,16 @@
 """The options of each kind of job, checked before it is queued."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from clew import methods as retrieval
 from clew.errors import InputError
+from clew.evaluate.measure import Protocol
 from clew.filters import to_filter
 from clew.index.choose import NOTE, Wanted, merge_wanted
 from clew.readers.ocr import check_engine
@@ -24,12 +25,6 @@ from clew.server.bodies import (
 )
 from clew.server.files import check_file_name
 from clew.store import opening
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from clew.evaluate.measure import Protocol
 
 _MOST = 10**9  # of what is counted
 _Share = Field(None, ge=0, le=1)

@@ -131,14 +131,8 @@ def _open_and_work(
     key = Keys(database).find_by_id(job.key) if job.key else None
     if job.key and key is None:
         raise InputError("the key that asked for this was revoked: ask again with another one")
-    budget = JobBudget(
-        spending,
-        key,
-        queue,
-        job,
-        tokens=job.options.get("budget_tokens"),
-        usd=job.options.get("budget_usd"),
-    )
+    tokens, usd = (job.options.get(f"budget_{unit}") for unit in ("tokens", "usd"))
+    budget = JobBudget(spending, key, queue, job, tokens=tokens, usd=usd)
     home, prices = database.home, job.run["prices"]
     if prices is not None:
         prices = {name: tuple(each) for name, each in prices.items()}

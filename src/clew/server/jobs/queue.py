@@ -4,37 +4,21 @@ Any number of servers and jobs on one home use the rows; each change of a state 
 together with the event that tells of it.
 """
 
-from __future__ import annotations
-
 import json
-import secrets
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clew.display.shown import make_view
 from clew.models.budget import Bill
 from clew.runtime import sqlite
-from clew.wire.jobs import (
-    CANCELLED,
-    ENDED,
-    FAILED,
-    INTERRUPTED,
-    QUEUED,
-    RUNNING,
-    STATES,
-    JobEvent,
-    JobSpent,
-    JobView,
-)
+from clew.runtime.sqlite import Connection
+from clew.server.database import ServerDatabase
+from clew.wire import jobs
 
-if TYPE_CHECKING:
-    from clew.runtime.sqlite import Connection
-    from clew.server.database import ServerDatabase
-
-_WAITING = (QUEUED, INTERRUPTED)
+_WAITING = (jobs.QUEUED, jobs.INTERRUPTED)
 _COLUMNS = (
     "number, id, name, folder, kind, key, options, state, made, began, ended, attempt, deaths,"
     " entered, pid, cancelled, run, progress, result, tokens, usd, unpriced"
@@ -71,16 +55,16 @@ class Job:
 
     @property
     def has_ended(self) -> bool:
-        return self.state in ENDED
+        return self.state in jobs.ENDED
 
-    def make_view(self) -> JobView:
+    def make_view(self) -> jobs.JobView:
         usd = self.spent.usd if self.spent.priced else None
         return make_view(
-            JobView,
+            jobs.JobView,
             self,
             index=self.name,
             cancelling=self.cancelled is not None and not self.has_ended,
-            spent=JobSpent(tokens=self.spent.tokens, usd=usd),
+            spent=jobs.JobSpent(tokens=self.spent.tokens, usd=usd),
         )
 
 
@@ -89,10 +73,6 @@ class JobQueue:
 
     def __init__(self, database: ServerDatabase) -> None:
         self._database = database
-
-    @staticmethod
-    def make_id() -> str:
-        return secrets.token_hex(8)
 
     def add(
         self,
@@ -105,7 +85,7 @@ class JobQueue:
         options: Mapping[str, Any],
         run: Mapping[str, Any],
     ) -> Job:
-        texts = (str(folder), kind, key, json.dumps(options), QUEUED)
+        texts = (str(folder), kind, key, json.dumps(options), jobs.QUEUED)
         row = (job_id, name, *texts, time.time(), json.dumps(run))
         with self._database.writing() as connection:
             connection.execute(
@@ -116,7 +96,7 @@ class JobQueue:
             if self._database.place:
                 placed = (job_id, self._database.place)
                 connection.execute("INSERT INTO placed VALUES (?, ?)", placed)
-            _insert_event(connection, job_id, QUEUED, {"kind": kind})
+            _insert_event(connection, job_id, jobs.QUEUED, {"kind": kind})
         found = self.get(job_id)
         assert found is not None  # noqa: S101 -- it was just written
         return found
@@ -127,11 +107,11 @@ class JobQueue:
 
     def count_states(self) -> dict[str, int]:
         found = self._database.read_rows("SELECT state, count(*) FROM job GROUP BY state")
-        return {**dict.fromkeys(STATES, 0), **{state: int(n) for state, n in found}}
+        return {**dict.fromkeys(jobs.STATES, 0), **{state: int(n) for state, n in found}}
 
     def list_running(self) -> list[Job]:
         here = f"WHERE state = ? AND {_HERE} ORDER BY number"
-        return self._find_jobs(here, (RUNNING, self._database.place))
+        return self._find_jobs(here, (jobs.RUNNING, self._database.place))
 
     def list_jobs(
         self,
@@ -174,12 +154,12 @@ class JobQueue:
             question = "UPDATE job SET progress = ? WHERE id = ?"
             connection.execute(question, (json.dumps(progress), job_id))
 
-    def list_events(self, job_id: str, after: int = 0, limit: int = 1_000) -> list[JobEvent]:
+    def list_events(self, job_id: str, after: int = 0, limit: int = 1_000) -> list[jobs.JobEvent]:
         """Return the events of a job with numbers above `after`, in order."""
         question = """SELECT number, at, kind, data FROM event WHERE job = ? AND number > ?
             ORDER BY number LIMIT ?"""
         return [
-            JobEvent(number=number, at=at, kind=kind, data=json.loads(data))
+            jobs.JobEvent(number=number, at=at, kind=kind, data=json.loads(data))
             for number, at, kind, data in self._database.read_rows(question, (job_id, after, limit))
         ]
 
@@ -204,12 +184,12 @@ class JobQueue:
             connection.execute(
                 """UPDATE job SET state = ?, attempt = attempt + 1, entered = 0, pid = NULL,
                 began = coalesce(began, ?), result = NULL WHERE id = ?""",
-                (RUNNING, time.time(), job_id),
+                (jobs.RUNNING, time.time(), job_id),
             )
             [(attempt,)] = sqlite.rows(
                 connection, "SELECT attempt FROM job WHERE id = ?", (job_id,)
             )
-            _insert_event(connection, job_id, RUNNING, {"attempt": attempt})
+            _insert_event(connection, job_id, jobs.RUNNING, {"attempt": attempt})
         return self.get(job_id)
 
     def enter(self, job_id: str, attempt: int, pid: int) -> Job | None:
@@ -218,7 +198,7 @@ class JobQueue:
             connection.execute(
                 """UPDATE job SET entered = 1, pid = ? WHERE id = ? AND attempt = ?
                 AND state = ? AND entered = 0""",
-                (pid, job_id, attempt, RUNNING),
+                (pid, job_id, attempt, jobs.RUNNING),
             )
             if not connection.changes():
                 return None
@@ -239,13 +219,13 @@ class JobQueue:
             connection.execute(
                 """UPDATE job SET cancelled = ? WHERE id = ? AND cancelled IS NULL
                 AND state IN (?, ?, ?)""",
-                (time.time(), job_id, RUNNING, *_WAITING),
+                (time.time(), job_id, jobs.RUNNING, *_WAITING),
             )
             if connection.changes():
                 question = f"SELECT {_COLUMNS} FROM job WHERE id = ?"  # noqa: S608 -- of ours
                 job = _make_job(sqlite.rows(connection, question, (job_id,))[0])
                 if job.state in _WAITING:
-                    _end(connection, job, CANCELLED, {})
+                    _end(connection, job, jobs.CANCELLED, {})
                 else:
                     _insert_event(connection, job_id, "cancelling", {})
         return self.get(job_id)
@@ -259,7 +239,7 @@ class JobQueue:
             connection.execute(
                 """UPDATE job SET deaths = deaths + 1
                 WHERE id = ? AND state = ? AND attempt = ?""",
-                (job.id, RUNNING, job.attempt),
+                (job.id, jobs.RUNNING, job.attempt),
             )
             if not connection.changes():
                 return
@@ -268,16 +248,16 @@ class JobQueue:
             )
             told = {"reason": reason}
             if cancelled is not None:
-                _end(connection, job, CANCELLED, {})
+                _end(connection, job, jobs.CANCELLED, {})
             elif job.deaths + 1 > most_deaths:
                 sentence = (
                     f"{reason}, for the {job.deaths + 1}th time: what was committed is kept, and"
                     f" the server's log of the job {job.id} says more"
                 )
                 error = {"code": "interrupted", "message": sentence}
-                _end(connection, job, FAILED, {"error": error})
+                _end(connection, job, jobs.FAILED, {"error": error})
             else:
-                _end(connection, job, INTERRUPTED, told)
+                _end(connection, job, jobs.INTERRUPTED, told)
 
     def add_spent(self, job_id: str, more: Bill) -> None:
         """Add to the spending of a job; a negative amount gives back what was set aside."""
@@ -296,13 +276,13 @@ class JobQueue:
         for (job_id,) in self._database.read_rows(question, (str(folder), *_WAITING)):
             self.cancel(job_id)
         question = "SELECT 1 FROM job WHERE folder = ? AND state = ?"
-        return not self._database.read_rows(question, (str(folder), RUNNING))
+        return not self._database.read_rows(question, (str(folder), jobs.RUNNING))
 
     def forget_old(self) -> list[str]:
         """Delete all but the newest finished jobs; return their ids."""
         question = """SELECT id FROM job WHERE state IN (?, ?, ?) ORDER BY number DESC
             LIMIT ? OFFSET ?"""
-        values = (*sorted(ENDED), _MOST_OLD, _KEPT)
+        values = (*sorted(jobs.ENDED), _MOST_OLD, _KEPT)
         old = [row[0] for row in self._database.read_rows(question, values)]
         with self._database.writing() as connection:
             for each in old:
@@ -315,7 +295,7 @@ class JobQueue:
 def _find_next(connection: Connection, most: int, place: str) -> tuple[str, str] | None:
     """Return id and index of the next job for this machine, or None."""
     question = f"SELECT folder FROM job WHERE state = ? AND {_HERE}"  # noqa: S608 -- of ours
-    busy = {row[0] for row in sqlite.rows(connection, question, (RUNNING, place))}
+    busy = {row[0] for row in sqlite.rows(connection, question, (jobs.RUNNING, place))}
     if len(busy) >= most:
         return None
     question = f"""SELECT id, name, folder FROM job WHERE state IN (?, ?) AND {_HERE}
@@ -335,7 +315,7 @@ def _insert_event(connection: Connection, job_id: str, kind: str, data: Mapping[
 
 
 def _end(connection: Connection, job: Job, state: str, result: Mapping[str, Any]) -> None:
-    ended = time.time() if state in ENDED else None
+    ended = time.time() if state in jobs.ENDED else None
     connection.execute(
         "UPDATE job SET state = ?, ended = ?, pid = NULL, entered = 0, result = ? WHERE id = ?",
         (state, ended, json.dumps(result), job.id),

@@ -1,16 +1,17 @@
 """The work of each kind of job."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from clew.api import Added, Index
 from clew.errors import InputError
 from clew.filters import to_filter
+from clew.models.budget import Budget
+from clew.progress import Progress
 from clew.readers.walk import Columns
 from clew.server import files
 from clew.server.jobs.files import DOCUMENTS, FILES, QUESTIONS, REMOVED, REPORT, RUNS
@@ -22,15 +23,10 @@ from clew.server.jobs.options import (
     RemoveOptions,
     make_protocol,
 )
+from clew.server.jobs.queue import Job
+from clew.stopping import Stop
 from clew.types import Document
 from clew.wire.refusals import hide_addresses
-
-if TYPE_CHECKING:
-    from clew.api import Added, Index
-    from clew.models.budget import Budget
-    from clew.progress import Progress
-    from clew.server.jobs.queue import Job
-    from clew.stopping import Stop
 
 _MOST = 1_000  # ids, and skipped files, that are named one by one
 
@@ -69,7 +65,7 @@ def _add_sent(task: JobTask, options: IndexOptions, progress: Progress) -> Added
     given = task.folder / DOCUMENTS
     if given.exists():
         return _add(_read_documents(given), task, options, progress)
-    only: dict[str, Any] = {"prune": options.prune}
+    which: dict[str, Any] = {"prune": options.prune}
     named, names = task.folder / FILES, options.files
     if named.exists():
         names = json.loads(named.read_text(encoding="utf-8"))
@@ -77,21 +73,12 @@ def _add_sent(task: JobTask, options: IndexOptions, progress: Progress) -> Added
         missing = next((each for each in names if not (task.uploads / each).is_file()), None)
         if missing is not None:
             raise InputError(f"no file {missing!r:.200} was uploaded into {task.job.name!r}")
-        only = {"changed": [task.uploads / name for name in names]}
+        which = {"changed": [task.uploads / name for name in names]}
     elif not task.uploads.is_dir():
         raise InputError(f"no file was uploaded into {task.job.name!r} yet")
     columns = Columns(text=options.text_column, title=options.title_column, id=options.id_column)
-    return _add(
-        task.uploads,
-        task,
-        options,
-        progress,
-        exclude=options.exclude,
-        gitignore=False,
-        columns=columns,
-        ocr=options.ocr,
-        **only,
-    )
+    which |= {"exclude": options.exclude, "gitignore": False}
+    return _add(task.uploads, task, options, progress, columns=columns, ocr=options.ocr, **which)
 
 
 def _add(
@@ -127,14 +114,9 @@ def _report_added(task: JobTask, added: Added) -> dict[str, Any]:
         reason = each.reason.replace("see --text-column", "see the option text_column")
         reason = reason.replace("--ocr", "the option ocr")
         task.tell("skipped", {"source": each.source, "line": each.line, "reason": reason})
-    ids = {
-        "added": report.added,
-        "changed": report.changed,
-        "restored": report.restored,
-        "restated": report.restated,
-        "renamed": list(report.renamed.values()),
-        "gone": report.gone,
-    }
+    names = ("added", "changed", "restored", "restated", "renamed", "gone")
+    ids = {name: getattr(report, name) for name in names}
+    ids["renamed"] = list(report.renamed.values())
     return {
         **{name: {"n": len(found), "ids": found[:_MOST]} for name, found in ids.items()},
         "n_unchanged": report.n_unchanged,
@@ -171,7 +153,7 @@ def _evaluate(task: JobTask, options: EvaluateOptions, progress: Progress) -> di
     from clew.evaluate.datasets import load_questions
     from clew.evaluate.measure import measure
 
-    def report_asked(done: int, total: int) -> None:
+    def tell(done: int, total: int) -> None:
         progress.stage, progress.chunks = "asking", (done, total)
 
     index, folder = task.index, task.folder
@@ -179,20 +161,11 @@ def _evaluate(task: JobTask, options: EvaluateOptions, progress: Progress) -> di
     dataset = load_questions(
         questions,
         index.documents(),
-        name=options.name,
-        split=options.split,
-        limit=options.limit,
-        sample=options.sample,
-        seed=options.seed,
+        **options.model_dump(include={"name", "split", "limit", "sample", "seed"}),
     )
     runs = folder / RUNS / str(index.snapshot().generation)
     report = measure(
-        index,
-        dataset,
-        make_protocol(options),
-        folder=runs,
-        budget=task.budget,
-        on_progress=report_asked,
+        index, dataset, make_protocol(options), folder=runs, budget=task.budget, on_progress=tell
     )
     found = _hide_addresses(report.to_json(with_rows=True))
     _write_whole(folder / REPORT, json.dumps(found, ensure_ascii=False))

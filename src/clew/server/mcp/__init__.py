@@ -4,24 +4,19 @@
 package `mcp` takes about a second to import.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from clew.server.addresses import find_base
 from clew.server.endpoints import begin_call
 from clew.server.mcp.tools import Place
-
-if TYPE_CHECKING:
-    from starlette.types import Receive, Scope, Send
-
-    from clew.server.state import ServerState
+from clew.server.state import ServerState
 
 _PROTOCOL = "clew.server.mcp.protocol"
 

@@ -14,6 +14,7 @@ from clew.server import across
 from clew.server.addresses import find_base
 from clew.server.bodies import LONGEST
 from clew.server.endpoints import Call
+from clew.server.openai import forms, tasks
 from clew.server.openai.citations import (
     PlacedMark,
     Reference,
@@ -21,21 +22,7 @@ from clew.server.openai.citations import (
     compose_rest,
     strip_marks,
 )
-from clew.server.openai.forms import (
-    ChatMessage,
-    ClewOptions,
-    choose_citations,
-    parse_model,
-    read_text,
-)
 from clew.server.openai.streamed_text import StreamedText
-from clew.server.openai.tasks import (
-    NO_TOOLS,
-    chooses_tools,
-    count_sources,
-    extract_question,
-    reply_to_task,
-)
 from clew.server.sse import follow_thread, stream_events
 from clew.types import Answer, Citation, Evidence, Exchange
 
@@ -52,7 +39,7 @@ class ChatQuestion:
     question: str
     task: str | None = None  # what is answered where no question was asked
     history: tuple[Exchange, ...] = ()
-    options: ClewOptions = field(default_factory=ClewOptions)
+    options: forms.ClewOptions = field(default_factory=forms.ClewOptions)
     citations: str = "annotations"
     sources: int = 0  # that the client shows before those of the answer
     stop: tuple[str, ...] = ()
@@ -96,16 +83,16 @@ class StreamedAnswer:
 
 def read_question(
     call: Call,
-    messages: Sequence[ChatMessage],
+    messages: Sequence[forms.ChatMessage],
     *,
     model: str,
-    options: ClewOptions,
+    options: forms.ClewOptions,
     stop: str | Sequence[str] | None = None,
     most_tokens: int | None = None,
 ) -> ChatQuestion:
     """Return the question of a conversation. Raises InputError where it ends without one."""
     turns = [
-        (each.role, read_text(each))
+        (each.role, forms.read_text(each))
         for each in messages
         if each.type == "message" and each.role not in _IGNORED
     ]
@@ -114,12 +101,12 @@ def read_question(
     prompts = [
         each.content for each in messages if each.role in _PROMPTS and isinstance(each.content, str)
     ]
-    task, question = reply_to_task(turns[-1][1]), extract_question(turns[-1][1])
-    if any(map(chooses_tools, prompts)):
-        task = NO_TOOLS
+    task, question = tasks.reply_to_task(turns[-1][1]), tasks.extract_question(turns[-1][1])
+    if any(map(tasks.chooses_tools, prompts)):
+        task = tasks.NO_TOOLS
     if task is None and len(question) > LONGEST:
         raise InputError(f"a question has at most {LONGEST:,} characters, not {len(question):,}")
-    citations = choose_citations(call, options)
+    citations = forms.choose_citations(call, options)
     is_open_webui = citations == "open-webui"
     return ChatQuestion(
         model=model,
@@ -128,7 +115,7 @@ def read_question(
         history=tuple(_pair_turns(turns[:-1])),
         options=options,
         citations=citations,
-        sources=max(map(count_sources, [*prompts, turns[-1][1]])) if is_open_webui else 0,
+        sources=max(map(tasks.count_sources, [*prompts, turns[-1][1]])) if is_open_webui else 0,
         stop=(stop,) if isinstance(stop, str) else tuple(stop or ()),
         most_tokens=most_tokens,
     )
@@ -136,7 +123,7 @@ def read_question(
 
 def _pair_turns(turns: Sequence[tuple[str, str]]) -> list[Exchange]:
     return [
-        Exchange(extract_question(text).strip(), strip_marks(after))
+        Exchange(tasks.extract_question(text).strip(), strip_marks(after))
         for (role, text), (role_after, after) in pairwise(turns)
         if role == "user" and role_after == "assistant" and text.strip()
     ]
@@ -177,7 +164,7 @@ async def answer_events(
     call: Call, asked: ChatQuestion
 ) -> AsyncIterator[str | Evidence | StreamedAnswer]:
     """Yield the evidence, pieces of the text as they come, and at last the whole answer."""
-    index, method = parse_model(call, asked.model)
+    index, method = forms.parse_model(call, asked.model)
     written = StreamedText(asked.stop, asked.most_tokens)
     if asked.task is not None:
         yield written.put(asked.task) + written.end()
@@ -229,7 +216,7 @@ async def answer_events(
     )
 
 
-def _choose_ask(call: Call, index: str, options: ClewOptions) -> Callable[..., Answer]:
+def _choose_ask(call: Call, index: str, options: forms.ClewOptions) -> Callable[..., Answer]:
     """Return the function that asks an index, or all of them, within the request's budget."""
     if index:
         return call.open_any(index, bounds=options).ask

@@ -1,7 +1,5 @@
 """A streamed text that may end early, at a stop text or a number of tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from clew.text import tokens

@@ -5,8 +5,6 @@ any other: the one by which it hands on material of its own, and the one by whic
 answers of several models merged. The material and the answers are not used.
 """
 
-from __future__ import annotations
-
 import json
 import re
 

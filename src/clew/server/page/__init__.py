@@ -4,23 +4,18 @@ Nothing here knows of documents or keys: who is not signed in gets the same file
 no script run that is not one of them, and no text become markup.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from clew.server.endpoints import respond_to_refusal
 from clew.wire.refusals import no_such_resource
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
 
 VIEWS = ("ask", "compare", "documents", "graph", "jobs", "spend", "evaluations", "keys")
 STATIC = Path(__file__).parent / "static"

@@ -1,7 +1,5 @@
 """The REST interface: what each group of routes offers, as values, and its description."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

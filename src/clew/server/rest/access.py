@@ -1,7 +1,5 @@
 """Routes for the server's description, methods and spending, for keys and for sessions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated

@@ -9,16 +9,8 @@ from clew.asking.pipeline import Listeners
 from clew.asking.question import Question, list_plain_options
 from clew.display.shown import make_view
 from clew.errors import ClewError, InputError
+from clew.server import bodies
 from clew.server.addresses import build_document_address, find_base
-from clew.server.bodies import (
-    LONGEST,
-    AskedBody,
-    Asking,
-    Body,
-    ConversationBody,
-    Text,
-    with_options,
-)
 from clew.server.drawing import draw_evidence
 from clew.server.endpoints import Call, EndpointGroup
 from clew.server.scoped_questions import Scoped
@@ -38,42 +30,42 @@ ANSWER_EVENTS: Mapping[str, object] = {
 }
 
 
-@with_options(*list_plain_options("search"))
-class SearchBody(ConversationBody):
+@bodies.with_options(*list_plain_options("search"))
+class SearchBody(bodies.ConversationBody):
     """What to search for, and how."""
 
-    query: Asking
+    query: bodies.Asking
 
 
-@with_options(*list_plain_options("answer"))
-class AskBody(ConversationBody):
+@bodies.with_options(*list_plain_options("answer"))
+class AskBody(bodies.ConversationBody):
     """A question, and whether its answer is wanted as it comes."""
 
-    question: Asking
+    question: bodies.Asking
     stream: bool = False
     graph: bool = Field(
         default=False, description="with `stream`: an event `graph` behind the evidence, too"
     )
 
 
-@with_options("context_tokens")
-class ClassifyBody(AskedBody):
+@bodies.with_options("context_tokens")
+class ClassifyBody(bodies.AskedBody):
     """A text that gets one of the labels of the index."""
 
-    text: Text = Field(max_length=LONGEST)
+    text: bodies.Text = Field(max_length=bodies.LONGEST)
     label: str = Field("label", max_length=200, description="the field that labels stand in")
     name_weight: float | None = Field(default=None, ge=0, le=1)
 
 
-class PlannedDocument(Body):
+class PlannedDocument(bodies.Body):
     """A document that a plan is made for."""
 
     id: str = Field(min_length=1, max_length=1_000)
-    text: Text
+    text: bodies.Text
     title: str = ""
 
 
-class PlanBody(Body):
+class PlanBody(bodies.Body):
     """What to plan the extraction by an LLM for."""
 
     documents: list[PlannedDocument] | None = Field(

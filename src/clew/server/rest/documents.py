@@ -20,7 +20,7 @@ from clew.server.rest.jobs import WaitQuery, submit_job
 from clew.server.scoped import ScopedIndex
 from clew.wire.indexes import DocumentLine, DocumentView, Listed
 from clew.wire.jobs import JobView
-from clew.wire.refusals import Refusal, no_such_resource
+from clew.wire.refusals import no_such_resource
 
 DOCUMENTS = EndpointGroup("documents")
 _DOCUMENT = {"id": "the id of a document; it may have slashes"}
@@ -99,9 +99,9 @@ async def add_documents(call: Call) -> Response:
     if call.check_kind(JSON, FORM) != FORM:
         return await _add_texts(call, name)
     async with multipart.receive_upload(call.request, call.server.settings, of="files") as form:
-        options = parse_body(IndexOptions, form.read_json("options"), at="options")
+        options = parse_body(IndexOptions, form.options, at="options")
         if not form.files:
-            raise Refusal(400, "invalid_input", "send at least one file, called 'files'")
+            raise InputError("send at least one file, called 'files'")
         folder = call.server.indexes.find_uploads(name)
         return await submit_job(
             call, name, "index", options, partial(_take_files, form.files, folder)

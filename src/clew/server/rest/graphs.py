@@ -1,7 +1,5 @@
 """Routes of graphs, entities, aliases and rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Routes that queue, show, follow and cancel jobs, evaluations among them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncGenerator, Callable, Mapping
 from functools import partial
@@ -14,6 +12,7 @@ from pydantic import Field, RootModel
 from starlette.responses import Response
 
 from clew.display.shown import make_view
+from clew.errors import InputError
 from clew.server import multipart
 from clew.server.bodies import INTEGRAL, Body, Flag, Part, QueryParameters, Whole, one_of
 from clew.server.endpoints import FORM, JSON, Call, EndpointGroup, make_reply, parse_body
@@ -33,7 +32,7 @@ from clew.server.sse import stream_events, write_event
 from clew.wire.indexes import Listed
 from clew.wire.jobs import JOB_EVENTS, STATES, EvaluationView, JobView
 from clew.wire.names import EVENT_STREAM, LAST_EVENT_HEADER, MOST_NUMBER
-from clew.wire.refusals import Refusal, no_such_resource
+from clew.wire.refusals import no_such_resource
 
 JOBS, EVALUATIONS = EndpointGroup("jobs"), EndpointGroup("evaluations")
 _LOOK_S = 0.25  # for new events, and for the end of a job that is waited for
@@ -290,14 +289,12 @@ async def add_evaluation(call: Call) -> Response:
         )
     async with multipart.receive_upload(call.request, call.server.settings, of="questions") as form:
         if len(form.files) != 1:
-            sentence = "send the questions as one file, called 'questions'"
-            raise Refusal(400, "invalid_input", sentence)
-        options = parse_body(EvaluateOptions, form.read_json("options"), at="options")
+            raise InputError("send the questions as one file, called 'questions'")
+        options = parse_body(EvaluateOptions, form.options, at="options")
         [(name_of_file, staged)] = form.files.items()
         suffix = Path(name_of_file).suffix.lower()
         if suffix not in _SUFFIXES:
-            known = ", ".join(_SUFFIXES)
-            raise Refusal(400, "invalid_input", f"questions are a file {known}, not {suffix!r:.40}")
+            raise InputError(f"questions are a file {', '.join(_SUFFIXES)}, not {suffix!r:.40}")
         return await submit_job(
             call, name, "evaluate", options, lambda at: staged.replace(at / f"{QUESTIONS}{suffix}")
         )
