@@ -6,10 +6,10 @@
 In the graphs each new triple goes to an end of an earlier one, drawn at random with a fixed seed,
 so that degrees follow a power law; there is one entity for two triples. Names are of two made
 words, there are forty relations, and an embedder of hashed words stands for a model, so that only
-Clew's own time counts. A question names two entities that a walk of three triples joins, and a relation: "Which rudar joins
-Bemu Tola and Kari Sumo?". Seconds of a question are those of `search` without the embedder's, after
-a first one that opens the index. Each size has a process of its own, and so its peak memory is its
-own. A busy machine makes all of it longer: compare within a run.
+Clew's own time counts. A question names two entities that a walk of three triples joins, and a
+relation: "Which rudar joins Bemu Tola and Kari Sumo?". Seconds of a question are those of `search`
+without the embedder's, after a first one that opens the index. Each size has a process of its own,
+and so its peak memory is its own. A busy machine makes all of it longer: compare within a run.
 """
 
 from __future__ import annotations
