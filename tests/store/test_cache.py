@@ -92,15 +92,6 @@ def test_a_file_in_place_of_the_folder_caches_nothing(folder):
         assert store.cache.names() == []
 
 
-def test_what_an_earlier_version_left_is_erased(folder):
-    """Its folder of frozen arrays is of no use, and may quote what is gone."""
-    (folder / "frozen").mkdir()
-    (folder / "frozen" / "000001.safetensors").write_bytes(b"x")
-    with EmbeddedStore.open(folder) as store:
-        store.lock()
-        assert files(folder, "frozen") == {}
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_killed_before_a_sync_rename_or_deletion(folder):
     """A kill at any step of caching and committing leaves what was cached, or newer."""
