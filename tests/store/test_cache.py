@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import warnings
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from clew import testing
 from clew.generation import compact, open_snapshot
 from clew.store.embedded import EmbeddedStore
 from tests.index.build import add, contents, create, document, files, scratch
-from tests.store.deadly import deadly
+from tests.store.deadly import deadly, fork
 
 ARRAYS = {"lengths": np.arange(1_000, dtype=np.float32), "rows": np.array([[1, 2]])}
 OTHER = {"lengths": np.zeros(1_000, dtype=np.float32)}
@@ -104,9 +103,7 @@ def test_killed_before_a_sync_rename_or_deletion(folder):
 def killed(base, folder, at):
     """Use a copy of an index in a child that dies before its n-th step, if it does."""
     shutil.copytree(base, folder)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside BLAS threads
-        child = os.fork()
+    child = fork()
     if child == 0:
         try:
             os.fsync, os.unlink, os.replace = deadly(at, os.fsync, os.unlink, os.replace)
