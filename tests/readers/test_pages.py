@@ -1,22 +1,17 @@
 """HTML, PDF and Word: what of a page is text."""
 
-import io
-import zipfile
-
 import docx
 import pytest
 
 from clew.readers.ocr import HINT
 from clew.readers.running_heads import without_running_heads
-from tests.readers.writers import packed, pdf
+from tests.readers.writers import packed, pdf, saved, unpacked
 
 
 def word(build):
     file = docx.Document()
     build(file)
-    sink = io.BytesIO()
-    file.save(sink)
-    return sink.getvalue()
+    return saved(file.save)
 
 
 def a_report(file):
@@ -190,8 +185,7 @@ def test_what_cannot_be_read_is_skipped(skipped, name, content, reason):
 )
 def test_word_files_with_a_damaged_part_are_skipped(skipped, part, old, new):
     """Whatever python-docx makes of a part that is not what it should be, one sentence says so."""
-    with zipfile.ZipFile(io.BytesIO(word(a_report))) as source:
-        parts = {name: source.read(name) for name in source.namelist()}
+    parts = unpacked(word(a_report))
     assert old in parts[part]
     parts[part] = parts[part].replace(old, new)
     assert skipped("a.docx", packed(parts)) == ["a.docx: is not a complete Word file"]

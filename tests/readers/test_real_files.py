@@ -1,7 +1,5 @@
 """What real files have and small examples have not: notes, text boxes, odd encodings, waste."""
 
-import io
-
 import docx
 import pytest
 from docx.oxml import parse_xml
@@ -10,7 +8,7 @@ from clew.readers import read
 from clew.readers.selection import BY_DEFAULT
 from clew.readers.titled import stated_title
 from clew.types import Skipped
-from tests.readers.writers import OFFICE, OOXML, packed
+from tests.readers.writers import OFFICE, OOXML, packed, saved
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 
@@ -30,9 +28,7 @@ def word(*blocks, footnotes=""):
         kind = f"{OOXML}/officeDocument/2006/relationships/footnotes"
         part = Part(PackURI("/word/footnotes.xml"), "application/xml", content, file.part.package)
         file.part.relate_to(part, kind)
-    sink = io.BytesIO()
-    file.save(sink)
-    return sink.getvalue()
+    return saved(file.save)
 
 
 def run(text):
