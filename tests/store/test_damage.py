@@ -39,15 +39,13 @@ def answers(index):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_every_damage_of_arrays_is_found(sound, tmp_path, seed):
+def test_every_damage_of_arrays_is_found(copy, seed):
     """`check` names the file and the documents; what is cached is dropped, and made anew."""
     rng = random.Random(seed)  # noqa: S311 -- a test's
-    folder = tmp_path / "i.clew"
-    shutil.copytree(sound, folder)
-    path = rng.choice(sorted(folder.rglob("*.safetensors")))
+    path = rng.choice(sorted(copy.rglob("*.safetensors")))
     before = path.read_bytes()
     damage(path, rng)
-    with open_index(folder, models=MODELS) as index:
+    with open_index(copy, models=MODELS) as index:
         found = index.check()
         if path.exists() and path.read_bytes() == before:  # zeros where there were zeros
             assert found == []
@@ -61,13 +59,11 @@ def test_every_damage_of_arrays_is_found(sound, tmp_path, seed):
             assert all(each.documents or "'name." in each.what for each in found)
 
 
-def test_a_text_that_was_changed_is_found(sound, tmp_path):
+def test_a_text_that_was_changed_is_found(copy):
     """A document's hash stands beside it."""
-    folder = tmp_path / "i.clew"
-    shutil.copytree(sound, folder)
-    with closing(sqlite.connect(folder / "index.sqlite", wait=1)) as database:
+    with closing(sqlite.connect(copy / "index.sqlite", wait=1)) as database:
         database.execute("UPDATE document SET title = title || '.' WHERE id = 'comet'")
-    with open_index(folder, models=MODELS) as index:
+    with open_index(copy, models=MODELS) as index:
         [found] = index.check()
     assert (found.documents, found.file) == (("comet",), "index.sqlite")
 
@@ -101,15 +97,13 @@ def test_a_file_under_another_ones_name_is_found(in_parts, tmp_path, below):
         assert index.check() == []
 
 
-def test_a_cached_file_under_another_ones_name_is_computed_again(sound, tmp_path):
+def test_a_cached_file_under_another_ones_name_is_computed_again(copy, sound):
     """A question makes no answer of it, and no error."""
-    folder = tmp_path / "i.clew"
-    shutil.copytree(sound, folder)
-    paths = sorted((folder / "cached").iterdir())
+    paths = sorted((copy / "cached").iterdir())
     contents = [path.read_bytes() for path in paths]
     for path, content in zip(paths, contents[1:] + contents[:1], strict=True):
         path.write_bytes(content)
-    with open_index(folder, models=MODELS) as index, open_index(sound, models=MODELS) as other:
+    with open_index(copy, models=MODELS) as index, open_index(sound, models=MODELS) as other:
         assert answers(index) == answers(other)
 
 
@@ -125,17 +119,15 @@ def test_a_name_that_was_changed_is_damage(tmp_path):
 
 
 @pytest.mark.parametrize("how", ["changed", "gone"])
-def test_the_note_of_the_newest_generation_is_looked_at(sound, tmp_path, how):
+def test_the_note_of_the_newest_generation_is_looked_at(copy, how):
     """It is told, and written again."""
-    folder = tmp_path / "i.clew"
-    shutil.copytree(sound, folder)
-    path = folder / "generation.json"
+    path = copy / "generation.json"
     before = path.read_bytes()
     if how == "gone":
         path.unlink()
     else:
         path.write_bytes(before[:-3])
-    with open_index(folder, models=MODELS) as index:
+    with open_index(copy, models=MODELS) as index:
         [told] = index.check()
         assert (told.file, told.is_cached) == ("generation.json", True)
         assert index.check() == []
