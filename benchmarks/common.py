@@ -10,8 +10,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 
 def in_process(script: str, *options: object) -> Any:  # noqa: ANN401 -- what the script prints
     """Run a script in a process of its own, and return the JSON of its last line."""
@@ -29,8 +27,3 @@ def cuts_ms(seconds: Sequence[float]) -> tuple[float, float]:
     """Return p50 and p95 of some seconds, in milliseconds."""
     cuts = statistics.quantiles(seconds, n=100, method="inclusive")
     return round(cuts[49] * 1000, 2), round(cuts[94] * 1000, 2)
-
-
-def unit(vectors: Any) -> Any:  # noqa: ANN401 -- arrays
-    """Return vectors with a length of one."""
-    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)

@@ -21,7 +21,7 @@ from math import ceil
 import numpy as np
 
 SIZES = (1_000_000, 100_000_000, 10_000_000_000)
-OWN_S = 0.099  # benchmarks/shards.py: what the process that asks takes, with walk
+OWN_S = 0.099  # what the process that asks takes, with walk, on 16 shards
 _GB, _HOUR, _MONTH = 1e9, 3600.0, 2.6e6
 
 
@@ -29,13 +29,13 @@ _GB, _HOUR, _MONTH = 1e9, 3600.0, 2.6e6
 class Measured:
     """What one chunk and one question take; seconds are those of one core."""
 
-    index_s: float = 0.045  # benchmarks/workers.py: 33.5 s on two cores for 1,500 chunks
+    index_s: float = 0.045  # 33.5 s on two cores for 1,500 chunks
     commit_s: float = 0.0007  # the same: 0.11 s for a batch of some 160 chunks
     kept_bytes: float = 17_000  # docs/results/engineering.md: with what three methods compute
     row_bytes: float = 1_500  # tables in PostgreSQL of a manual of 2,195 chunks
     busy_bytes: float = 6_000  # of those kept: a third (docs/results/engineering.md)
     question_s: float = 0.156  # docs/results/engineering.md: walk at a million chunks
-    shard: int = 640_000  # chunks of the shard that benchmarks/shards.py measured
+    shard: int = 640_000  # chunks of the shard that was measured
 
 
 @dataclass(frozen=True, slots=True)

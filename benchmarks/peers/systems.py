@@ -287,21 +287,6 @@ def open_chroma(folder: Path, stub: Stub) -> Opened:  # noqa: ARG001 -- it asks 
     return Opened(add, {"dense": ask})
 
 
-def open_txtai(folder: Path, stub: Stub) -> Opened:  # noqa: ARG001 -- it asks no LLM
-    """Open an index of txtai: vectors and words together."""
-    from txtai import Embeddings
-
-    rows = Embeddings(method="external", transform=embed, content=True, hybrid=True)
-    if rows.exists(str(folder / "index")):
-        rows.load(str(folder / "index"))
-
-    def add(documents: Sequence[Any]) -> None:
-        rows.upsert([(each.id, _join(each), None) for each in documents])
-        rows.save(str(folder / "index"))
-
-    return Opened(add, {"hybrid": lambda question: rows.search(question, _AT_MOST)})
-
-
 # The package whose version is shown, and what opens its index, by the system's name.
 SYSTEMS: Mapping[str, tuple[str, Callable[[Path, Stub], Opened]]] = {
     "clew": ("clew", open_clew),
@@ -310,5 +295,4 @@ SYSTEMS: Mapping[str, tuple[str, Callable[[Path, Stub], Opened]]] = {
     "nano-graphrag": ("nano-graphrag", open_nano_graphrag),
     "lightrag": ("lightrag-hku", open_lightrag),
     "chroma": ("chromadb", open_chroma),
-    "txtai": ("txtai", open_txtai),
 }

@@ -9,7 +9,6 @@ own may do without one.
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
 OPENAI_URL = "https://api.openai.com/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"
-_FORMER_MINILM = "all-MiniLM-L6-v2/int8-8199be6f"  # before its products were of int8 numbers
 _PIPELINE = compile_re(r"spacy:(\w+)-")  # in the name of a tagger
 _USER = compile_re(r"//[^/]*@")
 
@@ -77,8 +75,6 @@ def load_models(
 def from_recipe(specs: Specs, recipe: Mapping[str, Scalar]) -> Specs:
     """Return `specs` with what they leave open as the index was built."""
     embedder, tagger = recipe.get("embedder_spec"), recipe.get("tagger_spec")
-    if isinstance(embedder, str) and recipe.get("embedder") == _FORMER_MINILM:
-        embedder = re.sub("^minilm(?=:|$)", "minilm-float32", embedder)  # its name by now
     if tagger == "spacy" and (named := _PIPELINE.search(str(recipe.get("tagger")))):
         tagger = f"spacy:{named[1]}"  # what was "spacy" alone is the pipeline of this name
     return replace(
@@ -138,9 +134,9 @@ def load_tagger(spec: str) -> Tagger:
     if kind == "rules":
         return RuleTagger()
     if kind == "spacy":
-        from clew.models.spacy import DEFAULT_PIPELINE, SpacyTagger, union
+        from clew.models.spacy import DEFAULT_PIPELINE, SpacyTagger, UnitedTagger
 
-        return union(RuleTagger(), SpacyTagger(name or DEFAULT_PIPELINE))
+        return UnitedTagger(RuleTagger(), SpacyTagger(name or DEFAULT_PIPELINE))
     if (brought := plugins.find("taggers", kind)) is not None:
         return cast("Tagger", brought(spec.partition(":")[2]))
     raise InputError(f"there is no tagger {spec!r}: take one of rules, spacy, spacy:PIPELINE")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.algo.coding import BITS, code_width, decode, encode, infer_bits, recode
+from clew.algo.coding import BITS, code_width, decode, encode
 
 
 def unit(n, d, seed=0):
@@ -74,27 +74,4 @@ def test_int8_and_float_are_coded_alike(bits):
     vectors = np.rint(unit(20, 64) * 127)
     np.testing.assert_array_equal(
         encode(vectors.astype(np.int8), bits), encode(vectors.astype(np.float32), bits)
-    )
-
-
-@given(st.integers(5, 600), st.sampled_from(BITS), st.sampled_from(BITS))
-def test_bits_are_told_by_the_width(d, bits, usual):
-    """From five numbers on, whatever is usual."""
-    assert infer_bits(code_width(d, bits), d, usual) == bits
-
-
-def test_bits_of_short_vectors_are_the_usual_ones():
-    """One and two bits of four numbers fill a byte; no bits fill three of them and the factor."""
-    assert [infer_bits(5, 4, usual) for usual in (1, 2)] == [1, 2]
-    with pytest.raises(ValueError, match="7 bytes are no vector of 4 numbers"):
-        infer_bits(7, 4, 8)
-
-
-@pytest.mark.parametrize("bits", BITS)
-def test_recoded_vectors_are_those_that_were_read(bits):
-    """As if what was read had been coded; those of as many bits stay as they are."""
-    rows = encode(unit(5_000, 24), 8)  # more than are coded at once
-    found = recode(rows, 24, bits)
-    np.testing.assert_array_equal(
-        found, rows if bits == 8 else encode(there_and_back(unit(5_000, 24), 8), bits)
     )

@@ -211,15 +211,6 @@ def test_what_is_left_open_comes_from_the_recipe():
     assert from_recipe(Specs(), recipe).tagger == "spacy:en_core_web_md"
 
 
-@pytest.mark.parametrize("folder", ["", ":some/folder"])
-def test_an_index_of_float32_stays_one(folder):
-    """What "minilm" meant when an index was made is still what reads its questions."""
-    recipe = {"embedder_spec": f"minilm{folder}", "embedder": "all-MiniLM-L6-v2/int8-8199be6f"}
-    spec = from_recipe(Specs(), recipe).embedder
-    assert spec == f"minilm-float32{folder}"
-    assert from_recipe(Specs(), {**recipe, "embedder": "other"}).embedder == f"minilm{folder}"
-
-
 def test_triples_are_parsed_by_the_pipeline_of_the_tagger():
     assert load_extractor("parse", load_tagger("spacy:my_english")).pipeline == "my_english"
     assert load_extractor("parse", load_tagger("rules")).pipeline == DEFAULT_PIPELINE

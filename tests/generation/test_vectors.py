@@ -23,15 +23,9 @@ def stored(parts, rows=ROWS, bits=8):
     return StoredVectors(columns, rows, dimension=D, bits=bits)
 
 
-@pytest.fixture(params=["coded", "float32", "both"])
-def vectors(request):
-    """Vectors of an index that this version wrote, that an earlier one did, and that both did."""
-    first, second = whole()[:6], whole()[6:]
-    if request.param != "float32":
-        first = encode(first, 8)
-    if request.param == "coded":
-        second = encode(second, 8)
-    return stored([first, second])
+@pytest.fixture
+def vectors():
+    return stored([encode(whole()[:6], 8), encode(whole()[6:], 8)])
 
 
 def expected():
@@ -76,22 +70,6 @@ def test_products(vectors, monkeypatch):
     none = stored([encode(whole(), 8)], ROWS[:0])
     assert (none @ query).shape == (0,)
     assert (none @ np.eye(D, 2)).shape == (0, 2)
-
-
-def test_bits_and_damage():
-    """Those of an earlier version may have more bits; a row that nobody asks for may be damaged."""
-    vectors = stored([encode(whole()[:6], 8), encode(whole()[6:], 4)], bits=4)
-    alone = stored([encode(whole(), 8)]), stored([encode(whole(), 4)])
-    later = (ROWS >= 6)[:, None]
-    read = np.where(later, alone[1][:], alone[0][:])
-    np.testing.assert_array_equal(vectors[:], read)
-    np.testing.assert_array_equal(vectors[1:3], read[1:3])
-    query = np.arange(D, dtype=np.float32)
-    np.testing.assert_allclose(vectors @ query, read @ query, rtol=1e-5)
-    damaged = encode(whole(), 8)
-    damaged[5:] = 255
-    vectors = stored([damaged], np.arange(10))
-    np.testing.assert_allclose(vectors[1:4], whole()[1:4], atol=4e-3)
 
 
 def test_no_more_is_looked_at_than_the_rows_that_are_read(tmp_path):

@@ -644,12 +644,6 @@ def test_triples_of_a_chunk_beside_the_core(store):
     assert run(store, HALF).n_chunks == 0
 
 
-def test_a_wish_of_an_older_index_is_for_all_chunks():
-    """A wish that was kept before there were cores has none."""
-    older = {"units": 0.0, "value": "bleu", "seed": 0, "triples": "llm"}
-    assert Wanted(**older) == Wanted(triples="llm")
-
-
 def test_recorded_triples(store, tmp_path):
     """A file of triples becomes the extraction of its documents; the rest of it is reported."""
     lines = [

@@ -164,10 +164,10 @@ def test_zeros_in_place_of_a_vector_are_embedded_again(path):
 def test_a_vector_of_another_dimension_is_refused(path):
     """An embedder that changed under its name is told of."""
     CachedEmbedder(Counting(), path).embed(["a"], kind="query")
-    with closing(sqlite.connect(path, wait=1)) as database:
-        database.execute("UPDATE vectors SET vector = ?", [bytes(8)])
-    with pytest.raises(StoreError, match="holds a vector that is not of"):
-        CachedEmbedder(Counting(), path).embed(["a"], kind="query")
+    with pytest.raises(StoreError, match="holds a vector that is not of 3 numbers"):
+        CachedEmbedder(Counting(d=2), path).embed(["b"], kind="query")
+    with pytest.raises(StoreError, match="holds a vector that is not of 3 numbers"):
+        CachedEmbedder(Counting(), path).embed(["b"], kind="query")
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):

@@ -72,12 +72,13 @@ def test_failures_are_kept_until_they_are_forgotten(ledger):
     """Two bad replies are not paid a third time; `forget_failed` gives another chance."""
     chat = ScriptedChat(lambda *_: "never")
     llm = Conversation(chat, ledger=ledger)
+    llm.complete(prompts(1))  # which is of use
     first, again = llm.complete([ASKED]), llm.complete([ASKED])
     assert [r.error for r in first + again] == ["there is no JSON in it"] * 2
-    assert (len(chat.asked), again[0].recorded) == (2, 2)
-    assert ledger.forget_failed() == 2
-    llm.complete([ASKED])
-    assert len(chat.asked) == 4
+    assert (len(chat.asked), again[0].recorded) == (3, 2)
+    assert [ledger.forget_failed(), ledger.forget_failed()] == [2, 0]
+    llm.complete([ASKED, *prompts(1)])
+    assert len(chat.asked) == 5
 
 
 def test_equal_prompts_of_a_batch_are_bought_once(ledger):

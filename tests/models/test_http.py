@@ -97,10 +97,14 @@ def test_a_missing_variable_is_named(endpoint, monkeypatch):
 
 @pytest.mark.parametrize(
     "fault",
-    [*(Answer({}, status) for status in (429, 500, 502, 503, 504)), Answer({}, missing_bytes=10)],
+    [
+        *(Answer({}, status) for status in (429, 500, 502, 503, 504)),
+        *(Answer(b"<html>unknown error</html>", each) for each in (408, 520, 522, 524, 529)),
+        Answer({}, missing_bytes=10),
+    ],
 )
 def test_a_passing_fault_is_tried_again(server, endpoint, waits, fault):
-    """An overloaded server, or a connection that broke, gets a second chance after a pause."""
+    """An overloaded server, one of Cloudflare, or a connection that broke, is asked once more."""
     server.script(fault, Answer({"ok": 1}))
     assert send(endpoint(), {}) == [{"ok": 1}]
     assert waits == [0.5]

@@ -155,21 +155,6 @@ def test_an_unknown_cost_is_not_zero(server, chat, usage, prices, cost):
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        f"Sure! Here it is:\n```json\n{GOOD}\n```\nAnything else?",
-        f"As [1] says, {GOOD}",
-        f'<think>maybe {{"names": []}}</think>\n{GOOD}',
-    ],
-)
-def test_json_in_prose_is_found_without_a_retry(server, chat, text):
-    """Talkative models are understood, and what does not fit the schema is passed over."""
-    server.script(said(text))
-    (reply,) = chat().complete([ASKED])
-    assert (reply.data, reply.calls, reply.error) == ({"names": ["Ada"]}, 1, "")
-
-
-@pytest.mark.parametrize(
     ("text", "fault"),
     [
         ('{"names": "Ada"}', "data.names must be array"),
@@ -215,22 +200,6 @@ def test_shapes_of_a_message(server, chat):
     assert reply.error == "the reply is empty: a content filter kept it back"
 
 
-def test_an_endpoint_without_schemas_is_asked_in_words_from_then_on(server, chat):
-    """One refusal of response_format is enough for the rest of the run."""
-
-    def respond(request):
-        if "response_format" in request.json:
-            return Answer({"error": {"message": "Unknown field response_format"}}, 400)
-        return said(GOOD)
-
-    server.respond = respond
-    model = chat(concurrency=1)
-    replies = model.complete([ASKED] * 3) + model.complete([ASKED])
-    assert [r.data for r in replies] == [{"names": ["Ada"]}] * 4
-    assert sum("response_format" in r.json for r in server.requests) == 1
-    assert json.dumps(SCHEMA) in server.requests[-1].json["messages"][0]["content"]
-
-
 def test_schemas_can_be_left_to_the_prompt(server, chat):
     """Who knows that an endpoint has no schemas spares it the refusal."""
     server.script(said(GOOD))
@@ -238,29 +207,11 @@ def test_schemas_can_be_left_to_the_prompt(server, chat):
     assert "response_format" not in server.requests[0].json
 
 
-def test_models_with_other_limits_and_no_temperature_are_served(server, chat):
-    """Reasoning models rename the token limit and fix the temperature."""
-
-    def respond(request):
-        if "max_tokens" in request.json:
-            return Answer({"error": "use 'max_completion_tokens' instead of 'max_tokens'"}, 400)
-        if "temperature" in request.json:
-            return Answer({"error": "'temperature' does not support 0"}, 400)
-        return said("yes")
-
-    server.respond = respond
-    assert chat().complete([Prompt(user="?", max_tokens=7)])[0].text == "yes"
-    assert server.requests[-1].json["max_completion_tokens"] == 7
-
-
-def test_what_is_refused(server, chat):
-    """A prompt that is too long is asked once; the mistake of a programmer costs nothing."""
-    server.script(Answer({"error": "the prompt is longer than the context length"}, 400))
-    with pytest.raises(EndpointError, match="context length.*Hint: shorten the text"):
-        chat().complete([ASKED])
+def test_a_schema_that_is_none_costs_nothing(server, chat):
+    """The mistake of a programmer is told before anything is asked."""
     with pytest.raises(InputError, match="JSON schema of a prompt is not valid"):
         chat().complete([Prompt(user="?", schema={"type": "nonsense"})])
-    assert len(server.requests) == 1
+    assert server.requests == []
 
 
 @pytest.mark.parametrize("body", [{}, [], {"choices": []}, {"choices": [{"message": None}]}])

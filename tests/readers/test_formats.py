@@ -140,14 +140,6 @@ def test_an_object_may_be_a_record_or_hold_records(write, value, texts):
     assert [item.text for item in items] == texts
 
 
-def test_a_column_for_the_text_is_guessed_where_it_is_plain(write):
-    """With two that it may be, the message lists the columns."""
-    (found,) = read([write("a.csv", "id,abstract,year\n1,words,2024\n")])
-    assert (found.text, found.metadata) == ("words", {"year": "2024"})
-    (skipped,) = read([write("b.csv", "id,abstract,summary\n1,a,b\n")])
-    assert str(skipped).endswith("only: id, abstract, summary (see --text-column)")
-
-
 BASE64 = "QmFzZTY0IGlzIG5vIHRleHQgdGhhdCBhbnlib2R5IHdvdWxkIGxvb2sgZm9yIGhlcmUsIG1pbmQ=\n" * 5
 
 

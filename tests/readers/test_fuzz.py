@@ -17,7 +17,7 @@ from clew.readers import read
 from clew.readers.formats import READERS
 from clew.types import Document, Skipped
 from tests.readers.test_every_format import ONE_EACH
-from tests.readers.writers import LIGHTHOUSES, files, packed
+from tests.readers.writers import LIGHTHOUSES, files, packed, unpacked
 
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "60"))
 SEED = int(os.environ.get("FUZZ_SEED", "0"))
@@ -52,8 +52,7 @@ def mutated(data, rng):
 
 def in_a_part(data, rng):
     """Change what is in a zip file, so that more than its checksums is looked at."""
-    with zipfile.ZipFile(io.BytesIO(data)) as found:
-        parts = {name: found.read(name) for name in found.namelist()}
+    parts = unpacked(data)
     chosen = rng.choice([*parts])
     return packed({**parts, chosen: mutated(parts[chosen], rng)})
 

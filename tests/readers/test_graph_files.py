@@ -179,6 +179,11 @@ def test_what_a_first_line_may_be(graph):
 
 
 LONG = "x" * 101
+GOOD = {  # a line of a file
+    "tsv": b"Fram\tleft\tOslo",
+    "csv": b"Fram,left,Oslo",
+    "jsonl": b'["Fram","left","Oslo"]',
+}
 
 
 @pytest.mark.parametrize(
@@ -218,12 +223,7 @@ LONG = "x" * 101
 )
 def test_a_bad_line_costs_only_itself(graph, name, line, reason):
     """It is named with its number and the reason."""
-    good = {
-        "tsv": b"Fram\tleft\tOslo",
-        "csv": b"Fram,left,Oslo",
-        "jsonl": b'["Fram","left","Oslo"]',
-    }
-    other = good[name.partition(".")[2]]
+    other = GOOD[name.partition(".")[2]]
     items, (report,) = graph(name, b"\n".join([other, b"", line, other]))
     assert [item.line for item in items] == [1, 4]
     assert report.startswith(f"{name}, line 3: {reason}")
@@ -586,11 +586,7 @@ def test_any_graph_comes_back(tmp_path_factory, rows):
 @given(st.binary(max_size=80), st.sampled_from(["tsv", "csv", "jsonl", "nt", "ttl"]))
 def test_any_bytes_are_read_or_refused(tmp_path_factory, noise, suffix):
     """No input makes another error, or hides what stands before it; nor behind, but in Turtle."""
-    good = {
-        "tsv": b"Fram\tleft\tOslo",
-        "csv": b"Fram,left,Oslo",
-        "jsonl": b'["Fram","left","Oslo"]',
-    }.get(suffix, START + END)
+    good = GOOD.get(suffix, START + END)
     noise = noise.replace(b"\0", b"")
     path = tmp_path_factory.mktemp("noise") / f"a.{suffix}"
     path.write_bytes(b"\n".join([good, noise, good]))

@@ -7,7 +7,7 @@ import docx
 import pypdf
 import pytest
 
-from tests.readers.writers import packed, pdf
+from tests.readers.writers import packed, pdf, saved
 
 
 def headings(document):
@@ -130,9 +130,7 @@ def test_word(document):
     file.add_paragraph("A ship.")
     file.add_heading("Ice", 2)
     file.add_paragraph("Cold.")
-    sink = io.BytesIO()
-    file.save(sink)
-    found = document("a.docx", sink.getvalue())
+    found = document("a.docx", saved(file.save))
     assert found.title == "Fram"
     assert headings(found) == [(2, "Ice")]
 
@@ -203,9 +201,7 @@ def test_bookmarks_of_a_pdf(document):
     above = writer.add_outline_item(title="Fram", page_number=0)
     writer.add_outline_item(title="Ice", page_number=0, parent=above)
     writer.add_outline_item(title="Elsewhere", page_number=1)
-    sink = io.BytesIO()
-    writer.write(sink)
-    found = document("a.pdf", sink.getvalue())
+    found = document("a.pdf", saved(writer.write))
     assert [(h.level, h.title) for h in found.headings] == [
         (1, "Fram"),
         (2, "Ice"),

@@ -13,7 +13,7 @@ from pypdf.generic import (
     TextStringObject,
 )
 
-from tests.readers.writers import pdf
+from tests.readers.writers import pdf, saved
 
 DRAWING = ") Tj ET 0 0 99 99 re f BT /F1 12 Tf ("  # ends the text of a page, and begins another
 HINT = "scanned? --ocr reads pictures (pip install 'clew[ocr]')"
@@ -42,9 +42,7 @@ def annotated(*annotations, attached=(), form="AcroForm"):
     writer.root_object[NameObject(f"/{form}")] = entry(Fields=ArrayObject(fields), DA="/H 0 Tf")
     for name in attached:
         writer.add_attachment(name, b"a,b\n")
-    sink = io.BytesIO()
-    writer.write(sink)
-    return sink.getvalue()
+    return saved(writer.write)
 
 
 def field(kind, name, given, **more):

@@ -13,7 +13,7 @@ from clew.readers.front_matter import values
 from clew.readers.properties import moment, properties
 from tests.readers.test_office import BOOK, CONTENT, SHEET, SLIDES
 from tests.readers.test_pages import word
-from tests.readers.writers import packed, pdf
+from tests.readers.writers import packed, pdf, saved
 
 DC = "xmlns:c='c' xmlns:dc='d' xmlns:t='t' xmlns:m='m'"
 CORE = (
@@ -61,9 +61,7 @@ def a_pdf_file():
         "/CreationDate": "D:20240501120000+02'00'",
     }
     writer.add_metadata(about)
-    sink = io.BytesIO()
-    writer.write(sink)
-    return sink.getvalue()
+    return saved(writer.write)
 
 
 BOOK_ABOUT = BOOK | {

@@ -1,7 +1,5 @@
 """Tables keep their geometry in every format, and cells look as they are shown."""
 
-import io
-
 import docx
 import pytest
 
@@ -10,7 +8,7 @@ from clew.readers.grid import Cell, fill_spans
 from clew.readers.number_formats import format_cell
 from clew.types import Document, Skipped
 from tests.readers.test_office import SHEET
-from tests.readers.writers import OFFICE, OOXML, packed
+from tests.readers.writers import OFFICE, OOXML, packed, saved
 
 HARBOURS = [
     "Port | Winter | Summer",
@@ -35,9 +33,7 @@ def word():
             table.cell(i, j).text = text
     table.cell(2, 0).merge(table.cell(3, 0))
     table.cell(4, 1).merge(table.cell(4, 2))
-    sink = io.BytesIO()
-    file.save(sink)
-    return sink.getvalue()
+    return saved(file.save)
 
 
 def open_rows(cell):

@@ -9,10 +9,6 @@ from hypothesis import strategies as st
 from clew.readers import read
 from clew.types import Document
 
-GERMAN = "Die Straße führt über die Brücke nach Köln; das Café öffnet um zwölf.\n" * 3
-RUSSIAN = "Привет, как дела? Это обычный текст на русском языке.\n" * 3
-JAPANESE = "これは日本語のテキストです。東京は日本の首都である。\n" * 3
-
 
 def test_a_text_is_the_whole_file(document):
     """Newlines and white space stay as they stand, and the title is the file name."""
@@ -35,14 +31,6 @@ def test_a_text_is_the_whole_file(document):
 def test_a_byte_order_mark_decides_and_is_dropped(document, mark, encoding, suffix):
     """Files of Windows programs are read as what they say they are, in either order of bytes."""
     assert document(f"a.{suffix}", mark + "Füße".encode(encoding)).text == "Füße"
-
-
-@pytest.mark.parametrize(
-    ("text", "encoding"), [(GERMAN, "cp1252"), (RUSSIAN, "cp1251"), (JAPANESE, "shift_jis")]
-)
-def test_other_encodings_are_guessed(document, text, encoding):
-    """A file of a few lines in an older encoding comes out right."""
-    assert document("a.txt", text.encode(encoding)).text == text
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,5 @@
 """What Office files hold beside their paragraphs is read, or said not to be read."""
 
-import io
-import zipfile
-
 import docx
 import pytest
 from docx.oxml import parse_xml
@@ -10,18 +7,12 @@ from docx.oxml.ns import nsdecls
 
 from clew.readers import read
 from clew.readers.list_numbers import format_number
-from tests.readers.writers import OFFICE, packed, sheet, word
+from tests.readers.writers import OFFICE, packed, saved, sheet, unpacked, word
 
 LEVEL = (
     '<w:lvl w:ilvl="{}"><w:start w:val="{}"/><w:numFmt w:val="{}"/>{}<w:lvlText w:val="{}"/>'
     "</w:lvl>"
 )
-
-
-def saved(file):
-    sink = io.BytesIO()
-    file.save(sink)
-    return sink.getvalue()
 
 
 def last(file):
@@ -45,7 +36,7 @@ def numbered(levels, paragraphs, overrides=""):
             place = f'<w:ilvl w:val="{level}"/><w:numId w:val="{instance}"/>'
             number = parse_xml(f"<w:numPr {nsdecls('w')}>{place}</w:numPr>")
             last(file).get_or_add_pPr().append(number)
-    return saved(file)
+    return saved(file.save)
 
 
 DECIMAL = (1, "decimal", "")
@@ -62,7 +53,7 @@ def test_numbers_of_a_style_are_computed(document):
         file.add_paragraph(each, style="List Number")
         file.add_paragraph(f"About {each}.")
     file.add_paragraph("No number", style="List Bullet")
-    assert paragraphs(document, saved(file)) == [
+    assert paragraphs(document, saved(file.save)) == [
         "1. Definitions", "About Definitions.", "2. Term", "About Term.", "No number",
     ]  # fmt: skip
 
@@ -152,7 +143,7 @@ def test_headings_have_their_numbers(document):
     for each in ("Scope", "Term"):
         file.add_heading(each, 1)
         file.add_paragraph(f"About {each}.")
-    found = document("a.docx", saved(file))
+    found = document("a.docx", saved(file.save))
     assert [heading.title for heading in found.headings] == ["1. Scope", "2. Term"]
     assert found.title == "Scope"
 
@@ -163,7 +154,7 @@ def test_hidden_text_of_word_is_not_read(document):
     paragraph = file.add_paragraph("Seen ")
     paragraph.add_run("secret ").font.hidden = True
     paragraph.add_run("words.").font.hidden = False
-    found = document("a.docx", saved(file))
+    found = document("a.docx", saved(file.save))
     assert found.text == "Seen words."
     assert found.partly == ("1 hidden passage not read",)
 
@@ -175,7 +166,7 @@ def test_comments_pictures_and_objects_of_word(document, tmp_path):
     file.add_comment(paragraph.runs, "Is that per month?", author="Ada")
     for inside in ('<v:imagedata xmlns:v="v"/>', '<o:OLEObject xmlns:o="o"/>'):
         last(file).append(parse_xml(f"<w:r {nsdecls('w')}><w:pict>{inside}</w:pict></w:r>"))
-    found = document("a.docx", saved(file))
+    found = document("a.docx", saved(file.save))
     assert found.text == "The fee is 40 pounds.\n\nComment: Is that per month?"
     assert found.partly == ("1 picture not read", "1 embedded object not read")
 
@@ -194,7 +185,7 @@ def test_formulas_of_word_are_lines(document):
     for part in parts:
         file.add_paragraph()
         last(file).append(parse_xml(part))
-    assert paragraphs(document, saved(file)) == ["c^2", "(a+b)/2", "x_i", "√(y+1)"]
+    assert paragraphs(document, saved(file.save)) == ["c^2", "(a+b)/2", "x_i", "√(y+1)"]
 
 
 @pytest.mark.parametrize(
@@ -202,8 +193,7 @@ def test_formulas_of_word_are_lines(document):
 )
 def test_word_files_with_macros_are_read(document, kind):
     """Their kind is another one."""
-    source = zipfile.ZipFile(io.BytesIO(word("Fram", ["She is of 1892."])))
-    parts = {name: source.read(name) for name in source.namelist()}
+    parts = unpacked(word("Fram", ["She is of 1892."]))
     plain = b"application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
     types = "[Content_Types].xml"
     parts[types] = parts[types].replace(plain, f"application/vnd.ms-word.{kind}".encode())
@@ -297,8 +287,7 @@ def test_hidden_text_pictures_and_comments_of_rtf(document):
 
 def test_what_a_spreadsheet_lacks_or_hides_is_said(document):
     """A formula that no program has computed, hidden sheets and pictures."""
-    source = zipfile.ZipFile(io.BytesIO(sheet("Fees", ["Harbour", "Quay"])))
-    parts = {name: source.read(name) for name in source.namelist()}
+    parts = unpacked(sheet("Fees", ["Harbour", "Quay"]))
     book, cells = "xl/workbook.xml", "xl/worksheets/sheet1.xml"
     parts[book] = parts[book].replace(b"sheetId=", b"state='hidden' sheetId=")
     row = b"<row r='9'><c r='A9'><f>A1*2</f></c><c r='B9'><f>1+1</f><v>2</v></c><c r='C9'><f>B9"
@@ -327,8 +316,7 @@ THREADS = (
 
 def test_comments_and_text_boxes_of_a_spreadsheet_are_read(document):
     """A comment behind its cell, a thread as one; text boxes, and a comment on none, at the end."""
-    source = zipfile.ZipFile(io.BytesIO(sheet("Fees", ["Harbour", "Quay", "Dock"])))
-    parts = {name: source.read(name) for name in source.namelist()}
+    parts = unpacked(sheet("Fees", ["Harbour", "Quay", "Dock"]))
     parts["xl/comments1.xml"], parts["xl/threadedComments/threadedComment1.xml"] = REMARKS, THREADS
     parts["xl/drawings/drawing1.xml"] = (
         f"<d xmlns:x='x'><x:txBody>{words('In kroner')}</x:txBody></d>"
@@ -350,8 +338,7 @@ def test_comments_and_text_boxes_of_a_spreadsheet_are_read(document):
 
 def test_numbers_with_white_space_are_no_damage(document):
     """As some programs write them; a spreadsheet of figures alone is no dump of bytes."""
-    source = zipfile.ZipFile(io.BytesIO(sheet("Fees", ["Harbour"])))
-    parts = {name: source.read(name) for name in source.namelist()}
+    parts = unpacked(sheet("Fees", ["Harbour"]))
     cells = "xl/worksheets/sheet1.xml"
     letters, number = "ABCDEFGHIJKL", "<c r='{}{}'><v> {}\n</v></c>".format
     rows = "".join(
@@ -408,7 +395,7 @@ def test_headers_and_footers_of_word_are_read_once(document, before, between, fo
         numbered.add_run(between)
         if between in (" of ", "/"):
             root.extend(field(" NUMPAGES ", "7"))
-    assert paragraphs(document, saved(file)) == [
+    assert paragraphs(document, saved(file.save)) == [
         "She is of 1892.", "Header: Harbour Office", *filter(None, [foot]),
     ]  # fmt: skip
 

@@ -59,6 +59,19 @@ QUESTIONS = (  # each with the two articles that together answer it
 )  # fmt: skip
 
 
+def saved(write):
+    """Return what is written into a file that is given to `write`."""
+    sink = io.BytesIO()
+    write(sink)
+    return sink.getvalue()
+
+
+def unpacked(data):
+    """Return the parts of a zip file, by their names."""
+    with zipfile.ZipFile(io.BytesIO(data)) as source:
+        return {name: source.read(name) for name in source.namelist()}
+
+
 def packed(parts):
     sink = io.BytesIO()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as target:
@@ -165,9 +178,7 @@ def pdf(*pages, title=None, password=None):
         writer.add_metadata({"/Title": title})
     if password is not None:
         writer.encrypt(user_password=password, owner_password="owner", algorithm="RC4-128")
-    sink = io.BytesIO()
-    writer.write(sink)
-    return sink.getvalue()
+    return saved(writer.write)
 
 
 def portable(title, paragraphs):
@@ -179,9 +190,7 @@ def word(title, paragraphs):
     file.core_properties.title = title
     for each in (title, *paragraphs):
         file.add_paragraph(each)
-    sink = io.BytesIO()
-    file.save(sink)
-    return sink.getvalue()
+    return saved(file.save)
 
 
 def rich(title, paragraphs):

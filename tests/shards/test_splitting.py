@@ -5,7 +5,6 @@ import os
 import shutil
 import signal
 import stat
-import sys
 from contextlib import closing
 
 import pytest
@@ -17,6 +16,7 @@ from clew.runtime import sqlite
 from clew.shards import open_shards, split
 from clew.testing import small_documents
 from tests.index.build import scratch
+from tests.store.deadly import killed_at_file
 from tests.store.test_paid import QUESTION, Counting, opened, reply_to, texts
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -94,28 +94,6 @@ def test_the_shards_are_their_owners(whole, place):
         assert stat.S_IMODE(each.stat().st_mode) == 0o700
 
 
-def killed(work, home, left):
-    """Do some work in a process that dies at the file after so many below a folder; its status."""
-    child = os.fork()
-    if not child:
-
-        def hook(event, given):
-            nonlocal left
-            if event in {"open", "os.rename", "os.mkdir", "os.remove"} and str(home) in str(given):
-                left -= 1
-                if left < 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-        sys.addaudithook(hook)
-        try:
-            work()
-        except BaseException:  # noqa: BLE001 -- nothing may go on in the copy of this process
-            os._exit(1)
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 @pytest.mark.parametrize("step", [19, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_split_that_was_killed_begins_anew(whole, place, step):
     """Whenever that was; and behind its end it is done, and leaves the shards as they are."""
@@ -124,7 +102,7 @@ def test_a_split_that_was_killed_begins_anew(whole, place, step):
     home, ends = place / "parts", []
     for left in range(0, 2_000, step):
         shutil.rmtree(home, ignore_errors=True)
-        ends.append(killed(lambda: split(whole, home, 2), home, left))
+        ends.append(killed_at_file(lambda: split(whole, home, 2), home, left))
         split(whole, home, 2)
         assert contents(home) == expected
         assert not (home / "split.json").exists()

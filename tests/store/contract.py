@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,9 @@ from clew.models.metered import Meter
 from clew.snapshot.batch import Batch
 from clew.testing import models, small_documents
 from clew.types import GRAPH, UNITS, Document, Extraction, Scalar, Triple
-from tests.snapshots import check_consistent, contents
+from tests import snapshots
+from tests.index.build import contents
+from tests.snapshots import check_consistent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,6 +43,13 @@ class StoreContract:
 
     recipe: Mapping[str, Scalar] = index.Settings().build_recipe(models())
 
+    @pytest.fixture
+    def store(self, open_store: OpenStore) -> Iterator[Store]:
+        """Give one new store, that is closed afterwards."""
+        store = open_store()
+        yield store
+        store.close()
+
     @staticmethod
     def _batch(store: Store, *documents: Document) -> Batch:
         return building.build_batch(documents, store, models(), Meter())
@@ -49,20 +58,17 @@ class StoreContract:
         hashes = [index.hash_content(document) for document in documents]
         return store.commit(self._batch(store, *documents), hashes)
 
-    def test_new_store_is_empty(self, open_store: OpenStore) -> None:
+    def test_new_store_is_empty(self, store: Store) -> None:
         """A new store has its recipe, no document, and a snapshot without rows."""
-        store = open_store()
         snapshot = open_snapshot(store)
         assert dict(store.recipe) == dict(self.recipe)
         assert store.hashes() == {}
         assert wasted_share(store) == 0
         assert [len(layer) for layer in snapshot.layers.values()] == [0] * len(snapshot.layers)
         snapshot.close()
-        store.close()
 
-    def test_commit_is_seen_at_once(self, open_store: OpenStore) -> None:
+    def test_commit_is_seen_at_once(self, store: Store) -> None:
         """What is committed is in `hashes`, in the next generation and in the next snapshot."""
-        store = open_store()
         before = store.generation
         a, b = small_documents()[:2]
         assert self._commit(store, a, b) == store.generation > before
@@ -71,11 +77,9 @@ class StoreContract:
             assert snapshot.generation == store.generation
             assert snapshot.documents([0, 1]) == [a, b]
             check_consistent(snapshot)
-        store.close()
 
-    def test_same_id_replaces(self, open_store: OpenStore) -> None:
+    def test_same_id_replaces(self, store: Store) -> None:
         """A document replaces the one of its id."""
-        store = open_store()
         a, b = small_documents()[:2]
         self._commit(store, a, b)
         new = replace(a, text="Something else about Cape Lund.")
@@ -84,31 +88,26 @@ class StoreContract:
         with closing(open_snapshot(store)) as snapshot:
             assert snapshot.documents([0, 1]) == [new, b]
             check_consistent(snapshot)
-        store.close()
 
-    def test_snapshots_do_not_change(self, open_store: OpenStore) -> None:
+    def test_snapshots_do_not_change(self, store: Store) -> None:
         """A snapshot gives the same rows, texts and vectors whatever is committed after it."""
-        store = open_store()
         documents = small_documents()
         self._commit(store, *documents[:4])
         with closing(open_snapshot(store)) as snapshot:
-            before = contents(snapshot, vectors=False)
+            before = snapshots.contents(snapshot, vectors=False)
             self._commit(store, *documents[4:])
             store.remove([documents[0].id])
             compact(store)
             _assemble(store)
-            assert contents(snapshot, vectors=False) == before
+            assert snapshots.contents(snapshot, vectors=False) == before
             assert len(snapshot.layer("chunk").vectors) == len(snapshot.layer("chunk"))
-        store.close()
 
-    def test_remove_and_revive(self, open_store: OpenStore) -> None:
+    def test_remove_and_revive(self, store: Store) -> None:
         """Removed documents are gone; one of the same id and hash comes back as it was."""
-        store = open_store()
         documents = small_documents()
         self._commit(store, *documents)
         hashes = dict(store.hashes())
-        with closing(open_snapshot(store)) as snapshot:
-            before = contents(snapshot)
+        before = contents(store)
         ids = [documents[2].id, documents[5].id]
         generation = store.generation
         assert store.remove([*ids, "never there"]) == ids
@@ -122,21 +121,18 @@ class StoreContract:
         assert store.generation == generation
         assert store.revive({i: hashes[i] for i in ids}) == ids
         assert store.hashes() == hashes
-        with closing(open_snapshot(store)) as snapshot:
-            assert contents(snapshot) == before
-        store.close()
+        assert contents(store) == before
 
-    def test_restate(self, open_store: OpenStore) -> None:
+    def test_restate(self, store: Store) -> None:
         """What documents say of themselves changes; their rows, texts and numbers do not."""
-        store, documents = open_store(), small_documents()
+        documents = small_documents()
         index.add_documents(store, documents, models())
-        with closing(open_snapshot(store)) as snapshot:
-            before = contents(snapshot)
+        before = contents(store)
         new = replace(documents[1], text="", source="elsewhere", metadata={"kind": "x"}, pages=(0,))
         store.restate([new], ["other"])
         assert store.hashes()[new.id] == "other"
         with closing(open_snapshot(store)) as snapshot:
-            after = contents(snapshot)
+            after = snapshots.contents(snapshot)
             [found] = snapshot.documents([1])
         assert found == replace(new, text=documents[1].text)
         assert {k: v for k, v in after.items() if k != "documents"} == {
@@ -144,9 +140,8 @@ class StoreContract:
         }
         assert store.generation == 2
 
-    def test_rename(self, open_store: OpenStore) -> None:
+    def test_rename(self, store: Store) -> None:
         """A document has its rows under another id and source, as if it had been made with them."""
-        store = open_store()
         documents = small_documents()
         moved = {
             documents[0].id: replace(documents[0], id="zz", source="in/zz.txt"),
@@ -157,11 +152,11 @@ class StoreContract:
         assert store.rename({"never there": documents[1]}) == []
         assert store.rename({documents[1].id: documents[2]}) == []
         with closing(open_snapshot(store)) as snapshot:
-            before = contents(snapshot)
+            before = snapshots.contents(snapshot)
             generation = store.generation
             assert store.rename(moved) == list(moved)
             assert store.generation > generation
-            assert contents(snapshot) == before
+            assert snapshots.contents(snapshot) == before
         assert store.rename(moved) == []
         renamed = {document.id: index.hash_content(document) for document in moved.values()}
         assert store.hashes().items() >= renamed.items()
@@ -177,64 +172,52 @@ class StoreContract:
                 assert triples.texts(range(len(triples))) == ["Mira Toll met Bo Dahl"]
         back = {new.id: old for new, old in zip(moved.values(), documents[::4], strict=False)}
         assert store.rename(back) == list(back)
-        with closing(open_snapshot(store)) as snapshot:
-            assert contents(snapshot) == before
-        store.close()
+        assert contents(store) == before
 
-    def test_unnamed_entities(self, open_store: OpenStore) -> None:
+    def test_unnamed_entities(self, store: Store) -> None:
         """An entity key is unnamed until a batch brings its name vector."""
-        store = open_store()
         document = small_documents()[0]
         batch = self._batch(store, document)
         named = [batch.entities[i] for i in batch.columns["name.entity"].tolist()]
         assert store.unnamed([*named, "never there"]) == list(range(len(named) + 1))
         store.commit(batch, ["hash"])
         assert store.unnamed([*named, "never there"]) == [len(named)]
-        store.close()
 
-    def test_compacting_changes_no_row(self, open_store: OpenStore) -> None:
+    def test_compacting_changes_no_row(self, store: Store) -> None:
         """Compacting leaves every row, text, link and vector as it was, assembled or not."""
-        store = open_store()
         documents = small_documents()
         self._commit(store, *documents[6:])
         self._commit(store, *documents[:7])
         store.remove([documents[3].id])
-        with closing(open_snapshot(store)) as snapshot:
-            before = contents(snapshot)
+        before = contents(store)
         hashes = dict(store.hashes())
         for change in (_assemble, compact, _assemble):
             change(store)
             assert store.hashes() == hashes
-            with closing(open_snapshot(store)) as snapshot:
-                assert contents(snapshot) == before
-                check_consistent(snapshot)
+            assert contents(store) == before
         assert wasted_share(store) == 0
-        store.close()
 
     def test_everything_is_kept(self, open_store: OpenStore) -> None:
         """A store that was closed opens with the same generation, documents and rows."""
         store = open_store()
         self._commit(store, *small_documents())
         generation, hashes = store.generation, dict(store.hashes())
-        with closing(open_snapshot(store)) as snapshot:
-            before = contents(snapshot)
+        before = contents(store)
         store.close()
         again = open_store()
         assert (again.generation, again.hashes()) == (generation, hashes)
-        with closing(open_snapshot(again)) as snapshot:
-            assert contents(snapshot) == before
+        assert contents(again) == before
         again.close()
 
-    def test_extractions_hang_on_chunks(self, open_store: OpenStore) -> None:
+    def test_extractions_hang_on_chunks(self, store: Store) -> None:
         """The newest extraction of a chunk counts, goes with its document, and comes back."""
-        store = open_store()
         documents = small_documents()
         self._commit(store, *documents)
         hashes = dict(store.hashes())
         self._extract(store, "met")
         self._extract(store, "saw")
         with closing(open_snapshot(store)) as snapshot:
-            before = contents(snapshot)
+            before = snapshots.contents(snapshot)
             check_consistent(snapshot)
             triples = snapshot.layer("triple")
             assert len(triples) == 1
@@ -246,13 +229,10 @@ class StoreContract:
         store.revive(hashes)
         for change in (compact, _assemble):
             change(store)
-            with closing(open_snapshot(store)) as snapshot:
-                assert contents(snapshot) == before
-        store.close()
+            assert contents(store) == before
 
-    def test_documents_come_with_their_extractions(self, open_store: OpenStore) -> None:
+    def test_documents_come_with_their_extractions(self, store: Store) -> None:
         """A batch may have both, and then its extractions are of its own chunks."""
-        store = open_store()
         self._commit(store, *small_documents())
         statements = Statements()
         statements.add(Triple(subject="Mira Toll", relation="met", object="Bo Dahl"), "")
@@ -270,7 +250,7 @@ class StoreContract:
         store.commit(batch, [subject.content for subject in subjects])
         with closing(open_snapshot(store)) as snapshot:
             check_consistent(snapshot)
-            before = contents(snapshot)
+            before = snapshots.contents(snapshot)
             assert before["triple"]["texts"] == ["Bo Dahl left Verle", "Mira Toll met Bo Dahl"]
             chunks = snapshot.layer("chunk").texts(
                 snapshot.link("triple", "chunk").indices.tolist()
@@ -280,16 +260,13 @@ class StoreContract:
             assert entities.columns["linkable"][entities.rows(["bo dahl"])].all()
         for change in (compact, _assemble):
             change(store)
-            with closing(open_snapshot(store)) as snapshot:
-                assert contents(snapshot) == before
+            assert contents(store) == before
         store.remove([subject.document.id for subject in subjects])
         with closing(open_snapshot(store)) as snapshot:
             assert not len(snapshot.layer("triple"))
-        store.close()
 
-    def test_work_is_kept_until_it_is_done(self, open_store: OpenStore) -> None:
+    def test_work_is_kept_until_it_is_done(self, store: Store) -> None:
         """Chunks wait in their packs, through a compaction, until their extraction comes."""
-        store = open_store()
         self._commit(store, *small_documents()[4:])
         self._commit(store, *small_documents()[:4])
         with closing(open_snapshot(store)) as snapshot:
@@ -307,11 +284,9 @@ class StoreContract:
         assert store.note("wanted") == {"triples": "llm"}
         assert store.note("another") == {"names": ["a", "b"]}
         assert store.note("never") == {}
-        store.close()
 
-    def test_what_is_settled_later_is_in_the_recipe(self, open_store: OpenStore) -> None:
+    def test_what_is_settled_later_is_in_the_recipe(self, store: Store) -> None:
         """It is there for snapshots from then on, also through a compaction, until taken out."""
-        store = open_store()
         self._commit(store, *small_documents()[:2])
         before = dict(store.recipe)
         store.settle({"entity_words": 2})
@@ -321,15 +296,12 @@ class StoreContract:
             assert dict(snapshot.recipe) == {**before, "entity_words": 2}
         store.settle({"entity_words": None})
         assert dict(store.recipe) == before
-        store.close()
 
-    def test_aliases_can_be_taken_back(self, open_store: OpenStore) -> None:
+    def test_aliases_can_be_taken_back(self, store: Store) -> None:
         """An entity that stands for another has no row, until it stands for itself again."""
-        store = open_store()
         self._commit(store, *small_documents())
         self._extract(store, "met")
-        with closing(open_snapshot(store)) as snapshot:
-            before = contents(snapshot)
+        before = contents(store)
         other = next(key for key in before["entity"]["ids"] if key not in _TWO)
         generation = store.generation
         assert store.set_aliases({"bo dahl": other}) == store.generation > generation
@@ -345,9 +317,7 @@ class StoreContract:
             assert not len(snapshot.layer("triple"))  # it would say something of one thing
         compact(store)
         store.set_aliases({"bo dahl": None})
-        with closing(open_snapshot(store)) as snapshot:
-            assert contents(snapshot) == before
-        store.close()
+        assert contents(store) == before
 
     @staticmethod
     def _extract(store: Store, relation: str) -> None:
@@ -359,9 +329,8 @@ class StoreContract:
         extracted = [ChunkExtraction(chunk, "recorded", extraction) for chunk in chunks]
         store.commit(build_graph_batch(extracted, models(), store.unnamed), ())
 
-    def test_stored_numbers_stay(self, open_store: OpenStore) -> None:
+    def test_stored_numbers_stay(self, store: Store) -> None:
         """What is added or removed changes no stored number; a rewriting changes the numbering."""
-        store = open_store()
         documents = small_documents()
         self._commit(store, *documents[4:8])
         before, numbering = self._numbers(store)
@@ -376,7 +345,6 @@ class StoreContract:
             assert {i: numbers[i] for i in both} == {i: before[name][i] for i in both}
         compact(store)
         assert self._numbers(store)[1] != numbering
-        store.close()
 
     @staticmethod
     def _numbers(store: Store) -> tuple[dict[str, dict[str, int]], int]:
@@ -415,9 +383,8 @@ class StoreContract:
         assert again.cache.load("odd", generation + 1) is None
         again.close()
 
-    def test_cached_arrays_of_earlier_generations(self, open_store: OpenStore) -> None:
+    def test_cached_arrays_of_earlier_generations(self, store: Store) -> None:
         """The newest stay until newer ones come, or until those of dead text are dropped."""
-        store = open_store()
         a, b = small_documents()[:2]
         first = self._commit(store, a, b)
         store.cache.save("odd", first, _ODD)
@@ -436,7 +403,6 @@ class StoreContract:
         store.sweep()
         assert store.cache.newest("even") is None
         _check_same(store.cache.newest("odd"), newer)
-        store.close()
 
     def test_a_lock_is_until_the_end(self, open_store: OpenStore) -> None:
         """Behind it nobody else makes a generation: what is built refers to what is there."""

@@ -1,7 +1,39 @@
-"""Calls that kill their process."""
+"""Processes of their own for tests, and calls that kill them."""
 
 import os
 import signal
+import sys
+import warnings
+
+_OF_FILES = {"open", "os.rename", "os.mkdir", "os.remove", "os.rmdir"}
+
+
+def fork():
+    """Fork, as `os.fork` does, beside the threads of BLAS, of which Python warns."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
+
+
+def killed_at_file(work, marked, left):
+    """Do some work in a process that dies at the file after so many below a folder; its status."""
+    child = fork()
+    if not child:
+
+        def hook(event, given):
+            nonlocal left
+            if event in _OF_FILES and str(marked) in str(given):
+                left -= 1
+                if left < 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(hook)
+        try:
+            work()
+        except BaseException:  # noqa: BLE001 -- nothing may go on in the copy of this process
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def deadly(at, *calls):

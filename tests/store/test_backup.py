@@ -2,9 +2,7 @@
 
 import io
 import json
-import os
 import signal
-import sys
 import tarfile
 import threading
 from contextlib import closing, suppress
@@ -18,6 +16,7 @@ from clew.errors import InputError, NotAnIndex, StoreError
 from clew.store.database import Database
 from clew.testing import models, small_documents
 from clew.types import Document
+from tests.store.deadly import killed_at_file
 
 opened = partial(clew.open, models=models())
 QUESTION = "Who built the Comet in Bakken?"
@@ -112,28 +111,6 @@ def test_a_writer_beside_it(folder, tmp_path, monkeypatch):
             assert each.generation == 3 or database.hashes() == known[each.generation]
 
 
-def killed(work, marked, left):
-    """Do some work in a process that dies at the file after so many below a folder; its status."""
-    child = os.fork()
-    if not child:
-
-        def hook(event, given):
-            nonlocal left
-            if event in {"open", "os.rename", "os.mkdir", "os.rmdir"} and marked in str(given):
-                left -= 1
-                if left < 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-        sys.addaudithook(hook)
-        try:
-            work()
-        except BaseException:  # noqa: BLE001 -- nothing may go on in the copy of this process
-            os._exit(1)
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 @pytest.mark.parametrize("kind", ["backup", "restore"])
 def test_killed_it_leaves_nothing_that_looks_whole(folder, tmp_path, kind):
     """Whenever the process is killed: what was asked for is whole, or not there."""
@@ -145,7 +122,7 @@ def test_killed_it_leaves_nothing_that_looks_whole(folder, tmp_path, kind):
     target = archive if kind == "backup" else place
     work = clew.open(place).backup if kind == "backup" else partial(clew.restore, folder=place)
     for left in range(100):  # the next file is the last that it gets to
-        end = killed(lambda: work(archive), f".{target.name}-", left)
+        end = killed_at_file(lambda: work(archive), f".{target.name}-", left)
         if target.exists():  # it died behind its last step, or not at all
             break
         assert end == -signal.SIGKILL

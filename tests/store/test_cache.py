@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import warnings
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from clew import testing
 from clew.generation import compact, open_snapshot
 from clew.store.embedded import EmbeddedStore
 from tests.index.build import add, contents, create, document, files, scratch
-from tests.store.deadly import deadly
+from tests.store.deadly import deadly, fork
 
 ARRAYS = {"lengths": np.arange(1_000, dtype=np.float32), "rows": np.array([[1, 2]])}
 OTHER = {"lengths": np.zeros(1_000, dtype=np.float32)}
@@ -92,15 +91,6 @@ def test_a_file_in_place_of_the_folder_caches_nothing(folder):
         assert store.cache.names() == []
 
 
-def test_what_an_earlier_version_left_is_erased(folder):
-    """Its folder of frozen arrays is of no use, and may quote what is gone."""
-    (folder / "frozen").mkdir()
-    (folder / "frozen" / "000001.safetensors").write_bytes(b"x")
-    with EmbeddedStore.open(folder) as store:
-        store.lock()
-        assert files(folder, "frozen") == {}
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_killed_before_a_sync_rename_or_deletion(folder):
     """A kill at any step of caching and committing leaves what was cached, or newer."""
@@ -113,9 +103,7 @@ def test_killed_before_a_sync_rename_or_deletion(folder):
 def killed(base, folder, at):
     """Use a copy of an index in a child that dies before its n-th step, if it does."""
     shutil.copytree(base, folder)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside BLAS threads
-        child = os.fork()
+    child = fork()
     if child == 0:
         try:
             os.fsync, os.unlink, os.replace = deadly(at, os.fsync, os.unlink, os.replace)

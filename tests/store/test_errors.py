@@ -6,7 +6,6 @@ import resource
 import signal
 import sqlite3
 import time
-import warnings
 from contextlib import closing
 
 import pytest
@@ -17,6 +16,7 @@ from clew.generation import compact, open_snapshot, wasted_share
 from clew.runtime import sqlite
 from clew.store.embedded import EmbeddedStore
 from tests.index.build import MODELS, RECIPE, add, contents, create, files, is_one_sentence
+from tests.store.deadly import fork
 
 DOCUMENTS = testing.small_documents()
 
@@ -33,9 +33,7 @@ def folder(tmp_path):
 
 def in_child(work):
     """Start `work` in a child; it exits with 0, with 3 for a StoreError, else with 1."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside BLAS threads
-        child = os.fork()
+    child = fork()
     if child == 0:
         status = 1
         try:

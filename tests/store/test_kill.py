@@ -5,7 +5,6 @@ import random
 import shutil
 import signal
 import time
-import warnings
 
 import pytest
 
@@ -14,7 +13,7 @@ from clew.store.embedded import EmbeddedStore
 from clew.store.segments import open_segment
 from tests.index.build import contents, files, scratch
 from tests.store.corpus import build, documents
-from tests.store.deadly import deadly
+from tests.store.deadly import deadly, fork
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
@@ -49,9 +48,7 @@ FILES = ("segments", "cached")
 
 def run(work):
     """Start `work` in a child of this process, and return its id."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside BLAS threads
-        child = os.fork()
+    child = fork()
     if child == 0:
         try:
             work()

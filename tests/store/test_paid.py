@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import shutil
 import stat
 from contextlib import closing
 
@@ -96,12 +95,6 @@ def segments_stay():
 @pytest.fixture(scope="module")
 def sound(segments_stay, tmp_path_factory):
     return build(tmp_path_factory.mktemp("sound") / "i.clew")
-
-
-@pytest.fixture
-def copy(sound, tmp_path):
-    shutil.copytree(sound, tmp_path / "i.clew")
-    return tmp_path / "i.clew"
 
 
 def flip(path, place):

@@ -4,7 +4,6 @@ import json
 import os
 import random
 import shutil
-import warnings
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from clew import testing
 from clew.api import open_index
 from clew.errors import ClewError
 from clew.types import Document
+from tests.store.deadly import fork
 
 MODELS = testing.models(testing.HashTokenEmbedder())
 METHODS = ("walk", "hybrid", "ket", "clue", "pagerank", "agrag", "bubble")
@@ -56,9 +56,7 @@ def answers(index):
 def outcome(folder):
     """Ask, check and write in a child process; return what it says, or what signal ended it."""
     read, write = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside BLAS threads
-        child = os.fork()
+    child = fork()
     if child == 0:
         said = "raw"
         try:

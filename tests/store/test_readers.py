@@ -4,7 +4,6 @@ import os
 import random
 import time
 import traceback
-import warnings
 from contextlib import closing
 
 import numpy as np
@@ -19,6 +18,7 @@ from tests import snapshots
 from tests.index.build import MODELS, RECIPE, add, scratch
 from tests.models.recording import locked_elsewhere
 from tests.store.corpus import documents
+from tests.store.deadly import fork
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
@@ -58,9 +58,7 @@ N_CHUNKS = CachedArrays("n-chunks", count, inputs=("chunk",))
 
 def reader(stop, folder, report):
     """Start a reading process that writes what it saw, or its error, to `report`."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside BLAS threads
-        child = os.fork()
+    child = fork()
     if child == 0:
         try:
             report.write_text(str(read_until(stop, folder)))

@@ -51,15 +51,13 @@ def expected(sound, tmp_path_factory):
 
 
 @pytest.mark.parametrize("seed", seeds(8, 200))
-def test_segments_are_repaired(sound, expected, tmp_path, seed):
+def test_segments_are_repaired(copy, expected, seed):
     """Row for row the index is what it was, and some documents were not touched."""
     rng = random.Random(seed)  # noqa: S311 -- a test's
-    folder = tmp_path / "i.clew"
-    shutil.copytree(sound, folder)
-    path = rng.choice(sorted((folder / "segments").iterdir()))
+    path = rng.choice(sorted((copy / "segments").iterdir()))
     before = path.read_bytes()
     damage(path, rng)
-    with open_index(folder, models=MODELS) as index:
+    with open_index(copy, models=MODELS) as index:
         done = index.repair()
         assert index.check() == []
         assert not done.lost
@@ -71,17 +69,15 @@ def test_segments_are_repaired(sound, expected, tmp_path, seed):
         assert not done.documents
 
 
-def test_only_the_documents_concerned_are_indexed_again(sound, tmp_path):
+def test_only_the_documents_concerned_are_indexed_again(copy):
     """One block of the chunks' vectors is of some chunks."""
-    folder = tmp_path / "i.clew"
-    shutil.copytree(sound, folder)
-    [path, *_] = sorted((folder / "segments").iterdir())
+    [path, *_] = sorted((copy / "segments").iterdir())
     arrays = segments.open_segment(path)
     bytes_of = bytes(arrays["chunk.vectors"][1].data)
     data = path.read_bytes()
     at = data.index(bytes_of)
     path.write_bytes(data[:at] + b"damaged" + data[at + 7 :])
-    with open_index(folder, models=MODELS) as index:
+    with open_index(copy, models=MODELS) as index:
         [told] = index.check()
         done = index.repair()
         assert 1 <= len(done.documents) < len(DOCUMENTS)
@@ -90,14 +86,12 @@ def test_only_the_documents_concerned_are_indexed_again(sound, tmp_path):
 
 
 @pytest.mark.parametrize("seed", seeds(7, 200))
-def test_a_damaged_database_is_salvaged(sound, tmp_path, seed):
+def test_a_damaged_database_is_salvaged(copy, tmp_path, seed):
     """Documents whose texts can be read are indexed again, and the others are named."""
     rng = random.Random(seed)  # noqa: S311 -- a test's
-    folder = tmp_path / "i.clew"
-    shutil.copytree(sound, folder)
-    path = folder / "index.sqlite"
+    path = copy / "index.sqlite"
     damage(path, rng)
-    with open_index(folder, models=MODELS) as index:
+    with open_index(copy, models=MODELS) as index:
         try:
             done = index.repair()
         except (DamagedIndex, NotAnIndex):  # its first page is gone
@@ -113,11 +107,9 @@ def test_a_damaged_database_is_salvaged(sound, tmp_path, seed):
     assert [name for name in found if found[name] != other[name]] == []
 
 
-def test_a_sound_index_is_left_as_it_is(sound, tmp_path):
+def test_a_sound_index_is_left_as_it_is(copy):
     """Nothing is damaged: nothing is written."""
-    folder = tmp_path / "i.clew"
-    shutil.copytree(sound, folder)
-    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    with open_index(folder, models=MODELS) as index:
+    before = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
+    with open_index(copy, models=MODELS) as index:
         assert index.repair().documents == []
-    assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert before == {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}

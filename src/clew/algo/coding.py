@@ -109,18 +109,6 @@ def decoding_buffer(n: int, dimension: int, bits: int) -> NDArray[np.float32]:
     return np.empty((n, -(-dimension // size) * size), dtype=np.float32)
 
 
-def recode(rows: NDArray[np.uint8], dimension: int, bits: int) -> NDArray[np.uint8]:
-    """Return coded vectors in `bits` a number; those already in it are returned unchanged."""
-    if rows.shape[1] == code_width(dimension, bits):
-        return rows
-    recoded = np.empty((len(rows), code_width(dimension, bits)), dtype=np.uint8)
-    for start in range(0, len(rows), _BLOCK):
-        block = rows[start : start + _BLOCK]
-        numbers = decode(block, dimension, infer_bits(block.shape[1], dimension, bits))
-        recoded[start : start + _BLOCK] = encode(numbers, bits)
-    return recoded
-
-
 def digest(vectors: Vectors) -> NDArray[np.uint8]:
     """Return a 16-byte digest of vectors."""
     hasher = hashlib.blake2b(digest_size=16)
@@ -133,18 +121,6 @@ def digest(vectors: Vectors) -> NDArray[np.uint8]:
 def code_width(dimension: int, bits: int) -> int:
     """Return the bytes of a coded vector."""
     return -(-dimension * bits // 8) + _SCALE.itemsize
-
-
-def infer_bits(n_bytes: int, dimension: int, usual: int) -> int:
-    """Return the bits a number of vectors of `n_bytes` bytes.
-
-    From five numbers on there is one answer; else it is the `usual` one if that can be. Raises
-    ValueError for a width that no bits give.
-    """
-    for bits in (usual, *BITS):
-        if code_width(dimension, bits) == n_bytes:
-            return bits
-    raise ValueError(f"{n_bytes} bytes are no vector of {dimension} numbers")
 
 
 def _encode_eight_bits(block: NDArray[np.float64]) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:

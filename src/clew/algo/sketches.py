@@ -19,7 +19,7 @@ from clew.algo.topk import DECIMALS, top_k
 Found = tuple[NDArray[np.intp], NDArray[np.float64]]  # rows and their cosines, best first
 Codes = NDArray[np.uint64]
 
-EXACT_UP_TO = 30_000  # rows; of more, sketches take less time (benchmarks/sketches.py)
+EXACT_UP_TO = 30_000  # rows; of more, sketches take less time
 CANDIDATES = 1_000  # rows that are compared with a query
 _FIRST = 8  # times as many are chosen by bits alone
 _FARTHEST = 64

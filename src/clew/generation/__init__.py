@@ -201,7 +201,7 @@ def compact(store: Store) -> None:
 
     store.lock()
     with closing(store.view()) as view:
-        live = compaction.compact_segments(view.segments, _live_documents(view), view.recipe)
+        live = compaction.compact_segments(view.segments, _live_documents(view))
     store.rewrite(live)  # with no reader of ours, who would keep dead text on disk
 
 

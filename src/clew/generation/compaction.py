@@ -19,13 +19,12 @@ from clew.store.segments import Blocks, let_go
 from clew.types import DATE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from clew.generation.rows import Live, Rows
     from clew.store.schema import Segment
-    from clew.types import Scalar
 
     Table = Mapping[str, NDArray[Any]]
     Arrays = dict[str, NDArray[Any] | Blocks]
@@ -35,13 +34,8 @@ _LET_GO = 16 * _BLOCK_ROWS  # after so many rows those that were read take no me
 _AT_ONCE = 2**20  # numbers
 
 
-def compact_segments(
-    segments: Sequence[Segment], documents: Rows, recipe: Mapping[str, Scalar]
-) -> Compacted:
-    """Return the live `documents` (stored rows in id order) of `segments` as one segment.
-
-    Vectors that are not coded as the `recipe` says, as of an index of format 6, are so then.
-    """
+def compact_segments(segments: Sequence[Segment], documents: Rows) -> Compacted:
+    """Return the live `documents` (stored rows in id order) of `segments` as one segment."""
     table = schema.OpenColumns(segments)
     live = live_rows(table, documents)
     entities, titles = _entities(table, live)
@@ -52,9 +46,9 @@ def compact_segments(
     arrays: Arrays = {"document.title_entity": narrow(titles.astype(np.int32))}
     for layer in schema.TABLES:
         arrays |= _columns(segments, table, live, layer, new)
-        arrays |= _wide_arrays(segments, layer, live.rows[layer], recipe)
+        arrays |= _wide_arrays(segments, layer, live.rows[layer])
     nameable = _find_nameable(table, live, new["entity"], titles)
-    named = _name_vectors(segments, entities, nameable, recipe)
+    named = _name_vectors(segments, entities, nameable)
     rows = np.asarray(named.get("name.entity", ())).tolist()
     return Compacted(arrays | named, documents, live.rows["chunk"], entities, terms, rows)
 
@@ -111,19 +105,17 @@ def _values(table: Table, name: str, rows: Rows, numbers: Rows | None) -> Iterat
         yield values if numbers is None else numbers[values].astype(np.int32)
 
 
-def _wide_arrays(
-    segments: Sequence[Segment], layer: str, rows: Rows, recipe: Mapping[str, Scalar]
-) -> Arrays:
+def _wide_arrays(segments: Sequence[Segment], layer: str, rows: Rows) -> Arrays:
     arrays: Arrays = {}
     name = f"{layer}.vectors"
     if schema.TABLES[layer].vectors and any(name in segment for segment in segments):
-        arrays[name] = _gather(segments, name, rows, rows + 1, recipe)
+        arrays[name] = _gather(segments, name, rows, rows + 1)
     for count, wide in schema.TABLES[layer].ragged.items():
         if any(wide in segment for segment in segments):
             lengths = schema.concatenate_column(segments, f"{layer}.{count}").astype(np.int64)
             arrays[f"{layer}.{count}"] = narrow(lengths[rows].astype(np.int32))
             ends = np.cumsum(lengths)[rows]
-            arrays[wide] = _gather(segments, wide, ends - lengths[rows], ends, recipe)
+            arrays[wide] = _gather(segments, wide, ends - lengths[rows], ends)
     return arrays
 
 
@@ -139,9 +131,7 @@ def _find_nameable(table: Table, live: Live, new: Rows, titles: Rows) -> Rows:
     return np.flatnonzero(named)
 
 
-def _name_vectors(
-    segments: Sequence[Segment], entities: Rows, wanted: Rows, recipe: Mapping[str, Scalar]
-) -> Arrays:
+def _name_vectors(segments: Sequence[Segment], entities: Rows, wanted: Rows) -> Arrays:
     """Return the name vectors of those of `entities` (stored rows) that are `wanted`."""
     parts = [s for s in segments if "name.entity" in s]
     if not parts:
@@ -153,26 +143,20 @@ def _name_vectors(
     rows = place[entities[named]]
     return {
         "name.entity": narrow(named.astype(np.int32)),
-        "name.vectors": _gather(parts, "name.vectors", rows, rows + 1, recipe),
+        "name.vectors": _gather(parts, "name.vectors", rows, rows + 1),
     }
 
 
-def _gather(
-    segments: Sequence[Segment], name: str, starts: Rows, stops: Rows, recipe: Mapping[str, Scalar]
-) -> Blocks:
+def _gather(segments: Sequence[Segment], name: str, starts: Rows, stops: Rows) -> Blocks:
     """Return row ranges of the segments' arrays put end to end; none crosses a segment's end."""
     ranges = np.stack([starts, stops], axis=1)
     parts = [segment for segment in segments if name in segment]
-    code = partial(schema.encode_array, name, recipe=recipe)
-    empty, n = code(parts[0][name][:0]), int((ranges[:, 1] - ranges[:, 0]).sum())
-    return Blocks((n, *empty.shape[1:]), empty.dtype, _pieces(parts, name, ranges, code))
+    empty, n = parts[0][name][:0], int((ranges[:, 1] - ranges[:, 0]).sum())
+    return Blocks((n, *empty.shape[1:]), empty.dtype, _pieces(parts, name, ranges))
 
 
 def _pieces(
-    segments: Sequence[Segment],
-    name: str,
-    ranges: NDArray[np.int64],
-    code: Callable[[NDArray[Any]], NDArray[Any]],
+    segments: Sequence[Segment], name: str, ranges: NDArray[np.int64]
 ) -> Iterator[NDArray[Any]]:
     parts = [segment[name] for segment in segments]
     ends = np.cumsum([len(part) for part in parts])
@@ -181,8 +165,8 @@ def _pieces(
     for begin in range(0, len(ranges), _BLOCK_ROWS):
         block = slice(begin, begin + _BLOCK_ROWS)
         runs = _join_ranges(ranges[block], owners[block])
-        pieces = [code(parts[owner][a - starts[owner] : b - starts[owner]]) for owner, a, b in runs]
-        yield np.concatenate(pieces or [code(parts[0][:0])])
+        pieces = [parts[owner][a - starts[owner] : b - starts[owner]] for owner, a, b in runs]
+        yield np.concatenate(pieces or [parts[0][:0]])
         for segment in segments if begin % _LET_GO == 0 else ():
             let_go(segment, name)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -123,8 +123,7 @@ class Cutter:
         return any(name in segment for segment in self.view.segments)
 
     def _read_ranges(self, name: str, starts: Rows, stops: Rows) -> NDArray[Any]:
-        code = partial(schema.encode_array, name, recipe=self.view.recipe)
-        return self._stored.take(name, expand_ranges(starts, stops)[1], code)
+        return self._stored.take(name, expand_ranges(starts, stops)[1])
 
     def _ends(self, count: str) -> Rows:
         """Return where the range of each stored row begins, and where the last one ends."""

@@ -129,10 +129,7 @@ class Parts:
         array = ragged.row(row)
         if array is None:
             raise MissingLayer("this index was built without token vectors")
-        if array.dtype == np.int8:  # of an index of format 6
-            return np.asarray(array / np.float32(schema.LENGTH), dtype=np.float32)
-        usual = schema.vector_bits(ragged.name, self.view.recipe)
-        bits = coding.infer_bits(array.shape[1], self.dimension, usual)
+        bits = schema.vector_bits(ragged.name, self.view.recipe)
         return coding.decode(array, self.dimension, bits)
 
     def text(self, layer: str, count: str, row: int) -> str:

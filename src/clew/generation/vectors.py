@@ -29,21 +29,19 @@ _BLOCK = 4_096  # rows that are compared at once: more do not stay in a core's c
 class StoredVectors:
     """(n, d) vectors in arrays of stored ones: `rows[i]` of these end to end, or zero for -1.
 
-    Each array is coded, mostly in `bits` a number, or float32 as a batch has it. Products are made
-    of the codes as they are stored where all arrays are coded alike. Once as many rows were read
-    as there are, few codes are kept, so that no more is looked up for a row.
+    Each is coded in `bits` a number, and products are made of the codes as they are stored. Once as
+    many rows were read as there are, few codes are kept, so that no more is looked up for a row.
     """
 
     def __init__(
         self, parts: Sequence[StoredColumn], rows: Rows | SomeRows, *, dimension: int, bits: int
     ) -> None:
         self._parts = parts
-        widths = {part.width if part.dtype == np.uint8 else 0 for part in parts}
-        self._width = widths.pop() if len(widths) == 1 else 0  # 0: not coded, or not alike
         self._ends = np.cumsum([len(part) for part in parts], dtype=np.int64)
         self._rows = rows
         self._dimension = dimension
         self._bits = bits
+        self._width = coding.code_width(dimension, bits)
         is_small = 0 < self._width * len(rows) <= _SMALL
         self._unread = len(rows) if is_small else math.inf  # rows to be read before all are kept
         self._codes: NDArray[Any] | None = None  # of all rows
@@ -65,7 +63,8 @@ class StoredVectors:
             return self._decode(codes) if codes.ndim == 2 else self._decode(codes[None])[0]
         stored = self._rows[rows]
         self._keep_codes(stored.size)
-        return self._read(stored) if stored.ndim else self._read(stored[None])[0]
+        found = self._decode(self._gather(np.atleast_1d(stored)))
+        return found if stored.ndim else found[0]
 
     def __matmul__(self, other: NDArray[Any]) -> NDArray[Any]:
         return self._products(slice(None), len(self), other)
@@ -81,8 +80,6 @@ class StoredVectors:
         source = self._rows if self._codes is None else self._codes
         chosen = source if isinstance(rows, slice) else source[rows]
         blocks = [chosen[i : i + _BLOCK] for i in range(0, max(n, 1), _BLOCK)]
-        if not self._width:
-            return np.concatenate([self._read(stored) @ other for stored in blocks])
         multiply = partial(self._multiply_blocks, other=np.asarray(other, dtype=np.float32))
         if n <= _MANY:
             return np.concatenate(multiply(blocks))
@@ -98,10 +95,9 @@ class StoredVectors:
         self, blocks: Sequence[NDArray[Any]], other: NDArray[np.float32]
     ) -> list[NDArray[Any]]:
         """Return the products of blocks of codes, or of stored rows."""
-        bits = coding.infer_bits(self._width, self._dimension, self._bits)
-        room = coding.decoding_buffer(min(len(blocks[0]), _BLOCK), self._dimension, bits)
+        room = coding.decoding_buffer(min(len(blocks[0]), _BLOCK), self._dimension, self._bits)
         codes = (each if each.dtype == np.uint8 else self._gather(each) for each in blocks)
-        return [coding.multiply_codes(each, other, bits, room) for each in codes]
+        return [coding.multiply_codes(each, other, self._bits, room) for each in codes]
 
     def _keep_codes(self, n: int) -> None:
         """Keep the codes of all rows, where they are few and as many rows were read, with `n`."""
@@ -120,31 +116,20 @@ class StoredVectors:
             raise ValueError("stored vectors are read into an array, which is a copy")
         return self[:].astype(dtype or self.dtype, copy=False)
 
-    def _read(self, stored: Rows) -> NDArray[np.float32]:
-        """Return the vectors in stored rows, zero for -1."""
-        gathered = self._gather(stored)
-        return self._decode(gathered) if self._width else gathered
-
-    def _gather(self, stored: Rows) -> NDArray[Any]:
-        """Return the rows of the arrays, coded where all of these are alike; zero for -1."""
-        keep = self._decode if not self._width else np.asarray
+    def _gather(self, stored: Rows) -> NDArray[np.uint8]:
+        """Return the codes in stored rows, zero for -1."""
         if len(stored) and stored[0] >= 0 and np.all(np.diff(stored) == 1):  # neighbours
             i = int(np.searchsorted(self._ends, stored[0], side="right"))
             if stored[-1] < self._ends[i]:  # nothing need be copied
                 begin = int(self._ends[i]) - len(self._parts[i])
-                gathered = self._parts[i].part(int(stored[0]) - begin, int(stored[-1]) + 1 - begin)
-                return keep(gathered)
-        width, dtype = (self._width, np.uint8) if self._width else (self._dimension, np.float32)
-        out = np.zeros((len(stored), width), dtype)
+                return self._parts[i].part(int(stored[0]) - begin, int(stored[-1]) + 1 - begin)
+        out = np.zeros((len(stored), self._width), np.uint8)
         owner = np.where(stored < 0, -1, np.searchsorted(self._ends, stored, side="right"))
         for i, part in enumerate(self._parts):
             mine = np.flatnonzero(owner == i)
             if len(mine):
-                out[mine] = keep(part.take(stored[mine] - (self._ends[i] - len(part))))
+                out[mine] = part.take(stored[mine] - (self._ends[i] - len(part)))
         return out
 
-    def _decode(self, rows: NDArray[Any]) -> NDArray[np.float32]:
-        if rows.dtype != np.uint8:
-            return rows
-        bits = coding.infer_bits(rows.shape[1], self._dimension, self._bits)
-        return coding.decode(rows, self._dimension, bits)
+    def _decode(self, rows: NDArray[np.uint8]) -> NDArray[np.float32]:
+        return coding.decode(rows, self._dimension, self._bits)

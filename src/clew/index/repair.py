@@ -27,6 +27,7 @@ from clew.index.extract import (
     get_task,
 )
 from clew.runtime.private import make_inner_folder
+from clew.store import schema
 from clew.store.embedded import EmbeddedStore, replace_files
 from clew.types import FALLBACK, GRAPH, IMPORTED_MARK, KINDS, LLM_MADE, SOURCES
 
@@ -149,9 +150,10 @@ def _rewrite_store(store: EmbeddedStore, models: Models) -> None:
         if len(found.unnamed):
             keys = view.keys("entity", found.unnamed.tolist())
             vectors = models.embedder.embed(keys, kind="document")
-            segments.append({"name.entity": found.unnamed, "name.vectors": vectors})
+            coded = schema.encode_array("name.vectors", vectors, store.recipe)
+            segments.append({"name.entity": found.unnamed, "name.vectors": coded})
         live = np.asarray([row for _, row in view.live_documents()], dtype=np.int64)
-        compacted = compaction.compact_segments(segments, live, store.recipe)
+        compacted = compaction.compact_segments(segments, live)
     store.rewrite(compacted)
 
 

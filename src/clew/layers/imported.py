@@ -185,7 +185,9 @@ def build_imported_batch(
     described = _describe_chunks(graph, subjects, cut, triples, chunk)
     keys, numbers = _number_values(described.entity)
     counted, terms = count_columns(cut)
-    vectors = embedder.embed(_statements(graph, triples), kind="document")
+    said = zip(*(triples[name].tolist() for name in COLUMNS[:3]), strict=True)
+    statements = [f"{graph.names[s]} {graph.relations[r]} {graph.names[o]}" for s, r, o in said]
+    vectors = embedder.embed(statements, kind="document")
     chunk_vectors = _chunk_vectors(cut, chunk, vectors, embedder)
     columns: Columns = {
         "document.title_entity": numbers([subject.key for subject in subjects]),
@@ -231,15 +233,6 @@ def _cut_subjects(subjects: Sequence[Subject], chunking: Chunking) -> tuple[Chun
     parts = [[(w.start, w.end)] for w in windows] if chunking.subchunk_depth else None
     documents = [subject.document for subject in subjects]
     return Chunks(documents, owners, windows, parts), np.asarray(chunk, dtype=np.int32)
-
-
-def _statements(graph: SubjectGraph, triples: Mapping[str, Ints]) -> list[str]:
-    """Return triples in words."""
-    columns = (triples[name].tolist() for name in COLUMNS[:3])
-    return [
-        f"{graph.names[subject]} {graph.relations[relation]} {graph.names[target]}"
-        for subject, relation, target in zip(*columns, strict=True)
-    ]
 
 
 def _chunk_vectors(

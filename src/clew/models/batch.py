@@ -15,6 +15,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+@turns.waiting()
 def run(
     job: Callable[[Item, threading.Event], Result], items: Sequence[Item], concurrency: int
 ) -> list[Result]:
@@ -24,13 +25,6 @@ def run(
     what has begun is waited for, and the exception is raised. One at a time runs in this thread,
     and all of them in its context. Questions of other threads compute meanwhile.
     """
-    with turns.waiting():
-        return _run(job, items, concurrency)
-
-
-def _run(
-    job: Callable[[Item, threading.Event], Result], items: Sequence[Item], concurrency: int
-) -> list[Result]:
     stop = threading.Event()
     if min(concurrency, len(items)) <= 1:
         return [job(item, stop) for item in items]

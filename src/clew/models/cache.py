@@ -12,7 +12,6 @@ from clew.errors import StoreError
 from clew.models import Embedder, Kind, is_paid, is_priced
 from clew.models.prices import FREE, Price
 from clew.models.sqlite import (
-    Connection,
     Keep,
     Place,
     copy_rows,
@@ -21,6 +20,7 @@ from clew.models.sqlite import (
     paid_file,
     rows_of_keys,
 )
+from clew.runtime.sqlite import Connection
 
 _KIND = "vector cache"
 APPLICATION_ID = 0x436C6577  # "Clew" in the header of the file
@@ -201,8 +201,7 @@ def _decode_row(kept: bytes) -> NDArray[np.float32] | None:
     """Return a vector without its checksum, None where that is not the one of the vector."""
     vector, form = kept[:-5], kept[-1:]
     if form not in (_FLOATS, _CODES) or _append_checksum(vector, form) != kept:
-        before_checksums = len(kept) % 4 == 0
-        return np.frombuffer(kept, dtype="<f4") if before_checksums else None
+        return None
     if form == _FLOATS:
         return np.frombuffer(vector, dtype="<f4")
     row = np.frombuffer(vector, dtype=np.uint8)

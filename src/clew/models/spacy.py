@@ -90,7 +90,11 @@ def pipeline_of(tagger: Tagger) -> str:
 
 @dataclass(frozen=True)
 class UnitedTagger:
-    """The mentions of two taggers; see `union`."""
+    """The mentions that either of two taggers finds.
+
+    A span that both find keeps the first tagger's label, unless that is NAME. Spans that overlap
+    and differ are both kept: "Bank of England" and "England" are two mentions.
+    """
 
     first: Tagger
     second: Tagger
@@ -109,12 +113,3 @@ class UnitedTagger:
                     labels[span] = mention.label
             united.append([Mention(*span, label) for span, label in sorted(labels.items())])
         return united
-
-
-def union(first: Tagger, second: Tagger) -> UnitedTagger:
-    """Return the tagger that finds what either finds.
-
-    A span that both find keeps the first tagger's label, unless that is NAME. Spans that overlap
-    and differ are both kept: "Bank of England" and "England" are two mentions.
-    """
-    return UnitedTagger(first, second)

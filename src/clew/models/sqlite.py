@@ -26,21 +26,6 @@ from clew.runtime import sqlite
 from clew.runtime.private import open_file, sync_folder
 from clew.runtime.sqlite import Connection
 
-__all__ = [
-    "Connection",
-    "DamagedFile",
-    "DatabaseFile",
-    "Keep",
-    "PaidFile",
-    "Place",
-    "copy_rows",
-    "digest_parts",
-    "mending",
-    "owner",
-    "paid_file",
-    "rows_of_keys",
-]
-
 _BUSY_S = 30.0  # how long another process may hold the file
 _ROOM_BYTES = 8 << 20  # for the replies under way, some dozens at the most
 _DIGEST = 32  # bytes of a key
@@ -69,12 +54,6 @@ class PaidFile(Protocol):
 
     def writing(self) -> AbstractContextManager[Connection]:
         """Give a connection, and commit what the block writes, all of it or nothing."""
-
-    def has(self, database: Connection, table: str) -> bool:
-        """Say whether there is a table that came later than the others."""
-
-    def make(self, database: Connection, table: str) -> None:
-        """Make a table, where it is not there."""
 
     def room(self) -> AbstractContextManager[None]:
         """Hold space while paid requests are under way. Raises StoreError where there is none."""
@@ -140,13 +119,6 @@ class DatabaseFile:
                 return sqlite.faults(database)
         except StoreError as error:
             return [str(error)]
-
-    def has(self, database: Connection, table: str) -> bool:
-        there = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?)"
-        return bool(database.execute(there, [table]).get)
-
-    def make(self, database: Connection, table: str) -> None:
-        database.execute(f"CREATE TABLE IF NOT EXISTS {table}")
 
     @contextmanager
     def open(self) -> Iterator[Connection]:

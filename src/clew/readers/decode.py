@@ -192,7 +192,9 @@ def open_text(file: File, *, guess: bool) -> Iterator[Lines]:
         with file.path.open(encoding=encoding, errors="surrogateescape", newline="") as lines:
             yield Lines(file, lines, encoding if guess else "")
     except UnicodeDecodeError:
-        raise _undecodable(file, encoding) from None
+        name = encoding.removesuffix("-sig").upper()
+        reason = f"is not valid {name} text; save it as UTF-8"
+        raise UnreadableSource(file.source, reason) from None
 
 
 def _encoding(
@@ -394,8 +396,3 @@ def _differs(sample: bytes, encoding: str, text: str) -> bool:
         return sample.decode(encoding) != text
     except UnicodeDecodeError:
         return False
-
-
-def _undecodable(file: File, encoding: str) -> UnreadableSource:
-    name = encoding.removesuffix("-sig").upper()
-    return UnreadableSource(file.source, f"is not valid {name} text; save it as UTF-8")

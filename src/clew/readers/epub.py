@@ -21,14 +21,11 @@ def read(file: File) -> Iterator[Document]:
     with parts_of(file, "EPUB file") as parts:
         package, pages = _package(parts)
         title = next((" ".join(found.itertext()) for found in package.iter("title")), "")
-        texts = (_decode_page(parts.data(page), file) for page in pages)
+        contents = map(parts.data, pages)
+        texts = (decode_part(data, file, find_stated(data, xml_page.STATED)) for data in contents)
         read = (html_page.paragraphs(text, file.limits) for text in texts)
         paragraphs = [paragraph for page in read for paragraph in page]
     yield make_document(file, paragraphs, title, of_xml(package))
-
-
-def _decode_page(data: bytes, file: File) -> str:
-    return decode_part(data, file, find_stated(data, xml_page.STATED))
 
 
 def _package(parts: ArchiveParts) -> tuple[Element, list[str]]:

@@ -189,7 +189,8 @@ def _read_part(part: EmailMessage, file: File, unread: list[str]) -> str:
 
     Names of what is not read are added to `unread`.
     """
-    kind, inside = part.get_content_type(), _parts_in(part)
+    kind, below = part.get_content_type(), part.get_payload() if part.is_multipart() else ()
+    inside = [each for each in below if isinstance(each, EmailMessage)]
     if kind == "message/rfc822" and inside:
         text = _read_part(inside[0], file, unread)
         return f"{_head(inside[0], ('Subject', *_SHOWN))}\n\n{text}".strip()
@@ -216,11 +217,6 @@ def _read_part(part: EmailMessage, file: File, unread: list[str]) -> str:
     elif kind in ("text/enriched", "text/richtext"):
         text = _ENRICHED.sub(lambda match: "<" if match[0] == "<<" else "", text)
     return text.replace("\r\n", "\n").strip()
-
-
-def _parts_in(part: EmailMessage) -> list[EmailMessage]:
-    inside = part.get_payload() if part.is_multipart() else []
-    return [each for each in inside if isinstance(each, EmailMessage)]
 
 
 def _read_alternatives(parts: Sequence[EmailMessage], file: File, unread: list[str]) -> str:

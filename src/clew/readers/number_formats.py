@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 
@@ -70,16 +70,13 @@ def format_stored(value: str, code: str) -> str:
     """
     try:
         number = float(value) if code else math.nan
-        days = timedelta(days=number if _DATE.search("".join(_plain_parts(code))) else 0)
+        signs = "".join(part for part in _sections(code)[0] if len(part) == 1)
+        days = timedelta(days=number if _DATE.search(signs) else 0)
     except (ValueError, OverflowError):
         return value
     if timedelta(0) < days < timedelta(_LAST_DAY):
         return format_cell(_DAY_0 + days, code)
     return format_cell(number, code) if math.isfinite(number) else value
-
-
-def _plain_parts(code: str) -> Iterator[str]:
-    return (part for part in _sections(code)[0] if len(part) == 1)
 
 
 def _sections(code: str) -> list[list[str]]:

@@ -203,7 +203,8 @@ def describe_pages(pages: Mapping[int, RecognizedPage], n: int) -> Iterator[str]
         low = sorted(number for number, page in read.items() if page.confidence < _LOW)
         where = f" on page{'s' * (len(low) > 1)} {join_numbers(low)}" if n > 1 else ""
         named = f", low{where}" if low else ""
-        yield f"{done}, confidence {_show(mean)}{named}"
+        shown = f"{mean:.2f}".removeprefix("0")
+        yield f"{done}, confidence {shown}{named}"
     if bare := sorted(pages.keys() - read.keys()):
         holds = "holds" if len(bare) == 1 else "hold"
         yield f"{len(bare):,} of {of} {holds} no text that OCR reads ({join_numbers(bare)})"
@@ -214,7 +215,3 @@ def describe_bare(bare: Sequence[int], n: int) -> str:
     holds = "holds" if len(bare) == 1 else "hold"
     of = format_count(n, "page")
     return f"{len(bare):,} of {of} {holds} no text ({join_numbers(bare)}): scanned? {HINT}"
-
-
-def _show(confidence: float) -> str:
-    return f"{confidence:.2f}".removeprefix("0")

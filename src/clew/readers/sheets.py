@@ -147,11 +147,9 @@ def _tables(rows: Sequence[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
             ended = True
             continue
         names = not any(any(map(str.isdigit, row[i])) for i in here)
-        if (
-            table
-            and ended
-            and (not here <= used or (len(here) > 1 and names and _has_digits(table[-1])))
-        ):
+        last = "".join(table[-1]) if table else ""
+        is_head = len(here) > 1 and names and any(map(str.isdigit, last))
+        if table and ended and (not here <= used or is_head):
             yield table
             table, used = [], set()
         table.append(row)
@@ -159,10 +157,6 @@ def _tables(rows: Sequence[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
         ended = False
     if table:
         yield table
-
-
-def _has_digits(row: Sequence[str]) -> bool:
-    return any(any(map(str.isdigit, text)) for text in row)
 
 
 def _read_parts(file: File) -> tuple[dict[str, Value], list[Sheet], dict[str, SheetParts]]:

@@ -31,11 +31,5 @@ def describe_workbook(parts: ArchiveParts) -> Iterator[str]:
     if n := sum(len(_NO_VALUE.findall(parts.data(name))) for name in names):
         cells = format_count(n, "formula cell")
         yield f"{cells} without a stored value: open and save the file in a spreadsheet program"
-    counts = {"picture": _count(parts, _DRAWING, "pic")}
-    yield from describe_unread(counts)
-
-
-def _count(parts: ArchiveParts, form: re.Pattern[str], *tags: str) -> int:
-    """Count the elements of some tags in the parts whose names have a form."""
-    roots = (parts.xml(name) for name in parts.names if form.fullmatch(name))
-    return sum(each.tag in tags for root in roots for each in root.iter())
+    drawings = (parts.xml(name) for name in parts.names if _DRAWING.fullmatch(name))
+    yield from describe_unread({"picture": sum(1 for d in drawings for _ in d.iter("pic"))})

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from clew.store.segments import Arrays
 
 FOLDER = "cached"
-_FORMER = ("name-parts",)  # what an earlier version cached, and none reads
 _FILE = compile_re(rf"([a-z][a-z0-9-]*)-(\d{{6,}}){re.escape(segments.SUFFIX)}")
 
 
@@ -82,7 +81,7 @@ class FileCache:
                     segments.unlink(former_path)
 
     def drop(self, before: int) -> None:
-        old = [path for name, g, path in self._files() if g < before or name in _FORMER]
+        old = [path for _, g, path in self._files() if g < before]
         for path in (*old, *self._folder.glob("*.tmp")):
             segments.unlink(path)
 

@@ -19,8 +19,6 @@ from clew.store import Touched
 from clew.types import Apparatus, Document, Heading, Scalar
 
 FORMAT = 8
-# Of 6 vectors are float32 and int8, of 7 in more bits, until they are written anew.
-READABLE = (6, 7, FORMAT)
 
 SCHEMA = (
     "meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -35,10 +33,10 @@ SCHEMA = (
     """work (kind TEXT NOT NULL, chunk INTEGER NOT NULL, pack INTEGER NOT NULL,
         PRIMARY KEY (kind, chunk)) WITHOUT ROWID""",
     "alias (key TEXT PRIMARY KEY, target TEXT NOT NULL) WITHOUT ROWID",
+    # What each generation removed or brought back; -1 for anything else but what it added.
+    """touched (generation INTEGER NOT NULL, document INTEGER NOT NULL,
+        PRIMARY KEY (generation, document)) WITHOUT ROWID""",
 )
-# What each generation removed or brought back; -1 for anything else but what it added.
-TOUCHED = """touched (generation INTEGER NOT NULL, document INTEGER NOT NULL,
-    PRIMARY KEY (generation, document)) WITHOUT ROWID"""
 _ELSE = -1
 _LISTS = ("metadata", "headings", "pages", "apparatus")  # columns of JSON
 _EMPTY: dict[str, Any] = {"{}": {}, "[]": ()}  # what most of these have
@@ -90,14 +88,6 @@ class Catalogue(ABC):
     def close(self) -> None:
         """Let go of the connection."""
 
-    @abstractmethod
-    def _make_touched(self) -> None:
-        """Make the table of what was touched, where an earlier version did not."""
-
-    @abstractmethod
-    def _has_touched(self) -> bool:
-        """Say whether the table of touched documents exists."""
-
     def begin_meta(self, recipe: Mapping[str, Scalar], **more: str) -> None:
         """Set the values of an index that has nothing yet."""
         meta = {"format": FORMAT, "generation": 0, "numbering": 0, "recipe": dict(recipe)}
@@ -106,16 +96,10 @@ class Catalogue(ABC):
 
     def check_format(self, shown: object) -> None:
         """Raise NotAnIndex where the index, which is called `shown`, is of an unknown format."""
-        if (version := self.meta("format")) not in READABLE:
+        if (version := self.meta("format")) != FORMAT:
             raise NotAnIndex(
                 f"{shown} has index format {version}, this version reads {FORMAT}: index again"
             )
-
-    def set_format(self, recipe: Mapping[str, Scalar]) -> None:
-        """Say that the index is of this version's format, inside a transaction."""
-        if self.meta("format") != FORMAT:
-            self.set_meta("format", FORMAT)
-            self.set_meta("recipe", dict(recipe))
 
     def meta(self, name: str) -> Any:  # noqa: ANN401 -- as JSON is
         """Return the JSON value under `name`, or None."""
@@ -176,7 +160,6 @@ class Catalogue(ABC):
 
     def _touch(self, rows: Iterable[int] = (_ELSE,)) -> None:
         """Note that the next generation removes documents, or changes something else."""
-        self._make_touched()
         generation = int(self.meta("generation")) + 1
         noted = [(generation, row) for row in rows]
         self._run_many("INSERT INTO touched VALUES (?, ?) ON CONFLICT DO NOTHING", noted)
@@ -189,10 +172,8 @@ class Catalogue(ABC):
         """
         if since < int(self.meta("forgotten") or 0):
             return None
-        old: list[int] = []
-        if self._has_touched():
-            since_then = "SELECT DISTINCT document FROM touched WHERE generation > ?"
-            old = [row for (row,) in self._select(since_then, (since,)) if row < first]
+        since_then = "SELECT DISTINCT document FROM touched WHERE generation > ?"
+        old = [row for (row,) in self._select(since_then, (since,)) if row < first]
         if _ELSE in old:
             return None
         state = "SELECT live, id FROM document WHERE row = ?"
@@ -211,7 +192,6 @@ class Catalogue(ABC):
     def forget_touched(self, until: int) -> None:
         """Forget what generations up to one removed."""
         if until > int(self.meta("forgotten") or 0):
-            self._make_touched()
             self._select("DELETE FROM touched WHERE generation <= ?", (until,))
             self.set_meta("forgotten", until)
 

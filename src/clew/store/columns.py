@@ -13,7 +13,7 @@ from clew.store.schema import parent_column, size_column
 from clew.store.segments import MappedSegment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -50,16 +50,14 @@ class StoredColumns:
         ]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
 
-    def take(
-        self, name: str, rows: Rows, code: Callable[[NDArray[Any]], NDArray[Any]] = widen
-    ) -> NDArray[Any]:
-        """Return some rows of a column, each segment's handed through `code` to be alike."""
+    def take(self, name: str, rows: Rows) -> NDArray[Any]:
+        """Return some rows of a column."""
         taken: NDArray[Any] | None = None
         for segment, begin, end in self._places(name):
             mine = np.flatnonzero((rows >= begin) & (rows < end))
             if taken is None or len(mine):
                 local = rows[mine] - begin
-                values = code(_verify_ranges(segment, name, local, local + 1)[local])
+                values = widen(_verify_ranges(segment, name, local, local + 1)[local])
                 if taken is None:
                     taken = np.zeros((len(rows), *values.shape[1:]), dtype=values.dtype)
                 taken[mine] = values
@@ -112,14 +110,6 @@ class StoredColumn:
 
     def __len__(self) -> int:
         return _count_rows(self.segment, self.name)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.part(0, 0).dtype
-
-    @property
-    def width(self) -> int:
-        return int(self.part(0, 0).shape[1])
 
     def part(self, start: int, stop: int) -> NDArray[Any]:
         return _read_part(self.segment, self.name, start, stop)

@@ -19,7 +19,7 @@ from clew.errors import DamagedIndex, IndexLocked, NotAnIndex, StoreError
 from clew.runtime import sqlite
 from clew.runtime.private import open_file
 from clew.store import sharded
-from clew.store.catalogue import SCHEMA, TOUCHED, Catalogue
+from clew.store.catalogue import SCHEMA, Catalogue
 from clew.types import KINDS, Document, Scalar
 
 FILE = "index.sqlite"
@@ -115,7 +115,7 @@ class Database(Catalogue):
         with self.transaction():
             if not self._select("SELECT 1 FROM sqlite_master"):  # nobody else made it meanwhile
                 sqlite.mark(self._connection)
-                for table in (*SCHEMA, TOUCHED):
+                for table in SCHEMA:
                     self._select(f"CREATE TABLE {table}")
                 self._select("CREATE INDEX document_by_id ON document (id)")
                 self.begin_meta(recipe)
@@ -223,12 +223,6 @@ class Database(Catalogue):
     def _run_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         with self._lock, _translate_errors(self.path):
             self._connection.executemany(statement, rows)
-
-    def _make_touched(self) -> None:
-        self._select(f"CREATE TABLE IF NOT EXISTS {TOUCHED}")
-
-    def _has_touched(self) -> bool:
-        return bool(self._select("SELECT 1 FROM sqlite_master WHERE name = 'touched'"))
 
     def faults(self) -> list[str]:
         try:

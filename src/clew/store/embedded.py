@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any, Self
 from clew.errors import DamagedIndex, NotAnIndex, StoreError
 from clew.runtime.lazy import compile_re
 from clew.runtime.private import make_folder, make_inner_folder
-from clew.store import paid, schema, segments
+from clew.store import paid, segments
 from clew.store.cache import FOLDER as _CACHED
 from clew.store.cache import FileCache
-from clew.store.catalogue import FORMAT
 from clew.store.database import FILE, LOCK, NEWEST, Database, SalvagedRows, WriterLock, is_blank
 from clew.store.repair import StandIns, stand_ins
 from clew.store.segmented import SegmentedStore
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 
 NAMED_IN = "store.txt"  # names the store of a folder that is none itself
 _SEGMENTS = "segments"
-_RENAMED = {"halvings": "subchunk_depth"}  # what a recipe of an earlier version has
-_FORMER = "frozen"  # where an earlier version kept what it computed
 _BESIDE = compile_re(r"-(?:wal|shm|journal)$")  # what SQLite keeps beside a file of ours
 
 
@@ -42,8 +39,7 @@ class EmbeddedStore(SegmentedStore[Database]):
     """A store in a folder. The first write takes the writer's lock and keeps it until `close`."""
 
     def __init__(self, folder: Path, database: Database, *, is_damaged: bool = False) -> None:
-        recipe = _rename_settings(database.meta("recipe"), int(database.meta("format")))
-        super().__init__(database, Database(folder, is_damaged=is_damaged), recipe)
+        super().__init__(database, Database(folder, is_damaged=is_damaged))
         self.folder = folder
         self._segments = folder / _SEGMENTS
         self._is_damaged = is_damaged
@@ -106,7 +102,6 @@ class EmbeddedStore(SegmentedStore[Database]):
                 return
             self._sweep()
             self.sweep()
-            segments.delete_others(self.folder / _FORMER, ())
 
     def _name(self, number: int) -> str:
         return f"{number:06d}"
@@ -169,20 +164,7 @@ def replace_files(folder: Path, place: Path) -> None:
     shutil.rmtree(place)
 
 
-def _rename_settings(recipe: Mapping[str, Scalar], version: int) -> dict[str, Scalar]:
-    """Return a recipe of an earlier format with today's names and defaults.
-
-    What is written to an index of an earlier format has the present default of tokens' bits, unless
-    it was made with others than the default of then.
-    """
-    named = {_RENAMED.get(name, name): value for name, value in recipe.items()}
-    if version < FORMAT and named.get("token_bits") == schema.FORMER_TOKEN_BITS:
-        del named["token_bits"]
-    return {**schema.DEFAULT_BITS, **named}
-
-
 def has_foreign_files(folder: Path) -> bool:
     """Say whether a folder has files that do not belong to an index."""
-    folders = {_SEGMENTS, _CACHED, _FORMER}
-    ours = {FILE, LOCK, NEWEST, f"{NEWEST}.tmp", NAMED_IN, *paid.FILES, *folders}
+    ours = {FILE, LOCK, NEWEST, f"{NEWEST}.tmp", NAMED_IN, *paid.FILES, _SEGMENTS, _CACHED}
     return any(_BESIDE.sub("", path.name) not in ours for path in folder.iterdir())

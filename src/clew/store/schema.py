@@ -67,7 +67,6 @@ TABLES: Mapping[str, LayerTable] = {
 
 LENGTH = 127  # of a token's vector in int8
 DEFAULT_BITS: Mapping[str, int] = {"vector_bits": 8, "unit_bits": 4, "token_bits": 1}
-FORMER_TOKEN_BITS = 2  # the default of format 7
 _TOKENS = ("token.vectors", "statement_token.vectors")
 _UNITS = ("sentence.vectors", "statement.vectors", "name.vectors")
 
@@ -150,36 +149,11 @@ def read_number(recipe: Mapping[str, Scalar], name: str) -> int:
 
 def encode_array(name: str, array: NDArray[Any], recipe: Mapping[str, Scalar]) -> NDArray[Any]:
     """Return an array as a store keeps it: vectors in as many bits as `recipe` says."""
-    if not name.endswith(".vectors"):
+    if not name.endswith(".vectors") or array.dtype == np.uint8:  # coded already
         return array
-    if array.dtype == np.uint8:  # coded, perhaps in more bits by an earlier version
-        return coding.recode(array, read_number(recipe, "dimension"), vector_bits(name, recipe))
-    if array.dtype == np.int8:  # tokens as a batch has them, and a segment of format 6
+    if array.dtype == np.int8:  # tokens as a batch has them
         array = array / np.float32(LENGTH)
     return coding.encode(array, vector_bits(name, recipe))
-
-
-class CodedSegment(Mapping[str, "NDArray[Any]"]):
-    """A segment with its vectors in few bits, whichever version wrote it."""
-
-    def __init__(self, segment: Segment, recipe: Mapping[str, Scalar]) -> None:
-        self._segment = segment
-        self._recipe = recipe
-
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        return encode_array(name, self._segment[name], self._recipe)
-
-    def let_go(self, name: str) -> None:
-        let_go(self._segment, name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._segment)
-
-    def __len__(self) -> int:
-        return len(self._segment)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._segment
 
 
 def place_batch(

@@ -44,10 +44,10 @@ class SegmentedStore(Closing, ABC, Generic[C]):
 
     cache: FileCache
 
-    def __init__(self, catalogue: C, for_readers: C, recipe: Mapping[str, Scalar]) -> None:
+    def __init__(self, catalogue: C, for_readers: C) -> None:
         self._catalogue = catalogue
         self._seen_by_readers = for_readers
-        self.recipe = recipe
+        self.recipe: Mapping[str, Scalar] = dict(catalogue.meta("recipe"))
         self.aliases = catalogue.aliases
         self.hashes = catalogue.hashes
         self.work = catalogue.work
@@ -135,7 +135,6 @@ class SegmentedStore(Closing, ABC, Generic[C]):
         self._put(name, arrays)
         self._catalogue.add_segment(Segment(name, level, schema.count_rows(arrays)))
         self._catalogue.set_meta("next_segment", number + 1)
-        self._catalogue.set_format(self.recipe)
 
     def _merge(self) -> None:
         """Join the newest segments while many are of one size.
@@ -152,10 +151,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
                 parts = [self._arrays(segment.name) for segment in newest]
                 with self._catalogue.transaction():
                     self._catalogue.drop_segments(segment.name for segment in newest)
-                    arrays = segments.join_segments(
-                        [schema.CodedSegment(part, self.recipe) for part in parts]
-                    )
-                    self._write(arrays, level=newest[0].level + 1)
+                    self._write(segments.join_segments(parts), level=newest[0].level + 1)
             except DamagedIndex as error:
                 _log.warning("segments are not merged (%s)", error)
                 return

@@ -40,7 +40,6 @@ _DTYPES = {
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _LENGTH = 8  # bytes of the header's length; arrays begin at a multiple of it
 _BLOCK = 1 << 16  # bytes that have a checksum
-_FORMER_BLOCK = 1 << 20  # of a file that does not say how many
 _RUN = 1 << 20  # bytes; what is looked at in one go and is longer takes no memory then
 _TOUCHED = 1 << 29  # bytes of a file that are read before all of it is let go of
 _AT_ONCE = 1 << 24  # bytes of an array that are copied
@@ -321,14 +320,13 @@ def _map_file(path: Path, mend: Callable[[], bool] | None) -> MappedSegment:
         raise ValueError("its header is cut off")
     header = json.loads(data[_LENGTH:begin])
     metadata = header.pop("__metadata__")
-    sums_of = [metadata[name] for name in ("block", "blocks") if name in metadata]
-    if metadata["crc32"] != _checksum(header, *sums_of):
+    if metadata["crc32"] != _checksum(header, metadata["block"], metadata["blocks"]):
         raise ValueError("its header was changed")
     _check_name(path, metadata)
     size = max((entry["data_offsets"][1] for entry in header.values()), default=0)
     if begin + size != len(data):
         raise ValueError(f"it has {len(data)} bytes, not {begin + size}")
-    block = int(metadata.get("block", _FORMER_BLOCK))
+    block = int(metadata["block"])
     if block < 1:
         raise ValueError(f"its blocks have {block} bytes")
     sums = np.frombuffer(bytes.fromhex(metadata["blocks"]), ">u4").astype(np.uint32)
@@ -346,14 +344,9 @@ def _map_file(path: Path, mend: Callable[[], bool] | None) -> MappedSegment:
 
 
 def _check_name(path: Path, metadata: Mapping[str, str]) -> None:
-    """Raise ValueError where a file stands under another name than it was written under.
-
-    Those that an earlier version wrote do not say any.
-    """
-    name, checksum = metadata.get("name"), metadata.get("name_crc32")
-    if name is None and checksum is None:
-        return
-    if name is None or checksum != _checksum({}, metadata["crc32"], name):
+    """Raise ValueError where a file stands under another name than it was written under."""
+    name = metadata.get("name")
+    if name is None or metadata.get("name_crc32") != _checksum({}, metadata["crc32"], name):
         raise ValueError("its header was changed")
     if name != own_name(path):
         raise ValueError(f"it was written as {name}")

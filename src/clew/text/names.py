@@ -190,7 +190,9 @@ def _runs(text: str) -> Iterator[list[_Word]]:
             if len(pending) > 2:  # "in the court of", "for and of the": no name goes on
                 yield run
                 run, pending = [], []
-        elif (word.capital and not connector) or (run and _is_number(text, word)):
+        elif (word.capital and not connector) or (
+            run and _NUMBER.fullmatch(text, word.start, word.end)
+        ):
             begins = not run and particle is not None and _are_joined(text, particle, word)
             run += [particle, word] if begins and particle is not None else [*pending, word]
             pending = []
@@ -211,10 +213,6 @@ def _are_joined(text: str, last: _Word, word: _Word) -> bool:
         initial = bool(_INITIAL.match(bare)) and word.lower not in STOP_WORDS
         return initial or last.lower in _ABBREVIATED
     return gap in (" ", "\n", "\xa0", "-", "–") or gap == ""
-
-
-def _is_number(text: str, word: _Word) -> bool:
-    return _NUMBER.fullmatch(text, word.start, word.end) is not None
 
 
 def _run_names(text: str, run: list[_Word], leading: AbstractSet[str]) -> Iterator[Span]:
@@ -239,10 +237,12 @@ def _run_names(text: str, run: list[_Word], leading: AbstractSet[str]) -> Iterat
         for words in (*groups, *_find_ends(run, parts, edges), *parts)
     )
     seen = set()
-    for words in (whole, _strip_address(whole), *inner):
+    is_addressed = len(whole) > 1 and whole[0].lower in _ADDRESS and whole[1].capital
+    for words in (whole, whole[1:] if is_addressed else [], *inner):
         if not words or (words[0].lower in _CONNECTORS and words[0] is not run[0]):
             continue
-        span = _name_start(text, words[0]), _name_end(text, words[-1])
+        elided = _ELIDED.match(text, words[0].start)
+        span = elided.end() if elided else words[0].start, _name_end(text, words[-1])
         is_head = len(words) == 1 and words[0].start in heads
         if span not in seen and not is_head and span[1] - span[0] > 1:
             seen.add(span)
@@ -261,16 +261,6 @@ def _find_ends(
 
 def _strip_leading(words: list[_Word], leading: AbstractSet[str] = _LEADING) -> list[_Word]:
     return list(dropwhile(lambda word: word.lower in leading, words))
-
-
-def _strip_address(words: list[_Word]) -> list[_Word]:
-    addressed = len(words) > 1 and words[0].lower in _ADDRESS and words[1].capital
-    return words[1:] if addressed else []
-
-
-def _name_start(text: str, word: _Word) -> int:
-    elided = _ELIDED.match(text, word.start)
-    return elided.end() if elided else word.start
 
 
 def _name_end(text: str, word: _Word) -> int:

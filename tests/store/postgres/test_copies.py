@@ -16,17 +16,10 @@ from clew.store.postgres.store import PostgresStore
 from clew.store.segments import SUFFIX
 from clew.testing import models
 from clew.types import Document
-from tests.index.build import MODELS, RECIPE, is_one_sentence
+from tests.index.build import MODELS, is_one_sentence
 from tests.store.corpus import documents, text
 from tests.store.postgres import writers
-
-
-def opened(address):
-    return PostgresStore.create(parse_address(address), RECIPE)
-
-
-def commit(store, first, n=4):
-    return writers.index.add_documents(store, documents()[first : first + n], MODELS)
+from tests.store.postgres.writers import commit, opened
 
 
 def copies(address):
@@ -54,8 +47,8 @@ def flip(path):
 def test_a_harmed_copy_is_downloaded_anew(address, harm):
     """Nobody notices, and the copy is whole afterwards."""
     with opened(address) as store:
-        commit(store, 0)
-        commit(store, 4)
+        commit(store, 0, 4)
+        commit(store, 4, 4)
     before = writers.left(address)
     whole = {name: path.read_bytes() for name, path in copies(address).items()}
     for path in copies(address).values():
@@ -67,7 +60,7 @@ def test_a_harmed_copy_is_downloaded_anew(address, harm):
 def test_a_copy_that_is_harmed_while_it_is_read(address):
     """It is written over, and what is mapped is sound again."""
     with opened(address) as store:
-        commit(store, 0)
+        commit(store, 0, 4)
         with closing(store.view()) as view:
             [arrays] = view.segments
             for path in copies(address).values():
@@ -81,7 +74,7 @@ def test_a_copy_that_is_harmed_while_it_is_read(address):
 def test_an_object_that_is_harmed_is_told(address, tmp_path):
     """It is damage where it is kept, which no download mends; `check` has its documents."""
     with opened(address) as store:
-        commit(store, 0)
+        commit(store, 0, 4)
     for path in [*(tmp_path / "objects").rglob(f"segments/*{SUFFIX}"), *copies(address).values()]:
         os.truncate(path, 100)
     with pytest.raises(DamagedIndex, match="is damaged") as caught:

@@ -12,13 +12,12 @@ from clew.errors import StoreError
 from clew.generation import compact
 from clew.store.postgres import connection, objects
 from clew.store.postgres.address import parse_address
-from clew.store.postgres.store import PostgresStore
 from clew.testing import models, small_documents
-from tests.index.build import MODELS, RECIPE, is_one_sentence
-from tests.store.corpus import documents
+from tests.index.build import is_one_sentence
 from tests.store.postgres import writers
 from tests.store.postgres.conftest import index_address
 from tests.store.postgres.proxy import between
+from tests.store.postgres.writers import commit, opened
 
 
 @pytest.fixture
@@ -42,14 +41,6 @@ def address(postgres, database, storage, s3_address):
     """Give the address of an index that is not there yet, behind both proxies."""
     name = index_address(postgres, "").partition("?")[0].rpartition("/")[2]
     return f"postgresql://postgres@127.0.0.1:{database.port}/postgres/{name}?objects=s3://bucket/i"
-
-
-def opened(address):
-    return PostgresStore.create(parse_address(address), RECIPE)
-
-
-def commit(store, first, n=2):
-    return index.add_documents(store, documents()[first : first + n], MODELS)
 
 
 def told(work):
@@ -82,7 +73,7 @@ def test_database_behind_a_network_that_is_gone(address, database, monkeypatch):
 def test_database_cut_off_at_a_commit(address, database):
     """What was under way is lost as a whole, and the same process goes on."""
     with opened(address) as store:
-        commit(store, 0)
+        commit(store, 0, 2)
         real = store.cache.objects.put
 
         def put(name, path):
@@ -90,13 +81,13 @@ def test_database_cut_off_at_a_commit(address, database):
             database.cut()
 
         store.cache.objects.put = put
-        said, _ = told(lambda: commit(store, 2))
+        said, _ = told(lambda: commit(store, 2, 2))
         assert "PostgreSQL does not answer" in said
         store.cache.objects.put = real
         database.mend()
         assert sorted(store.hashes()) == ["d00", "d01"]
         writers.lock(store)  # the server notices by itself that the session ended
-        commit(store, 2)
+        commit(store, 2, 2)
     assert sorted(writers.left(address)[1]) == ["d00", "d01", "d02", "d03"]
     writers.check_objects(address)
 
@@ -104,16 +95,16 @@ def test_database_cut_off_at_a_commit(address, database):
 def test_storage_down_at_a_commit(address, storage):
     """Nothing is committed, nothing torn; readers of what is here go on; then it is again."""
     with opened(address) as store:
-        commit(store, 0)
+        commit(store, 0, 2)
         before = writers.left(address)
         storage.cut()
-        said, seconds = told(lambda: commit(store, 2))
+        said, seconds = told(lambda: commit(store, 2, 2))
         assert "files in s3://bucket/i cannot be written" in said
         assert seconds < 30
         assert writers.left(address) == before
         storage.mend()
         writers.check_objects(address)
-        commit(store, 2)
+        commit(store, 2, 2)
     assert len(writers.left(address)[1]) == 4
     writers.check_objects(address)
 
@@ -121,7 +112,7 @@ def test_storage_down_at_a_commit(address, storage):
 def test_questions_while_the_storage_is_down(address, storage):
     """Copies answer, and what is computed from them stays here."""
     with opened(address) as store:
-        commit(store, 0)
+        commit(store, 0, 2)
     storage.cut()
     with clew.open(address, models=models()) as found:
         assert found.search("Who crossed Bakken?").hits
@@ -137,18 +128,18 @@ def test_storage_that_never_answers(address, storage, monkeypatch):
     monkeypatch.setitem(objects.CLIENT, "timeout", "200ms")
     with opened(address) as store:
         storage.pause()
-        said, seconds = told(lambda: commit(store, 0))
+        said, seconds = told(lambda: commit(store, 0, 2))
         assert "files in s3://bucket/i cannot be written" in said
         assert seconds < 60
         storage.mend()
-        commit(store, 0)
+        commit(store, 0, 2)
     writers.check_objects(address)
 
 
 def test_objects_that_are_not_to_be_seen_yet(address, storage, monkeypatch, tmp_path):
     """They are asked for again; what does not appear is said to be missing."""
     with opened(address) as store:
-        commit(store, 0)
+        commit(store, 0, 2)
     before = writers.left(address)
     monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "another machine"))
     asked = []

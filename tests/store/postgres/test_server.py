@@ -10,12 +10,12 @@ import clew
 from clew.errors import IndexLocked, StoreError
 from clew.store.postgres.address import parse_address
 from clew.store.postgres.connection import Connection
-from clew.store.postgres.store import PostgresStore
 from clew.testing import models, small_documents
-from tests.index.build import RECIPE, is_one_sentence
+from tests.index.build import is_one_sentence
 from tests.store.corpus import documents
 from tests.store.postgres import writers
 from tests.store.postgres.conftest import index_address, kill, started
+from tests.store.postgres.writers import commit, opened
 
 QUESTION = "Who built the Comet?"
 
@@ -144,15 +144,6 @@ def end_lease(server):
         time.sleep(0.2)
 
     return end
-
-
-def commit(store, number):
-    batch = [documents()[number]]
-    return writers.index.add_documents(store, batch, writers.MODELS)
-
-
-def opened(address):
-    return PostgresStore.create(parse_address(address), RECIPE)
 
 
 def test_a_lost_lease_ends_a_writer(new, end_lease):

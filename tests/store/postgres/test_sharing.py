@@ -8,20 +8,11 @@ import clew
 from clew.errors import StoreError
 from clew.store.postgres.address import parse_address
 from clew.store.postgres.connection import Connection
-from clew.store.postgres.store import PostgresStore
 from clew.testing import models, small_documents
-from tests.index.build import MODELS, RECIPE, is_one_sentence
-from tests.store.corpus import documents
+from tests.index.build import is_one_sentence
 from tests.store.postgres import writers
 from tests.store.postgres.conftest import index_address
-
-
-def opened(address):
-    return PostgresStore.create(parse_address(address), RECIPE)
-
-
-def commit(store, first, n=1):
-    return writers.index.add_documents(store, documents()[first : first + n], MODELS)
+from tests.store.postgres.writers import commit, opened
 
 
 def drop(address):

@@ -87,12 +87,13 @@ def test_a_password_is_for_libpq_alone(password, host):
     for text in (
         f"postgresql://u:{query}@{host}/db/i",
         f"postgresql://:{query}@{host}/db/i?objects=s3://b/p",
-        f"postgresql://u@{host}/db/i?password={query}&objects=s3://b/p",
+        f"postgresql://u@{host}/db/i?password={query}&objects=s3://b/p&application_name=a+b",
     ):
         found = parse_address(text)
         told = psycopg.conninfo.conninfo_to_dict(found.database)
         assert told["password"] == password
         assert told["dbname"] == "db"
+        assert told.get("application_name", "a+b") == "a+b"  # no space, as it is for libpq
         for shown in (found.shown, repr(found), str(found.folder)):
             assert "s3cr3t" not in shown
         again = parse_address(found.shown)

@@ -43,6 +43,15 @@ def build(address, state):
         index.finish_index(store)
 
 
+def opened(address):
+    return PostgresStore.create(parse_address(address), RECIPE)
+
+
+def commit(store, first, n=1):
+    """Add some documents of the corpus."""
+    return index.add_documents(store, documents()[first : first + n], MODELS)
+
+
 def lock(store):
     """Become the writer; the server notices a little later that the one before was killed."""
     until = time.monotonic() + 20

@@ -62,7 +62,8 @@ def parse_address(text: str) -> IndexAddress:
     try:
         text.encode()  # no half of a surrogate pair
         parts = urlsplit(text, allow_fragments=False)
-        fields = dict(_fields(parts.query))
+        query = parts.query.replace("+", "%2B")  # a plus is one, as it is for libpq
+        fields = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)))
     except ValueError as error:
         raise _wrong_form(text) from error
     user, password, host = _server(parts.netloc, text)
@@ -85,13 +86,6 @@ def parse_address(text: str) -> IndexAddress:
         shown=f"postgresql://{at}{host}/{_quote(database)}/{index}{public}",
         objects=objects,
     )
-
-
-def _fields(query: str) -> list[tuple[str, str]]:
-    """Return names and values; a plus is one, as it is for libpq."""
-    if not query:
-        return []
-    return parse_qsl(query.replace("+", "%2B"), keep_blank_values=True, strict_parsing=True)
 
 
 def _server(netloc: str, text: str) -> tuple[str, str, str]:

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from clew.errors import IndexLocked, InputError, NotAnIndex, StoreError
-from clew.store.catalogue import SCHEMA, TOUCHED, Catalogue
+from clew.store.catalogue import SCHEMA, Catalogue
 from clew.store.postgres.connection import Connection, ConnectionLost, convert_table, lock_number
 from clew.store.segments import SUFFIX
 
@@ -91,7 +91,7 @@ class PostgresCatalogue(Catalogue):
             if self.is_made():
                 return
             self._select(f'CREATE SCHEMA IF NOT EXISTS "{self.address.schema}"')
-            for each in (*SCHEMA, TOUCHED, *_OWN_TABLES):
+            for each in (*SCHEMA, *_OWN_TABLES):
                 self._select(f"CREATE TABLE {convert_table(each)}")
             self._select("CREATE INDEX ON document (id)")
             for name, column in _BY_HASH.items():
@@ -270,11 +270,6 @@ class PostgresCatalogue(Catalogue):
 
     def drop_cached(self, name: str, generation: int) -> None:
         self._select("DELETE FROM cached WHERE name = ? AND generation = ?", (name, generation))
-
-    def _make_touched(self) -> None: ...  # every index in PostgreSQL has the table
-
-    def _has_touched(self) -> bool:
-        return True
 
     def close(self) -> None:
         if self.is_writer:  # at once: the server notices the end of a session a little later

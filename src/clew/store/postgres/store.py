@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from clew.errors import DamagedIndex, InputError, StoreError
-from clew.store import schema, segments
+from clew.store import segments
 from clew.store.cache import FOLDER, FileCache
 from clew.store.check import Damage, find_cache_damages, find_generation_damages
 from clew.store.postgres.address import IndexAddress
@@ -44,8 +44,7 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
     def __init__(self, address: IndexAddress) -> None:
         """Open an index. Raises NotAnIndex where there is none, StoreError."""
         catalogue, for_readers = PostgresCatalogue.open(address), PostgresCatalogue(address)
-        recipe = {**schema.DEFAULT_BITS, **catalogue.meta("recipe")}
-        super().__init__(catalogue, for_readers, recipe)
+        super().__init__(catalogue, for_readers)
         self._identity = identity = str(catalogue.meta("identity"))
         place = str(catalogue.meta("objects"))
         if address.objects not in ("", place):
