@@ -11,7 +11,9 @@ _ONE_UP = {
     "agrag": "chunks facts kept states",
     "auto": "chunks",
     "bubble": "chunks anchors found hops candidates width states",
+    "hipporag2": "facts phrases",
     "ket": "tokens seed_entities",
+    "linearrag": "levels sentences",
     "paths": "hops facts",
     "walk": "candidates followed",
 }
@@ -23,7 +25,9 @@ _RANGES = [
     ("agrag", "joint", 0, 1000),
     ("bubble", "alpha", 0, 100),
     ("bubble", "penalty", 1, 100),
+    ("hipporag2", "synonym", 0.8, 1),
     ("ket", "core_share", 0, 1),
+    ("linearrag", "threshold", 0, 1),
     ("ket", "graph_share", 0, 1),
     ("walk", "onward", 0, 1),
 ]
