@@ -1,0 +1,214 @@
+"""LightRAG: entities by the specific keywords of a question, relations by the general ones.
+
+Guo et al. (2024), arXiv:2410.05779. An LLM gives keywords; without one they are the question's
+names, and the question. Where the paper and its released code differ: docs/methods/lightrag.md.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice, zip_longest
+from typing import ClassVar, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from clew import steps
+from clew.algo.links import Matrix, neighbours, take_rows
+from clew.derived import Derived
+from clew.models import Models
+from clew.prompts import fill_prompt
+from clew.prompts.packing import closed_schema
+from clew.snapshot import Snapshot
+from clew.steps.evidence import NO_TRIPLES
+from clew.text.normalize import collapse
+from clew.types import Evidence, Limits, Path, Step, Table
+
+T = TypeVar("T")
+Mode = Literal["hybrid", "local", "global", "mix"]
+
+_WORDS = {"type": "array", "items": {"type": "string"}}
+_SCHEMA = closed_schema({"specific": _WORDS, "general": _WORDS})
+
+
+@dataclass(frozen=True, slots=True)
+class Keywords:
+    """What entities are searched for, what relations, and a note where no LLM said it."""
+
+    specific: str
+    general: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """What keywords of one kind found, best first."""
+
+    entities: Sequence[int] = ()
+    triples: Sequence[int] = ()
+    chunks: dict[int, Step | None] = field(default_factory=dict)  # what led to each, by its row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LightRag:
+    """LightRAG's retrieval on two levels, over the triples of the index."""
+
+    layers: ClassVar = frozenset({"chunk", "entity", "triple"})
+    needs: ClassVar = (steps.SKETCHES["chunk"], steps.SKETCHES["entity"], steps.SKETCHES["triple"])
+    limits: ClassVar = Limits(chunks="chunks")
+
+    chunks: int = 10  # chunks returned
+    mode: Mode = "hybrid"  # both levels; one of them; or both and the chunks nearest to the query
+    top_k: int = 60  # entities, and relations, nearest to the keywords
+
+    def __post_init__(self) -> None:
+        steps.check_least(self, 1, "top_k")
+        steps.check_words(self, mode=Mode)
+
+    def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
+        asked = steps.read_query(models, query)
+        if not len(snapshot.layer("triple")):
+            note = f"{NO_TRIPLES}: the chunks nearest to the question instead"
+            return steps.nearest_chunks(snapshot, asked, "lightrag", self.chunks, (note,))
+        words = read_keywords(models, query)
+        vectors = models.embedder.embed([words.specific, words.general], kind="query")
+        levels: list[Level] = []
+        if self.mode != "global":
+            levels.append(self._search_entities(snapshot, vectors[:1]))
+        if self.mode != "local":
+            levels.append(self._search_relations(snapshot, vectors[1:]))
+        if self.mode == "mix":
+            nearest, _ = steps.nearest(snapshot, "chunk", asked, self.chunks)
+            levels.append(Level(chunks=dict.fromkeys(nearest.tolist())))
+        led: dict[int, Step | None] = {}
+        for row, step in _take_turns(level.chunks.items() for level in levels):
+            led.setdefault(row, step)
+        rows = list(islice(led, self.chunks))
+        scores = 1 / np.arange(1, len(rows) + 1)
+        return Evidence(
+            query=query,
+            method="lightrag",
+            tables=self._build_tables(snapshot, levels),
+            hits=steps.hits(snapshot, rows, scores),
+            paths=tuple(
+                Path(_build_thread(snapshot, query, led[row], row), score)
+                for row, score in zip(rows, scores.tolist(), strict=True)
+            ),
+            seeds=tuple({step.id: step for row in rows if (step := led[row])}.values()),
+            notes=words.notes,
+        )
+
+    def _search_entities(self, snapshot: Snapshot, vector: NDArray[np.float32]) -> Level:
+        """Return the entities nearest to a (1, d) vector, with their triples and chunks.
+
+        Triples of the entities with most of them come first; chunks come by entity, then by how
+        many of its triples they have.
+        """
+        own = snapshot.get(_OWN_TRIPLES)
+        some = np.diff(own.indptr) > 0
+        [near] = steps.near_rows(snapshot, "entity", vector, self.top_k, only=some)
+        link = snapshot.linked("triple", "chunk")
+        chunks: dict[int, Step | None] = {}
+        for entity, cosine in near:
+            within, counts = np.unique(
+                link.entries_of(neighbours(own, entity)).indices, return_counts=True
+            )
+            step = steps.entity_step(snapshot, entity, "near the specific keywords", cosine)
+            for row in within[np.argsort(-counts, kind="stable")].tolist():
+                chunks.setdefault(row, step)
+        entities = [entity for entity, _ in near]
+        triples = np.unique(take_rows(own, np.array(entities, dtype=np.intp)).indices)
+        return Level(entities, _order_triples(snapshot, own, triples), chunks)
+
+    def _search_relations(self, snapshot: Snapshot, vector: NDArray[np.float32]) -> Level:
+        """Return the triples nearest to a (1, d) vector, with their ends and chunks."""
+        [near] = steps.near_rows(snapshot, "triple", vector, self.top_k)
+        link, columns = snapshot.linked("triple", "chunk"), snapshot.layer("triple").columns
+        chunks: dict[int, Step | None] = {}
+        for triple, cosine in near:
+            step = steps.triple_step(snapshot, triple, "near the general keywords", cosine)
+            for row in link.row(triple).tolist():
+                chunks.setdefault(row, step)
+        triples = [triple for triple, _ in near]
+        ends = ([int(columns[end][row]) for end in ("subject", "object")] for row in triples)
+        return Level(list(dict.fromkeys(chain.from_iterable(ends))), triples, chunks)
+
+    def _build_tables(self, snapshot: Snapshot, levels: Sequence[Level]) -> tuple[Table, ...]:
+        """Return the entities and the relations of all levels in turn, `top_k` of each."""
+        entities = list(islice(_distinct(level.entities for level in levels), self.top_k))
+        triples = list(islice(_distinct(level.triples for level in levels), self.top_k))
+        layer, columns = snapshot.layer("entity"), snapshot.layer("triple").columns
+        subjects, objects = (
+            layer.texts([int(columns[end][row]) for row in triples])
+            for end in ("subject", "object")
+        )
+        names = tuple((name,) for name in layer.texts(entities))
+        facts = zip(subjects, snapshot.triples.relations(triples), objects, strict=True)
+        return (
+            Table(name="Entities", columns=("entity",), rows=names),
+            Table(name="Relations", columns=("source", "relation", "target"), rows=tuple(facts)),
+        )
+
+
+def read_keywords(models: Models, query: str) -> Keywords:
+    """Return the specific and the general keywords of a question.
+
+    Without an LLM, or where it gives none, they are the names in the question, and the question.
+    """
+    if models.llm is None:
+        names, notes = steps.query_names(models, query)
+        return Keywords(", ".join(names) or query, query, notes)
+    asked = fill_prompt("keywords", schema=_SCHEMA, max_tokens=256, question=collapse(query))
+    reply = steps.reply_to(models.llm, asked)
+    if reply.error:
+        note = f"the LLM gave no keywords ({reply.error}): the question instead"
+        return Keywords(query, query, (note,))
+    specific, general = (
+        ", ".join(filter(str.strip, reply.data[kind])) for kind in ("specific", "general")
+    )
+    return Keywords(specific or query, general or query)
+
+
+def _link_triples(snapshot: Snapshot) -> Matrix:
+    """Return (n_entities, n_triples): which triples each entity is an end of."""
+    columns, n = snapshot.layer("triple").columns, len(snapshot.layer("triple"))
+    ends = np.concatenate([columns["subject"], columns["object"]]).astype(np.int64)
+    places = ends, np.tile(np.arange(n), 2)
+    return csr_array((np.ones(2 * n), places), shape=(len(snapshot.layer("entity")), n))
+
+
+_OWN_TRIPLES = Derived("triples of entities", _link_triples)
+
+
+def _order_triples(snapshot: Snapshot, own: Matrix, triples: NDArray[np.integer]) -> list[int]:
+    """Return triples, those whose ends have most triples first, then those in most chunks."""
+    columns, degrees = snapshot.layer("triple").columns, np.diff(own.indptr)
+    ranks = degrees[columns["subject"][triples]] + degrees[columns["object"][triples]]
+    weights = snapshot.linked("triple", "chunk").counts_of(triples)
+    order: list[int] = triples[np.lexsort((triples, -weights, -ranks))].tolist()
+    return order
+
+
+def _take_turns(lists: Iterable[Iterable[T]]) -> Iterator[T]:
+    """Yield the first of each list, then the second of each, and so on."""
+    missing = object()
+    for each in chain.from_iterable(zip_longest(*lists, fillvalue=missing)):
+        if each is not missing:
+            yield each  # type: ignore[misc]
+
+
+def _distinct(lists: Iterable[Sequence[int]]) -> Iterable[int]:
+    return dict.fromkeys(_take_turns(lists))
+
+
+def _build_thread(
+    snapshot: Snapshot, query: str, through: Step | None, chunk: int
+) -> tuple[Step, ...]:
+    start = Step(layer="query", id="", text=query)
+    if through is None:
+        return (start, steps.chunk_step(snapshot, chunk, "near the question"))
+    return (start, through, steps.chunk_step(snapshot, chunk, "holds it"))
+
+
+METHOD = LightRag
+GROUP = "baseline"
