@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from clew.algo import sketches
 from clew.errors import UnknownMethod
 from clew.methods import load, names
 from clew.methods.bm25 import Bm25
@@ -162,6 +163,18 @@ def test_an_unknown_method_is_answered_with_the_known():
         UnknownMethod, match="no method 'clu': take one of agrag, .*bubble, chain_of_thought, clue"
     ):
         load("clu")
+
+
+@pytest.mark.parametrize("name", ["hipporag2", "lightrag", "linearrag", "raptor"])
+def test_layers_of_many_rows_are_searched_by_sketches(name, monkeypatch):
+    """Here all rows are among the likeliest, so what is found is the same."""
+    with built(small_documents(), triples=True) as few:
+        found = [load(name)().retrieve(question, few, models()) for question in QUESTIONS]
+    monkeypatch.setattr(sketches, "EXACT_UP_TO", 0)
+    with built(small_documents(), triples=True) as many:
+        again = [load(name)().retrieve(question, many, models()) for question in QUESTIONS]
+    for one, other in zip(found, again, strict=True):  # cosines of sketched rows have six digits
+        assert scores(other) == pytest.approx(scores(one), abs=1e-5)
 
 
 def test_scores_are_plain_numbers(given, index):
