@@ -69,7 +69,12 @@ class HippoRag2:
         passages = zip(rows.tolist(), (self.passage_weight * weights).tolist(), strict=True)
         influence = graph.spread(dict(passages) | seeds, self.damping)
         found = graph.best_chunks(influence, self.chunks, dense)
-        of_seeds = {node: _find_fact(snapshot, graph, mapped, node) for node in seeds}
+        facts = {
+            row: steps.triple_step(snapshot, row, "a fact near the question", cosine)
+            for row, cosine in mapped.raw
+            if row in mapped.kept
+        }
+        of_seeds = {node: facts[_find_fact(snapshot, graph, mapped, node)] for node in seeds}
         return Evidence(
             query=query,
             method="hipporag2",
@@ -77,11 +82,7 @@ class HippoRag2:
             paths=tuple(
                 _build_path(snapshot, query, graph, influence, of_seeds, row) for row in found
             ),
-            seeds=tuple(
-                steps.triple_step(snapshot, row, "a fact near the question", cosine)
-                for row, cosine in mapped.raw
-                if row in mapped.kept
-            ),
+            seeds=tuple(facts.values()),
             notes=mapped.notes,
         )
 
@@ -147,7 +148,7 @@ def _build_path(
     query: str,
     graph: PassageGraph,
     influence: LocalScores,
-    facts: Mapping[int, int],
+    facts: Mapping[int, Step],
     chunk: int,
 ) -> Path:
     """Return the thread from a fact over its end to a chunk; the chunk alone where none is near."""
@@ -155,7 +156,7 @@ def _build_path(
     way: Sequence[int] = graph.trace_back(influence, chunk, facts)[::-1]
     found = [Step(layer="query", id="", text=query)]
     if way:
-        found.append(steps.triple_step(snapshot, facts[way[0]], "a fact near the question"))
+        found.append(facts[way[0]])
     for node in way[:-1]:
         if node < graph.n_chunks:
             found.append(steps.chunk_step(snapshot, node, "leads on"))

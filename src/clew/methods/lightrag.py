@@ -4,17 +4,17 @@ Guo et al. (2024), arXiv:2410.05779. An LLM gives keywords; without one they are
 names, and the question. Where the paper and its released code differ: docs/methods/lightrag.md.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice, zip_longest
-from typing import ClassVar, Literal, TypeVar
+from typing import ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew import steps
-from clew.algo.links import Matrix, neighbours, take_rows
+from clew.algo.links import Matrix, take_rows
 from clew.derived import Derived
 from clew.models import Models
 from clew.prompts import fill_prompt
@@ -40,13 +40,21 @@ class Keywords:
     notes: tuple[str, ...] = ()
 
 
+class Near(NamedTuple):
+    """An entity or a triple that is near to keywords."""
+
+    layer: Literal["entity", "triple"]
+    row: int
+    cosine: float
+
+
 @dataclass(frozen=True, slots=True)
 class Level:
     """What keywords of one kind found, best first."""
 
     entities: Sequence[int] = ()
     triples: Sequence[int] = ()
-    chunks: dict[int, Step | None] = field(default_factory=dict)  # what led to each, by its row
+    chunks: dict[int, Near | None] = field(default_factory=dict)  # what led to each, by its row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,10 +88,12 @@ class LightRag:
         if self.mode == "mix":
             nearest, _ = steps.nearest(snapshot, "chunk", asked, self.chunks)
             levels.append(Level(chunks=dict.fromkeys(nearest.tolist())))
-        led: dict[int, Step | None] = {}
-        for row, step in _take_turns(level.chunks.items() for level in levels):
-            led.setdefault(row, step)
+        led: dict[int, Near | None] = {}
+        for row, near in _take_turns(level.chunks.items() for level in levels):
+            led.setdefault(row, near)
         rows = list(islice(led, self.chunks))
+        found = dict.fromkeys(near for row in rows if (near := led[row]))
+        through = {near: _build_step(snapshot, near) for near in found}
         scores = 1 / np.arange(1, len(rows) + 1)
         return Evidence(
             query=query,
@@ -91,10 +101,10 @@ class LightRag:
             tables=self._build_tables(snapshot, levels),
             hits=steps.hits(snapshot, rows, scores),
             paths=tuple(
-                Path(_build_thread(snapshot, query, led[row], row), score)
+                Path(_build_thread(snapshot, query, through, led[row], row), score)
                 for row, score in zip(rows, scores.tolist(), strict=True)
             ),
-            seeds=tuple({step.id: step for row in rows if (step := led[row])}.values()),
+            seeds=tuple(through.values()),
             notes=words.notes,
         )
 
@@ -105,31 +115,31 @@ class LightRag:
         many of its triples they have.
         """
         own = snapshot.get(_OWN_TRIPLES)
-        some = np.diff(own.indptr) > 0
-        [near] = steps.near_rows(snapshot, "entity", vector, self.top_k, only=some)
-        link = snapshot.linked("triple", "chunk")
-        chunks: dict[int, Step | None] = {}
-        for entity, cosine in near:
-            within, counts = np.unique(
-                link.entries_of(neighbours(own, entity)).indices, return_counts=True
-            )
-            step = steps.entity_step(snapshot, entity, "near the specific keywords", cosine)
-            for row in within[np.argsort(-counts, kind="stable")].tolist():
-                chunks.setdefault(row, step)
-        entities = [entity for entity, _ in near]
-        triples = np.unique(take_rows(own, np.array(entities, dtype=np.intp)).indices)
-        return Level(entities, _order_triples(snapshot, own, triples), chunks)
+        [near] = steps.near_rows(
+            snapshot, "entity", vector, self.top_k, only=np.diff(own.indptr) > 0
+        )
+        entities = np.array([entity for entity, _ in near], dtype=np.intp)
+        of_entities = take_rows(own, entities)
+        within = snapshot.linked("triple", "chunk").entries_of(of_entities.indices)
+        n_chunks = within.shape[1]
+        pairs, counts = np.unique(
+            of_entities.owners[within.owners] * n_chunks + within.indices, return_counts=True
+        )
+        places, rows = np.divmod(pairs, n_chunks)
+        chunks: dict[int, Near | None] = {}
+        for i in np.lexsort((rows, -counts, places)).tolist():
+            chunks.setdefault(int(rows[i]), Near("entity", *near[places[i]]))
+        triples = np.unique(of_entities.indices)
+        return Level(entities.tolist(), _order_triples(snapshot, own, triples), chunks)
 
     def _search_relations(self, snapshot: Snapshot, vector: NDArray[np.float32]) -> Level:
         """Return the triples nearest to a (1, d) vector, with their ends and chunks."""
         [near] = steps.near_rows(snapshot, "triple", vector, self.top_k)
-        link, columns = snapshot.linked("triple", "chunk"), snapshot.layer("triple").columns
-        chunks: dict[int, Step | None] = {}
-        for triple, cosine in near:
-            step = steps.triple_step(snapshot, triple, "near the general keywords", cosine)
-            for row in link.row(triple).tolist():
-                chunks.setdefault(row, step)
-        triples = [triple for triple, _ in near]
+        triples, columns = [triple for triple, _ in near], snapshot.layer("triple").columns
+        within = snapshot.linked("triple", "chunk").entries_of(np.array(triples, dtype=np.intp))
+        chunks: dict[int, Near | None] = {}
+        for place, row in zip(within.owners.tolist(), within.indices.tolist(), strict=True):
+            chunks.setdefault(row, Near("triple", *near[place]))
         ends = ([int(columns[end][row]) for end in ("subject", "object")] for row in triples)
         return Level(list(dict.fromkeys(chain.from_iterable(ends))), triples, chunks)
 
@@ -201,13 +211,19 @@ def _distinct(lists: Iterable[Sequence[int]]) -> Iterable[int]:
     return dict.fromkeys(_take_turns(lists))
 
 
+def _build_step(snapshot: Snapshot, near: Near) -> Step:
+    if near.layer == "entity":
+        return steps.entity_step(snapshot, near.row, "near the specific keywords", near.cosine)
+    return steps.triple_step(snapshot, near.row, "near the general keywords", near.cosine)
+
+
 def _build_thread(
-    snapshot: Snapshot, query: str, through: Step | None, chunk: int
+    snapshot: Snapshot, query: str, through: Mapping[Near, Step], near: Near | None, chunk: int
 ) -> tuple[Step, ...]:
     start = Step(layer="query", id="", text=query)
-    if through is None:
+    if near is None:
         return (start, steps.chunk_step(snapshot, chunk, "near the question"))
-    return (start, through, steps.chunk_step(snapshot, chunk, "holds it"))
+    return (start, through[near], steps.chunk_step(snapshot, chunk, "holds it"))
 
 
 METHOD = LightRag
