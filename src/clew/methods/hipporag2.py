@@ -26,6 +26,8 @@ from clew.steps.synonyms import LEAST, SYNONYMS, synonym_pairs
 from clew.types import Evidence, Limits, Path, Step
 
 _NEAREST = "the chunks nearest to the question instead"
+_BARE = f"{NO_TRIPLES}: {_NEAREST}"
+_NO_FACT = f"no fact of the graph is about the question: {_NEAREST}"
 _TWICE = 2.0  # edges between phrases are counted from both ends, those of passages once
 
 
@@ -51,17 +53,15 @@ class HippoRag2:
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         asked = steps.read_query(models, query)
-        mapped = MappedFacts((), (), (f"{NO_TRIPLES}: {_NEAREST}",))
-        if len(snapshot.layer("triple")):
-            filtered = self.filter and models.llm is not None
-            mapped = map_facts(
-                snapshot, models, asked, k=self.facts, most=self.facts, filtered=filtered
-            )
-            if not mapped.kept:
-                no_fact = f"no fact of the graph is about the question: {_NEAREST}"
-                mapped = MappedFacts((), (), (*mapped.notes, no_fact))
+        if not len(snapshot.layer("triple")):
+            return steps.nearest_chunks(snapshot, asked, "hipporag2", self.chunks, (_BARE,))
+        filtered = self.filter and models.llm is not None
+        mapped = map_facts(
+            snapshot, models, asked, k=self.facts, most=self.facts, filtered=filtered
+        )
         if not mapped.kept:
-            return steps.nearest_chunks(snapshot, asked, "hipporag2", self.chunks, mapped.notes)
+            notes = (*mapped.notes, _NO_FACT)
+            return steps.nearest_chunks(snapshot, asked, "hipporag2", self.chunks, notes)
         graph = snapshot.get(_GRAPH, self.synonym)
         seeds = self._weigh_phrases(snapshot, graph, mapped)
         dense = steps.dense_ranking(snapshot, asked)

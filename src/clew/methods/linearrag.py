@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew import steps
-from clew.algo.ascending import sort_distinct
-from clew.algo.links import entry_rows, neighbours
+from clew.algo.links import entry_rows, neighbours, take_rows
 from clew.algo.topk import top_k
 from clew.derived import Derived
 from clew.models import Models
@@ -72,8 +71,8 @@ class LinearRag:
             n_sentences=self.sentences,
         )
         graph = snapshot.get(_GRAPH)
-        restart = self._weigh_chunks(snapshot, active, dense)
-        restart |= {graph.n_chunks + entity: each.score for entity, each in active.items()}
+        of_entities = {graph.n_chunks + entity: each.score for entity, each in active.items()}
+        restart = self._weigh_chunks(snapshot, active, dense) | of_entities
         if not any(restart.values()):
             notes += ("nothing to start from: the chunks nearest to the question instead",)
             return steps.nearest_chunks(snapshot, asked, "linearrag", self.chunks, notes)
@@ -104,20 +103,15 @@ class LinearRag:
         A chunk weighs its cosine, from 0 to 1, times a ratio, and ln(1 + b), where b sums over its
         active entities the score times ln(1 + mentions) / level.
         """
-        counts = snapshot.get(_COUNTS)
-        bonus: dict[int, float] = {}
-        for entity, each in active.items():
-            row = slice(*counts.indptr[entity : entity + 2].tolist())
-            parts = each.score * np.log1p(counts.data[row]) / each.level
-            for chunk, part in zip(counts.indices[row].tolist(), parts.tolist(), strict=True):
-                bonus[chunk] = bonus.get(chunk, 0.0) + part
-        rows, weights = passage_weights(dense)
-        own = dict(zip(rows.tolist(), (self.passage_ratio * weights).tolist(), strict=True))
-        chunks = sort_distinct(np.array([*own, *bonus], dtype=np.int64)).tolist()
-        return {
-            chunk: self.passage_weight * (own.get(chunk, 0.0) + np.log1p(bonus.get(chunk, 0.0)))
-            for chunk in chunks
-        }
+        found = take_rows(snapshot.get(_COUNTS), np.array(list(active), dtype=np.intp))
+        shares = np.array([each.score / each.level for each in active.values()])
+        bonus, own = np.zeros(found.shape[1]), np.zeros(found.shape[1])
+        np.add.at(bonus, found.indices, shares[found.owners] * np.log1p(found.data))
+        rows, cosines = passage_weights(dense)
+        own[rows] = self.passage_ratio * cosines
+        weights = self.passage_weight * (own + np.log1p(bonus))
+        chunks = np.flatnonzero(weights)
+        return dict(zip(chunks.tolist(), weights[chunks].tolist(), strict=True))
 
 
 def activate_entities(
