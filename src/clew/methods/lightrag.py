@@ -40,7 +40,7 @@ class Keywords:
     notes: tuple[str, ...] = ()
 
 
-class Near(NamedTuple):
+class NearRow(NamedTuple):
     """An entity or a triple that is near to keywords."""
 
     layer: Literal["entity", "triple"]
@@ -54,7 +54,7 @@ class Level:
 
     entities: Sequence[int] = ()
     triples: Sequence[int] = ()
-    chunks: dict[int, Near | None] = field(default_factory=dict)  # what led to each, by its row
+    chunks: dict[int, NearRow | None] = field(default_factory=dict)  # what led to each, by its row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ class LightRag:
         if self.mode == "mix":
             nearest, _ = steps.nearest(snapshot, "chunk", asked, self.chunks)
             levels.append(Level(chunks=dict.fromkeys(nearest.tolist())))
-        led: dict[int, Near | None] = {}
+        led: dict[int, NearRow | None] = {}
         for row, near in _take_turns(level.chunks.items() for level in levels):
             led.setdefault(row, near)
         rows = list(islice(led, self.chunks))
@@ -126,9 +126,9 @@ class LightRag:
             of_entities.owners[within.owners] * n_chunks + within.indices, return_counts=True
         )
         places, rows = np.divmod(pairs, n_chunks)
-        chunks: dict[int, Near | None] = {}
+        chunks: dict[int, NearRow | None] = {}
         for i in np.lexsort((rows, -counts, places)).tolist():
-            chunks.setdefault(int(rows[i]), Near("entity", *near[places[i]]))
+            chunks.setdefault(int(rows[i]), NearRow("entity", *near[places[i]]))
         triples = np.unique(of_entities.indices)
         return Level(entities.tolist(), _order_triples(snapshot, own, triples), chunks)
 
@@ -137,9 +137,9 @@ class LightRag:
         [near] = steps.near_rows(snapshot, "triple", vector, self.top_k)
         triples, columns = [triple for triple, _ in near], snapshot.layer("triple").columns
         within = snapshot.linked("triple", "chunk").entries_of(np.array(triples, dtype=np.intp))
-        chunks: dict[int, Near | None] = {}
+        chunks: dict[int, NearRow | None] = {}
         for place, row in zip(within.owners.tolist(), within.indices.tolist(), strict=True):
-            chunks.setdefault(row, Near("triple", *near[place]))
+            chunks.setdefault(row, NearRow("triple", *near[place]))
         ends = ([int(columns[end][row]) for end in ("subject", "object")] for row in triples)
         return Level(list(dict.fromkeys(chain.from_iterable(ends))), triples, chunks)
 
@@ -211,14 +211,18 @@ def _distinct(lists: Iterable[Sequence[int]]) -> Iterable[int]:
     return dict.fromkeys(_take_turns(lists))
 
 
-def _build_step(snapshot: Snapshot, near: Near) -> Step:
+def _build_step(snapshot: Snapshot, near: NearRow) -> Step:
     if near.layer == "entity":
         return steps.entity_step(snapshot, near.row, "near the specific keywords", near.cosine)
     return steps.triple_step(snapshot, near.row, "near the general keywords", near.cosine)
 
 
 def _build_thread(
-    snapshot: Snapshot, query: str, through: Mapping[Near, Step], near: Near | None, chunk: int
+    snapshot: Snapshot,
+    query: str,
+    through: Mapping[NearRow, Step],
+    near: NearRow | None,
+    chunk: int,
 ) -> tuple[Step, ...]:
     start = Step(layer="query", id="", text=query)
     if near is None:
