@@ -42,7 +42,7 @@ def indexed(tmp_path_factory):
 
 
 class TestMethods(MethodContract):
-    @pytest.fixture(params=methods.names())
+    @pytest.fixture(params=[name for name in methods.names() if name != "ircot"])  # needs an LLM
     def method(self, request):
         return methods.load(request.param)()
 

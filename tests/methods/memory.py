@@ -12,7 +12,7 @@ from clew.snapshot import Snapshot
 from clew.testing import HashEmbedder
 from clew.text.analyze import terms
 from clew.text.normalize import entity_key
-from clew.types import Document, Mention
+from clew.types import GRAPH, Document, Mention
 
 
 @dataclass
@@ -75,6 +75,7 @@ def snapshot(texts, mentions, vectors, *, dates=(), titles=None, unit_order=None
                 "document": np.arange(len(documents)),
                 "start": np.zeros(len(documents), dtype=int),
                 "end": np.array([len(d.text) for d in documents]),
+                GRAPH: np.zeros(len(documents), dtype=int),
             },
             sums / np.linalg.norm(sums, axis=1, keepdims=True),
         ),

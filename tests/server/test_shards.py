@@ -23,7 +23,7 @@ from tests.shards.test_shards import told
 
 ALL_OF_IT = Neighbourhood(chunks=1_000, units=1_000, triples=1_000)
 # Variants of a method exchange what it does: tests/shards asks all of them.
-WITHOUT_LLM = [n for n in methods.list_modules() if n != "chain_of_thought"]
+WITHOUT_LLM = [n for n in methods.list_modules() if n not in {"chain_of_thought", "ircot"}]
 
 
 @pytest.fixture(scope="module")

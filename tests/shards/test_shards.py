@@ -21,8 +21,9 @@ from tests.shards.small import whole_and_parts
 
 ALL_OF_IT = Neighbourhood(chunks=1_000, units=1_000, triples=1_000)
 FEW = Neighbourhood(chunks=3, units=2, triples=2, around=4)
-WITHOUT_LLM = [n for n in methods.names() if n != "chain_of_thought"]
-OWN = [n for n in methods.list_modules() if n != "chain_of_thought"]  # without variants
+BY_LLM = {"chain_of_thought", "ircot"}
+WITHOUT_LLM = [n for n in methods.names() if n not in BY_LLM]
+OWN = [n for n in methods.list_modules() if n not in BY_LLM]  # without variants
 # What one index gathers of one shard differs by method no more than what it gathers of three.
 OF_ONE = ("walk", "agrag")
 

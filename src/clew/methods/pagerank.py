@@ -1,7 +1,6 @@
 """Personalised PageRank over chunks and entities, started at what the query names and resembles.
 
-The class of HippoRAG 2 (Gutiérrez et al. 2025, arXiv:2502.14802) and LinearRAG (Zhuang et al. 2025,
-arXiv:2510.10114), without an LLM. What is ours and what each choice is worth:
+The class of HippoRAG 2 and LinearRAG, without an LLM. What is ours and what each choice is worth:
 docs/methods/pagerank.md.
 """
 

@@ -168,10 +168,14 @@ class EntityGraph:
 
     def spread_near(self, restart: Mapping[int, float], damping: float) -> LocalScores:
         """Return the PageRank scores of nodes near to those that it starts from."""
-        least, degrees = _RESIDUAL if len(self.degrees) > _SMALL else _NOTHING, self.degrees
         edges = self.get_edges if self.edges is None else self.edges
         return local_pagerank(
-            edges, degrees, restart, damping=damping, residual=least, beyond=self.beyond
+            edges,
+            self.degrees,
+            restart,
+            damping=damping,
+            residual=choose_residual(len(self.degrees)),
+            beyond=self.beyond,
         )
 
     def best_chunks(
@@ -181,11 +185,7 @@ class EntityGraph:
 
         Where fewer have any, those follow that are best in the ranking `then`, if given.
         """
-        n = int(np.searchsorted(scores.nodes, self.n_chunks))
-        rows: list[int] = scores.nodes[top_k(scores.scores[:n], k)].tolist()
-        if then is not None and len(rows) < k:
-            rows = list(dict.fromkeys([*rows, *then.best(k).tolist()]))[:k]
-        return rows
+        return best_chunks(scores, self.n_chunks, k, then)
 
     def _chunk_edges(self, chunks: NDArray[np.integer]) -> Iterator[Edges]:
         if self.units is not None:
@@ -215,6 +215,25 @@ class EntityGraph:
             own = self.degrees[entities + self.first_entity]
             smaller = np.minimum(own[names.owners], self.degrees[names.indices + self.first_entity])
             yield names, self.first_entity, _NAME_SHARE * names.data * smaller
+
+
+def choose_residual(n_nodes: int) -> float:
+    """Return the weight, as a share of a node's degree, that stays there in a graph of n nodes."""
+    return _RESIDUAL if n_nodes > _SMALL else _NOTHING
+
+
+def best_chunks(
+    scores: LocalScores, n_chunks: int, k: int, then: steps.Ranking | None
+) -> list[int]:
+    """Return the `k` chunks of the highest scores, best first, those best in `then` behind them.
+
+    The first `n_chunks` nodes are the chunks.
+    """
+    n = int(np.searchsorted(scores.nodes, n_chunks))
+    rows: list[int] = scores.nodes[top_k(scores.scores[:n], k)].tolist()
+    if then is not None and len(rows) < k:
+        rows = list(dict.fromkeys([*rows, *then.best(k).tolist()]))[:k]
+    return rows
 
 
 def _join_edges(parts: Iterable[Edges], n_nodes: int) -> Entries:

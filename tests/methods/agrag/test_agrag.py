@@ -17,9 +17,9 @@ from clew.algo.steiner import steiner_tree
 from clew.methods import load
 from clew.methods.agrag import Agrag, AgragPaper
 from clew.methods.agrag.evidence import FoundSubgraph, subgraph_evidence
-from clew.methods.agrag.mapping import MappedFacts
 from clew.methods.agrag.view import compute_influence
 from clew.methods.hybrid import Hybrid
+from clew.steps.facts import MappedFacts
 from clew.testing import ScriptedLLM, models
 from clew.types import Document
 from tests.methods.agrag import kidney

@@ -21,7 +21,6 @@ from clew.derived import Derived
 from clew.errors import InputError
 from clew.layers.statistical import STATISTICAL, StatisticalEntities, statistical_entities
 from clew.methods.agrag.evidence import FoundSubgraph, subgraph_evidence
-from clew.methods.agrag.mapping import map_facts
 from clew.methods.agrag.view import (
     AgragGraph,
     Contains,
@@ -35,6 +34,7 @@ from clew.models import Models
 from clew.snapshot import Snapshot
 from clew.steps.choosing import CANDIDATES, choose_hits
 from clew.steps.evidence import NO_TRIPLES
+from clew.steps.facts import map_facts
 from clew.types import Evidence, Limits
 
 Order = Literal["fused", "graph"]

@@ -1,0 +1,115 @@
+"""IRCoT: an LLM thinks a sentence, a search finds passages for it, and so on in turn.
+
+Trivedi et al. (2023), arXiv:2212.10509. Where this departs from the paper: docs/methods/ircot.md.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from clew import steps
+from clew.errors import InputError
+from clew.models import LLM, Models
+from clew.prompts import fill_prompt
+from clew.prompts.packing import closed_schema, number_texts
+from clew.prompts.quoted import Excerpt, quote_lines
+from clew.snapshot import Snapshot
+from clew.text.normalize import collapse
+from clew.types import Evidence, Limits, Path, Step
+
+Search = Literal["lexical", "dense", "hybrid"]
+
+_SCHEMA = closed_schema({"sentence": {"type": "string"}, "done": {"type": "boolean"}})
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """What an LLM thinks next, whether that is the answer, or why it thought nothing."""
+
+    text: str = ""
+    done: bool = False
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ircot:
+    """Retrieval and chain of thought in turn; refused without an LLM."""
+
+    layers: ClassVar = frozenset({"chunk", "term"})
+    needs: ClassVar = (*steps.LEXICAL, steps.SKETCHES["chunk"])
+    limits: ClassVar = Limits(chunks="chunks")
+
+    chunks: int = 15  # returned, in the order in which they were found
+    passages: int = 4  # found for the question, and for each thought [K]
+    thoughts: int = 8  # at most
+    search: Search = "lexical"  # what finds passages
+
+    def __post_init__(self) -> None:
+        steps.check_least(self, 1, "passages", "thoughts")
+        steps.check_words(self, search=Search)
+
+    def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
+        if models.llm is None:
+            raise InputError(
+                "ircot thinks by an LLM: name one (--llm), or take another method, such as walk"
+            )
+        found: dict[int, str] = {}  # why, by the chunk's row
+        said: list[str] = []
+        text, reason, notes = query, "near the question", tuple[str, ...]()
+        while True:
+            for row in self._search(text, snapshot, models)[: self.chunks]:
+                if len(found) < self.chunks:
+                    found.setdefault(row, reason)
+            if len(said) == self.thoughts:
+                break
+            thought = _think(models.llm, query, snapshot.titled_texts(list(found)), said)
+            if thought.fault:
+                notes = (f"the LLM thought no further ({thought.fault})",)
+            if not thought.text or thought.text in said:
+                break
+            said.append(thought.text)
+            if thought.done:
+                break
+            text, reason = thought.text, f"near the thought: {thought.text}"
+        scores = 1 / np.arange(1, len(found) + 1)
+        start = Step(layer="query", id="", text=query)
+        return Evidence(
+            query=query,
+            method="ircot",
+            hits=steps.hits(snapshot, found, scores),
+            paths=tuple(
+                Path((start, steps.chunk_step(snapshot, row, why)), score)
+                for (row, why), score in zip(found.items(), scores.tolist(), strict=True)
+            ),
+            notes=notes,
+        )
+
+    def _search(self, text: str, snapshot: Snapshot, models: Models) -> list[int]:
+        if self.search == "lexical":
+            ranking = steps.lexical_ranking(snapshot, text)
+        else:
+            rank = steps.dense_ranking if self.search == "dense" else steps.hybrid_ranking
+            ranking = rank(snapshot, steps.read_query(models, text))
+        rows: list[int] = ranking.best(self.passages, positive=True).tolist()
+        return rows
+
+
+def _think(llm: LLM, query: str, passages: Sequence[str], said: Sequence[str]) -> Thought:
+    asked = fill_prompt(
+        "next_thought",
+        schema=_SCHEMA,
+        max_tokens=128,
+        question=collapse(query),
+        passages=quote_lines(number_texts(passages)),
+        thoughts=quote_lines([Excerpt("- ", each) for each in said]),
+    )
+    reply = steps.reply_to(llm, asked)
+    if reply.error:
+        return Thought(fault=reply.error)
+    return Thought(collapse(reply.data["sentence"]), bool(reply.data["done"]))
+
+
+METHOD = Ircot
+GROUP = "baseline"

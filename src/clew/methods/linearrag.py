@@ -1,0 +1,203 @@
+"""LinearRAG: entities wake each other through sentences near the question, then PageRank.
+
+Zhuang et al. (2025), arXiv:2510.10114. A graph of entities, sentences and passages without
+relations, so that nothing is extracted. Choices where the paper and its released code differ:
+docs/methods/linearrag.md.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from clew import steps
+from clew.algo.links import entry_rows, neighbours, take_rows
+from clew.algo.topk import top_k
+from clew.derived import Derived
+from clew.models import Models
+from clew.snapshot import TRANSPOSED_LINKS, Snapshot
+from clew.steps.passage_graph import PassageGraph, passage_weights
+from clew.types import Evidence, Limits, Path, Step
+
+
+@dataclass(frozen=True, slots=True)
+class Activated:
+    """An entity that is near to the question, or that a sentence near it leads to."""
+
+    score: float
+    level: int  # sentences on the way to it, and 1
+    before: int = -1  # the entity that it was reached from, through a unit; -1: it is a seed
+    unit: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinearRag:
+    """LinearRAG's retrieval with the settings of its released runs."""
+
+    layers: ClassVar = frozenset({"chunk", "unit", "entity"})
+    needs: ClassVar = (steps.SKETCHES["chunk"], *steps.MENTIONS, TRANSPOSED_LINKS["entity", "unit"])
+    limits: ClassVar = Limits(chunks="chunks")
+
+    chunks: int = 10  # chunks returned
+    threshold: float = 0.4  # score below which no entity is active [δ]
+    levels: int = 3  # of active entities, that of the seeds included
+    sentences: int = 3  # of an active entity, nearest to the question, that lead on
+    passage_ratio: float = 2.0  # of a chunk's cosine, from 0 to 1, beside its entities [λ]
+    passage_weight: float = 0.05  # of a chunk beside an entity
+    damping: float = 0.5  # chance to go on from a node
+
+    def __post_init__(self) -> None:
+        steps.check_least(self, 1, "levels", "sentences")
+        steps.check_range(self, 0, 1, "threshold")
+
+    def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
+        asked = steps.read_query(models, query)
+        names, notes = steps.query_names(models, query)
+        linked = steps.similar_entities(snapshot, models, names, 1)
+        if not linked:
+            notes += ("the question names no entity: the chunks nearest to it instead",)
+            return steps.nearest_chunks(snapshot, asked, "linearrag", self.chunks, notes)
+        dense = steps.dense_ranking(snapshot, asked)
+        active = activate_entities(
+            snapshot,
+            asked,
+            linked,
+            steps.units_near(snapshot, asked, dense),
+            threshold=self.threshold,
+            levels=self.levels,
+            n_sentences=self.sentences,
+        )
+        graph = snapshot.get(_GRAPH)
+        of_entities = {graph.n_chunks + entity: each.score for entity, each in active.items()}
+        restart = self._weigh_chunks(snapshot, active, dense) | of_entities
+        if not any(restart.values()):
+            notes += ("nothing to start from: the chunks nearest to the question instead",)
+            return steps.nearest_chunks(snapshot, asked, "linearrag", self.chunks, notes)
+        influence = graph.spread(restart, self.damping)
+        rows = graph.best_chunks(influence, self.chunks, dense)
+        scores = influence.get(np.array(rows, dtype=np.intp))
+        reasons = {link.row: link.reason for link in linked}
+        return Evidence(
+            query=query,
+            method="linearrag",
+            hits=steps.hits(snapshot, rows, scores),
+            paths=tuple(
+                Path(_build_thread(snapshot, query, active, reasons, row), score)
+                for row, score in zip(rows, scores.tolist(), strict=True)
+            ),
+            seeds=tuple(
+                steps.entity_step(snapshot, row, reason, active[row].score)
+                for row, reason in reasons.items()
+            ),
+            notes=notes,
+        )
+
+    def _weigh_chunks(
+        self, snapshot: Snapshot, active: Mapping[int, Activated], dense: steps.Ranking
+    ) -> dict[int, float]:
+        """Return the weights of chunks as seeds: of all, or of the likeliest and the entities' own.
+
+        A chunk weighs its cosine, from 0 to 1, times a ratio, and ln(1 + b), where b sums over its
+        active entities the score times ln(1 + mentions) / level.
+        """
+        found = take_rows(snapshot.get(_COUNTS), np.array(list(active), dtype=np.intp))
+        shares = np.array([each.score / each.level for each in active.values()])
+        bonus, own = np.zeros(found.shape[1]), np.zeros(found.shape[1])
+        np.add.at(bonus, found.indices, shares[found.owners] * np.log1p(found.data))
+        rows, cosines = passage_weights(dense)
+        own[rows] = self.passage_ratio * cosines
+        weights = self.passage_weight * (own + np.log1p(bonus))
+        chunks = np.flatnonzero(weights)
+        return dict(zip(chunks.tolist(), weights[chunks].tolist(), strict=True))
+
+
+def activate_entities(
+    snapshot: Snapshot,
+    asked: steps.Query,
+    linked: Sequence[steps.Linked],
+    near: NDArray[np.integer] | None,
+    *,
+    threshold: float,
+    levels: int,
+    n_sentences: int,
+) -> dict[int, Activated]:
+    """Return the active entities by their rows: those that are `linked`, and what they lead to.
+
+    From an entity its nearest sentences lead to all others in them, with its score times their
+    cosine to the question; each sentence does so once. An entity keeps its best score of the first
+    level at which it was active. In a large index sentences are among those `near` the question.
+    """
+    active: dict[int, Activated] = {}
+    for link in sorted(linked, key=lambda link: -link.score):
+        active.setdefault(link.row, Activated(max(link.score, 0.0), 1))
+    mentioned = snapshot.linked("unit", "entity")
+    used: set[int] = set()
+    last = dict(active)
+    for level in range(2, levels + 1):
+        new: dict[int, Activated] = {}
+        for entity, each in last.items():
+            if each.score < threshold:
+                continue
+            [units] = steps.entity_units(snapshot, np.array([entity]), titles=False, near=near)
+            units = units[[unit not in used for unit in units.tolist()]]
+            cosines = steps.cosines_of(snapshot, "unit", asked, units)
+            best = top_k(cosines, n_sentences)
+            used.update(units[best].tolist())
+            for unit, cosine in zip(units[best].tolist(), cosines[best].tolist(), strict=True):
+                score = each.score * cosine
+                for other in neighbours(mentioned, unit).tolist() if score >= threshold else ():
+                    if other not in active and (other not in new or score > new[other].score):
+                        new[other] = Activated(score, level, entity, unit)
+        active |= new
+        last = new
+    return active
+
+
+def _count_mentions(snapshot: Snapshot) -> csr_array:
+    """Return (n_entities, n_chunks): in how many sentences of a chunk, and its title, each is."""
+    mentioned = snapshot.link("chunk", "unit") @ snapshot.link("unit", "entity")
+    found = csr_array((mentioned + steps.chunk_titles(snapshot).to_matrix()).T)
+    found.sort_indices()
+    return found
+
+
+def _build_graph(snapshot: Snapshot) -> PassageGraph:
+    """Return the graph in which an edge weighs the entity's share of the chunk's mentions."""
+    counts = snapshot.get(_COUNTS)
+    n_entities, n_chunks = counts.shape
+    shares = counts.data / counts.sum(axis=0)[counts.indices]
+    edges = counts.indices, n_chunks + entry_rows(counts), shares
+    return PassageGraph.from_edges(n_chunks, n_entities, [edges])
+
+
+_COUNTS = Derived("how often chunks mention entities", _count_mentions)
+_GRAPH = Derived("LinearRAG's graph", _build_graph)
+
+
+def _build_thread(
+    snapshot: Snapshot,
+    query: str,
+    active: Mapping[int, Activated],
+    reasons: Mapping[int, str],
+    chunk: int,
+) -> tuple[Step, ...]:
+    """Return how the question came to the best active entity of a chunk, if it has any."""
+    inside = steps.chunk_entities(snapshot).row(chunk).tolist()
+    here = max(inside, key=lambda row: active[row].score if row in active else -1.0, default=-1)
+    backwards = [steps.chunk_step(snapshot, chunk, "holds it")]
+    if here not in active:
+        backwards = [steps.chunk_step(snapshot, chunk, "near the question")]
+    while here in active:
+        each = active[here]
+        backwards.append(steps.entity_step(snapshot, here, reasons.get(here, "leads on")))
+        if each.unit >= 0:
+            backwards.append(steps.unit_step(snapshot, each.unit, "near the question"))
+        here = each.before
+    return (Step(layer="query", id="", text=query), *reversed(backwards))
+
+
+METHOD = LinearRag
+GROUP = "baseline"

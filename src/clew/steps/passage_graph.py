@@ -1,0 +1,81 @@
+"""A graph of chunks and entities whose edges are all in memory, as published methods spread over.
+
+`entity_graph` has that of Clew's own methods, whose edges are read where they are needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from clew import steps
+from clew.algo.fusion import min_max
+from clew.algo.links import Entries
+from clew.algo.pagerank import LocalScores, local_pagerank
+from clew.algo.topk import find_highest
+from clew.steps.entity_graph import best_chunks, choose_residual
+
+_MAX_STOPS = 4  # nodes on the way back from a chunk
+
+# The nodes that each edge joins, and its weight, (m,) each.
+Edges = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.floating]]
+
+
+@dataclass(frozen=True, slots=True)
+class PassageGraph:
+    """Chunks, then entities, as nodes."""
+
+    n_chunks: int
+    edges: Entries  # (n, n) weights, symmetric
+    degrees: NDArray[np.float64]  # (n,) their sums
+
+    @classmethod
+    def from_edges(cls, n_chunks: int, n_entities: int, parts: Sequence[Edges]) -> PassageGraph:
+        """Return the graph of edges, each given from one end; those between two nodes add up.
+
+        An edge from a node to itself is left out.
+        """
+        a, b, weights = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        n, kept = n_chunks + n_entities, a != b
+        half = csr_array((weights[kept].astype(np.float64), (a[kept], b[kept])), shape=(n, n))
+        both = csr_array(half + half.T)
+        both.sort_indices()
+        return cls(n_chunks, Entries.from_matrix(both), np.asarray(both.sum(axis=1)))
+
+    def spread(self, restart: Mapping[int, float], damping: float) -> LocalScores:
+        """Return the PageRank scores of nodes near to those that it starts from."""
+        residual = choose_residual(len(self.degrees))
+        return local_pagerank(self.edges, self.degrees, restart, damping=damping, residual=residual)
+
+    def best_chunks(self, scores: LocalScores, k: int, then: steps.Ranking) -> list[int]:
+        """Return the `k` chunks of the highest scores, best first, then the best in `then`."""
+        return best_chunks(scores, self.n_chunks, k, then)
+
+    def trace_back(self, scores: LocalScores, chunk: int, seeds: Collection[int]) -> list[int]:
+        """Return the nodes from a chunk back to a seed; none where no seed is near.
+
+        The next one is a seed, if there is one, that gives most of its score along the edge, else
+        any node that does.
+        """
+        way = [chunk]
+        while way[-1] not in seeds:
+            row = slice(*self.edges.indptr[way[-1] : way[-1] + 2].tolist())
+            others = self.edges.indices[row]
+            given = self.edges.data[row] * scores.get(others) / self.degrees[others]
+            given[np.isin(others, way)] = 0.0
+            first = np.isin(others, list(seeds)) & (given > 0)
+            given = np.where(first, given, 0.0) if first.any() else given
+            if not given.any() or len(way) == _MAX_STOPS:
+                return []
+            way.append(int(others[find_highest(given / given.max())]))
+        return way
+
+
+def passage_weights(dense: steps.Ranking) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Return chunks and their cosines to the query from 0 to 1: of all, or of the likeliest."""
+    rows = np.arange(len(dense.scores)) if dense.rows is None else dense.rows
+    return rows, min_max(dense.scores)

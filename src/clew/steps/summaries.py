@@ -1,0 +1,104 @@
+"""A tree of summaries of all chunks, which are sentences of theirs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.algo.links import count_ends
+from clew.algo.mixture import ReadsRows, soft_clusters
+from clew.algo.topk import top_k
+from clew.derived import Arrays, CachedArrays, Derived
+from clew.snapshot import Snapshot
+
+_LEVELS = 5  # of summaries, at most
+_COORDINATES = 10  # that clusters are made by
+_SENTENCES = 5  # of a summary, at most
+_MOST = 14  # nodes below one; of more, its cluster is parted again
+
+
+@dataclass(frozen=True, slots=True)
+class Summaries:
+    """Summaries, those of chunks first, then those of summaries: sentences, as rows of units."""
+
+    vectors: NDArray[np.float32]  # (n, d), of length one
+    begins: NDArray[np.integer]  # (n + 1,) where the units of each begin
+    units: NDArray[np.integer]
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def get_units(self, row: int) -> NDArray[np.integer]:
+        """Return the sentences of a summary, ascending."""
+        return self.units[self.begins[row] : self.begins[row + 1]]
+
+
+def summaries(snapshot: Snapshot) -> Summaries:
+    """Return the tree of a snapshot's texts."""
+    return snapshot.get(_SUMMARIES)
+
+
+def _open_summaries(snapshot: Snapshot) -> Summaries:
+    arrays = snapshot.get(SUMMARIES)
+    return Summaries(arrays["vectors"], arrays["begins"], arrays["units"])
+
+
+@dataclass(frozen=True, slots=True)
+class _SomeRows:
+    """Some rows of a layer's vectors."""
+
+    vectors: ReadsRows
+    rows: NDArray[np.integer]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, places: NDArray[np.integer]) -> NDArray[np.floating]:
+        return self.vectors[self.rows[places]]
+
+
+def _build_tree(snapshot: Snapshot) -> Arrays:
+    """Return all summaries, level by level; a level of few nodes is the last one."""
+    chunks = np.flatnonzero(snapshot.are_texts())
+    link, of_units = snapshot.linked("chunk", "unit"), snapshot.layer("unit").vectors
+    nodes: ReadsRows = _SomeRows(snapshot.layer("chunk").vectors, chunks)
+    units: Sequence[NDArray[np.integer]] = []
+    all_vectors, all_units = [of_units[:0].astype(np.float32)], list[NDArray[np.integer]]()
+    for level in range(_LEVELS):
+        if len(nodes) <= _COORDINATES + 1:
+            break
+        found: list[tuple[NDArray[np.integer], NDArray[np.float32]]] = []
+        for cluster in soft_clusters(nodes, _COORDINATES, _MOST):
+            if level == 0:
+                below = np.unique(link.entries_of(chunks[cluster]).indices)
+            else:
+                below = np.unique(np.concatenate([units[place] for place in cluster.tolist()]))
+            if len(below):
+                found.append(_summarise(nodes[cluster].sum(axis=0), below, of_units[below]))
+        if not found or len(found) >= len(nodes):
+            break
+        units = [rows for rows, _ in found]
+        nodes = np.stack([vector for _, vector in found])
+        all_units += units
+        all_vectors.append(nodes)
+    rows = np.concatenate([np.zeros(0, dtype=np.int64), *all_units])
+    counts = np.array([len(each) for each in all_units], dtype=np.int64)
+    return {"vectors": np.concatenate(all_vectors), "begins": count_ends(counts), "units": rows}
+
+
+def _summarise(
+    direction: NDArray[np.floating], units: NDArray[np.integer], vectors: NDArray[np.floating]
+) -> tuple[NDArray[np.integer], NDArray[np.float32]]:
+    """Return the units nearest to the middle of a cluster, ascending, and their mean vector."""
+    best = np.sort(top_k(vectors @ direction, _SENTENCES))
+    mean = vectors[best].sum(axis=0)
+    return units[best].astype(np.int64), (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(
+        np.float32
+    )
+
+
+SUMMARIES = CachedArrays(
+    "summaries", _build_tree, update=lambda now, _earlier: _build_tree(now), lazy=True
+)
+_SUMMARIES = Derived("a tree of summaries", _open_summaries)

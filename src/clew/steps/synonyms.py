@@ -1,0 +1,77 @@
+"""Entities of triples whose names are near to each other: synonyms, perhaps."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from clew.algo.ascending import match_sorted
+from clew.algo.links import entry_rows
+from clew.algo.synonyms import find_near_pairs, update_pairs
+from clew.derived import Arrays, CachedArrays, EarlierArrays
+from clew.snapshot import Snapshot
+
+LEAST = 0.8  # cosine of two names above which they are kept
+_SHORTEST = 3  # letters and digits of a name that may have synonyms
+
+
+def synonym_pairs(
+    snapshot: Snapshot, above: float
+) -> tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.float32]]:
+    """Return two entities each, the lower first, and their cosine, `above` 0.8 or more."""
+    arrays = snapshot.get(SYNONYMS)
+    pairs, members = _open_pairs(arrays), arrays["members"]
+    rows, columns = entry_rows(pairs), pairs.indices
+    kept = (rows < columns) & (pairs.data > above)
+    return members[rows[kept]], members[columns[kept]], pairs.data[kept]
+
+
+def _compute_pairs(snapshot: Snapshot) -> Arrays:
+    return _build_arrays(snapshot, None)
+
+
+def _update_pairs(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
+    return _build_arrays(snapshot, earlier)
+
+
+def _build_arrays(snapshot: Snapshot, earlier: EarlierArrays | None) -> dict[str, NDArray[Any]]:
+    """Return the pairs of the entities that triples have; only those that are new are compared."""
+    layer, columns = snapshot.layer("entity"), snapshot.layer("triple").columns
+    rows = np.unique(np.concatenate([columns["subject"], columns["object"]])).astype(np.int64)
+    vectors = np.asarray(layer.vectors[rows])
+    named = vectors.any(axis=1) & _are_named(layer.ids(rows.tolist()))
+    members, vectors = rows[named], vectors[named]
+    pairs: csr_array | None = None
+    if earlier is not None:
+        then = np.full(len(members), -1, dtype=np.int64)
+        known, places = match_sorted(earlier.arrays["members"], earlier.rows["entity"][members])
+        then[known] = places
+        pairs = update_pairs(_open_pairs(earlier.arrays), then, vectors, LEAST)
+    if pairs is None:
+        pairs = find_near_pairs(vectors, LEAST)
+    return {
+        "members": members,
+        "starts": pairs.indptr,
+        "others": pairs.indices,
+        "cosines": pairs.data,
+    }
+
+
+def _are_named(keys: Sequence[str]) -> NDArray[np.bool_]:
+    return np.array([sum(map(str.isalnum, key)) >= _SHORTEST for key in keys], dtype=bool)
+
+
+def _open_pairs(arrays: Arrays) -> csr_array:
+    n = len(arrays["members"])
+    return csr_array((arrays["cosines"], arrays["others"], arrays["starts"]), shape=(n, n))
+
+
+SYNONYMS = CachedArrays(
+    "synonyms",
+    _compute_pairs,
+    inputs=("entity", "triple"),
+    update=_update_pairs,
+    worth=lambda snapshot: len(snapshot.layer("triple")) > 0,
+)
