@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MANY = 200_000  # rows; of more, threads share the products
 _MOST_THREADS = 4
 _SMALL = 1 << 26  # bytes: of fewer, the codes of all rows are kept in the order of these
-_BLOCK = 4_096  # rows that are compared at once: more do not stay in a core's cache
+_BLOCK = 1_024  # rows that are compared at once: more do not stay in a core's cache
 
 
 class StoredVectors:
