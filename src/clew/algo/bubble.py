@@ -24,6 +24,7 @@ Costs = Callable[[NDArray[np.intp]], NDArray[np.float64]]
 
 EPSILON = 1e-6  # bounds the score of a piece that costs nothing
 _BLOCK = 64  # far ends of an entity's triples whose costs are asked for at once
+_SOON = 1_024  # entries of the heap whose triples are, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,7 +360,7 @@ class _Bubbles:
                         self._join(group, state, sorted(near, key=nodes.__getitem__))
                     if left[state]:
                         if node not in fans.begins:
-                            fans.sort(node, [e[2] for e in heap[:_BLOCK] if e[2] < n_entities])
+                            fans.sort(node, [e[2] for e in heap[:_SOON] if e[2] < n_entities])
                         source, next_row = state, fans.begins[node]
                 else:
                     # There is a step left: a path as long as it may be ends at an entity.
@@ -398,10 +399,11 @@ class _Bubbles:
         What the paths share at the node's end is a dead end, unless an anchor stands there. Without
         it every end of the piece is an anchor.
         """
+        nodes = self.nodes.__getitem__
         while tips not in self.tried:
             self.tried.add(tips)
-            before = tuple([self.before[tip] for tip in tips])
-            if self.nodes[tips[0]] in self.anchors or len({self.nodes[i] for i in before}) > 1:
+            before = tuple(map(self.before.__getitem__, tips))
+            if self.nodes[tips[0]] in self.anchors or len({*map(nodes, before)}) > 1:
                 self._add("inter", tips)
                 return
             tips = before
