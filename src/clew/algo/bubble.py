@@ -25,6 +25,7 @@ Costs = Callable[[NDArray[np.intp]], NDArray[np.float64]]
 EPSILON = 1e-6  # bounds the score of a piece that costs nothing
 _BLOCK = 64  # far ends of an entity's triples whose costs are asked for at once
 _SOON = 1_024  # entries of the heap whose triples are, too
+_MOST = 4_096  # triples of these
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +216,10 @@ class _SortedTriples:
             self.rests[entity] = np.stack([_to_millionths(self.prices, triples), triples])
             self.begins[entity] = self._load_cheapest(entity)
             return
-        new = np.array(sorted({entity, *soon}.difference(self.begins)), dtype=np.int64)
-        self._load(new[self.graph.begins[new + 1] - self.graph.begins[new] <= _BLOCK])
+        new = np.array([e for e in dict.fromkeys((entity, *soon)) if e not in self.begins])
+        sizes = self.graph.begins[new + 1] - self.graph.begins[new]
+        new, sizes = new[sizes <= _BLOCK], sizes[sizes <= _BLOCK]
+        self._load(new[np.cumsum(sizes) <= _MOST])
 
     def next_row(self, row: int) -> int:
         """Return the row where the triples go on after a row without one, or 0 for no more."""

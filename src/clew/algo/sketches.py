@@ -37,9 +37,14 @@ class Sketches:
     edits: RowEdits | None = None
 
     @property
+    def parts(self) -> list[Codes]:
+        """Those of the earlier generation, then those of the rows that came."""
+        return [self.codes] if self.came is None else [self.codes, self.came]
+
+    @property
     def size(self) -> int:
         """How many there are, those of rows that are gone among them."""
-        return self.codes.shape[1] + (0 if self.came is None else self.came.shape[1])
+        return sum(part.shape[1] for part in self.parts)
 
     def rows(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the rows of the sketches in some places, or -1 for rows that are gone."""
@@ -115,8 +120,7 @@ def sample_near_and_far(
 def _distances(sketches: Sketches, query: NDArray[np.float32]) -> NDArray[np.uint16]:
     """Return the number of bits in which each sketch differs from the query's."""
     [own] = _pack_bits(query[None] > 0)
-    parts = [sketches.codes] if sketches.came is None else [sketches.codes, sketches.came]
-    return np.concatenate([_count_differing_bits(part, own) for part in parts])
+    return np.concatenate([_count_differing_bits(part, own) for part in sketches.parts])
 
 
 def _count_differing_bits(codes: Codes, own: NDArray[np.uint64]) -> NDArray[np.uint16]:

@@ -134,6 +134,8 @@ class StoredVectors:
                 begin = int(self._ends[i]) - len(self._parts[i])
                 gathered = self._parts[i].part(int(stored[0]) - begin, int(stored[-1]) + 1 - begin)
                 return keep(gathered)
+        if len(self._parts) == 1 and stored.min(initial=0) >= 0:
+            return keep(self._parts[0].take(stored))
         width, dtype = (self._width, np.uint8) if self._width else (self._dimension, np.float32)
         out = np.zeros((len(stored), width), dtype)
         owner = np.where(stored < 0, -1, np.searchsorted(self._ends, stored, side="right"))

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew import steps
-from clew.algo.ascending import sort_distinct
 from clew.algo.fusion import min_max
 from clew.algo.links import Entries, entry_rows, expand_ranges
 from clew.algo.pagerank import local_pagerank, personalized_pagerank, transition_matrix
@@ -33,8 +32,6 @@ LOCAL_ABOVE = 500_000  # edges, where both take as long
 _TOLERANCE = 1e-7  # of all influence, from one step to the next
 _RESIDUAL = 3e-7  # of all influence, for each unit of a node's degree
 _LEAST_COST = 1e-6  # an edge without cost has no ratio
-_SOON = 8  # of a node's neighbours, whose edges are read with those of others
-_FEW_EDGES = 128  # of such a neighbour
 
 
 @dataclass(frozen=True)
@@ -73,10 +70,6 @@ class AgragGraph:
     def transition(self) -> csr_array:
         """The matrix that moves weight along the edges."""
         return transition_matrix(self.adjacency)
-
-    def n_edges_of(self, nodes: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Return the (len(nodes),) numbers of the edges of some nodes."""
-        return np.asarray(self.adjacency.indptr[nodes + 1] - self.adjacency.indptr[nodes])
 
     def row_entries(self, node: int) -> slice:
         return slice(int(self.adjacency.indptr[node]), int(self.adjacency.indptr[node + 1]))
@@ -220,7 +213,7 @@ def compute_influence(
 # -- as a query sees it ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class AgragView:
     """The graph with the costs that a query gives its edges (Eq. 14).
 
@@ -236,43 +229,30 @@ class AgragView:
     costs: Costs
     chunk_similarity: NDArray[np.float64]  # (n_chunks,)
     _known: dict[int, tuple[NDArray[np.intp], NDArray[np.float64]]] = field(default_factory=dict)
-    _soon: set[int] = field(default_factory=set)  # nodes that a search may ask for next
 
     def get_neighbours(self, node: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Return the nodes that edges join a node to, ascending, and what the edges cost.
-
-        Where a search comes next is mostly cheap to reach: such neighbours are read together.
-        """
+        """Return the nodes that edges join a node to, ascending, and what the edges cost."""
         if node not in self._known:
-            self._read_edges([node, *self._soon.difference(self._known, (node,))])
-            self._soon.clear()
-        others, costs = self._known[node]
-        near = others[np.argpartition(costs, _SOON)[:_SOON]] if len(costs) > _SOON else others
-        self._soon.update(near[self.graph.n_edges_of(near) <= _FEW_EDGES].tolist())
-        return others, costs
-
-    def _read_edges(self, nodes: Sequence[int]) -> None:
-        indptr, rows = self.graph.adjacency.indptr, np.array(nodes)
-        groups, places = expand_ranges(indptr[rows], indptr[rows + 1])
-        others = self.graph.adjacency.indices[places].astype(np.intp)
-        costs = self._compute_costs(rows[groups], others, self.graph.pairs[places])
-        ends = np.cumsum(self.graph.n_edges_of(rows))[:-1]
-        self._known.update(
-            zip(nodes, zip(np.split(others, ends), np.split(costs, ends), strict=True), strict=True)
-        )
+            entries = self.graph.row_entries(node)
+            others = self.graph.adjacency.indices[entries].astype(np.intp)
+            self._known[node] = others, self._compute_costs(node, others, self.graph.pairs[entries])
+        return self._known[node]
 
     def _compute_costs(
-        self, nodes: NDArray[np.intp], others: NDArray[np.intp], pairs: NDArray[np.int32]
+        self, node: int, others: NDArray[np.intp], pairs: NDArray[np.int32]
     ) -> NDArray[np.float64]:
-        """Return the cost of each edge from a node to another one."""
-        ends = np.maximum(nodes, others) - self.graph.first_chunk  # an edge has one chunk at most
-        similarity, chunks, facts = np.empty(len(others)), ends >= 0, pairs >= 0
-        similarity[chunks] = self.chunk_similarity[ends[chunks]]
-        similarity[facts] = self._pair_cosines(pairs[facts])
-        alike = ~chunks & ~facts
-        if alike.any():
-            both = np.stack([nodes[alike], others[alike]])
-            similarity[alike] = self._name_cosines(both).max(axis=0)
+        first = self.graph.first_chunk
+        if node >= first:
+            similarity = np.full(len(others), self.chunk_similarity[node - first])
+        else:
+            similarity = np.empty(len(others))
+            chunks, facts = others >= first, pairs >= 0
+            similarity[chunks] = self.chunk_similarity[others[chunks] - first]
+            similarity[facts] = self._pair_cosines(pairs[facts])
+            alike = ~chunks & ~facts
+            if alike.any():
+                both = self._name_cosines(np.append(others[alike], node))
+                similarity[alike] = np.maximum(both[:-1], both[-1])
         scale = 2.0 if self.costs == "paper" else 1.0
         return np.maximum(np.round((1.0 - similarity) / scale, DECIMALS), _LEAST_COST)
 
@@ -286,18 +266,13 @@ class AgragView:
         return np.maximum.reduceat(cosines, np.searchsorted(groups, np.arange(len(pairs))))
 
     def _name_cosines(self, nodes: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return the cosines of the names of entities of both kinds, each of which is read once."""
-        known, n = self._known_cosines, self.graph.n_entities
-        new = sort_distinct(nodes[np.isnan(known[nodes])])
-        own, others = new[new < n], new[new >= n]
-        known[own] = self._row_cosines(self.snapshot.layer("entity"), own)
-        known[others] = self._row_cosines(self.counted, others - n)
-        return known[nodes]
-
-    @cached_property
-    def _known_cosines(self) -> NDArray[np.float64]:
-        """The (first_chunk,) cosines of names, NaN for those that were not read."""
-        return np.full(self.graph.first_chunk, np.nan)
+        """Return the cosines of the names of entities of both kinds."""
+        n = self.graph.n_entities
+        cosines = np.empty(len(nodes))
+        known = nodes < n
+        cosines[known] = self._row_cosines(self.snapshot.layer("entity"), nodes[known])
+        cosines[~known] = self._row_cosines(self.counted, nodes[~known] - n)
+        return cosines
 
     def _row_cosines(
         self, layer: Layer | StatisticalEntities, rows: NDArray[np.integer]
