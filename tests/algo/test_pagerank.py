@@ -12,7 +12,13 @@ from scipy.sparse import csr_array
 
 from clew.algo import pagerank
 from clew.algo.links import Entries, take_rows
-from clew.algo.pagerank import local_pagerank, personalized_pagerank, transition_matrix
+from clew.algo.pagerank import (
+    BipartiteGraph,
+    bipartite_pagerank,
+    local_pagerank,
+    personalized_pagerank,
+    transition_matrix,
+)
 from clew.errors import InputError
 
 # AGRAG's node influence: kidney, kidney cancer, tumors, blood vessels; two passages; one alone.
@@ -106,6 +112,20 @@ def test_scores_are_those_of_networkx(problem, damping):
     np.testing.assert_allclose(scores, [expected[i] for i in range(len(scores))], atol=1e-9)
     assert scores.sum() == pytest.approx(1)
     assert (scores >= 0).all()
+
+
+@given(problems(), st.integers(0, 8), st.sampled_from([0.0, 0.5, 0.85]))
+def test_a_bipartite_graph_has_the_same_scores(problem, n_rows, damping):
+    """Some nodes are rows, the others columns; nodes without edges keep what starts there."""
+    weights, restart = problem
+    both = np.zeros_like(weights)
+    both[:n_rows, n_rows:] = weights[:n_rows, n_rows:]
+    graph = BipartiteGraph.from_weights(csr_array(both[:n_rows, n_rows:]))
+    walk = transition_matrix(csr_array(both + both.T))
+    exact = personalized_pagerank(walk, restart, damping=damping, tolerance=1e-12)
+    found = bipartite_pagerank(graph, restart, damping=damping)
+    np.testing.assert_allclose(found, exact, atol=1e-5)
+    assert found.sum() == pytest.approx(1)
 
 
 @given(problems(), st.randoms(use_true_random=False))

@@ -12,7 +12,6 @@ RANKS_ALL = {
     "methods/ket/__init__.py",  # sub-chunks fill a budget of tokens, however many that takes
     "methods/ket/text_candidates.py",  # a keyword's vector is the sum of all its sentences
     "methods/ket/skeleton.py",  # an entity's is that of all its descriptions
-    "methods/ket/text_walk.py",  # of sentences, as keywords
     "methods/agrag/view.py",  # the paper's costs (Eq. 14) of any chunk that the tree may reach
     "steps/__init__.py",
     "steps/rankings.py",  # where there are few, or an exact snapshot is asked

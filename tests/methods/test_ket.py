@@ -337,22 +337,33 @@ def test_the_walk_is_personalised_pagerank(index):
     """Networkx gives the same weights from the same seeds."""
     networkx = pytest.importorskip("networkx")
     found = spread_of(index, "Who went over the ice?")
-    links = text_walk.read_text_graph(index).links.tocoo()
-    n, m = links.shape
+    link, rarity = index.link("subchunk", "term"), text_walk.read_text_graph(index).rarity
+    n, m = link.shape
     graph = networkx.Graph()
     graph.add_nodes_from(range(n + m))
     graph.add_weighted_edges_from(
-        (int(a), n + int(b), float(w))
-        for a, b, w in zip(links.row, links.col, links.data, strict=True)
+        (int(a), n + int(b), float(rarity[b])) for a, b in zip(*link.nonzero(), strict=True)
     )
-    restart = text_walk.build_restart(index, steps.read_query(models(), "Who went over the ice?"))[
-        0
-    ]
+    query = steps.read_query(models(), "Who went over the ice?")
+    restart, _ = text_walk.build_restart(index, query)
     own = networkx.pagerank(
         graph, alpha=text_walk.DAMPING, personalization=dict(enumerate(restart)), tol=1e-10
     )
     both = np.concatenate([found.texts, found.terms])
-    assert both / both.sum() == pytest.approx([own[i] for i in range(n + m)], abs=2e-3)
+    assert both == pytest.approx([own[i] for i in range(n + m)], abs=1e-6)
+
+
+def test_sentences_of_the_nearest_chunks(index, monkeypatch):
+    """Where there are many, the nearest ones are found in chunks near the question."""
+    query = steps.read_query(models(), QUESTION)
+    restart, reasons = text_walk.build_restart(index, query)
+    monkeypatch.setattr(text_walk, "MANY_UNITS", 0)
+    few, same = text_walk.build_restart(index, query)
+    assert few == pytest.approx(restart)
+    assert same == reasons
+    monkeypatch.setattr(text_walk, "CANDIDATES", 1)
+    few, _ = text_walk.build_restart(index, query)
+    assert 0 < np.count_nonzero(few) < np.count_nonzero(restart)
 
 
 def test_a_word_of_the_question_leads_to_its_text(index):

@@ -24,6 +24,8 @@ Costs = Callable[[NDArray[np.intp]], NDArray[np.float64]]
 
 EPSILON = 1e-6  # bounds the score of a piece that costs nothing
 _BLOCK = 64  # far ends of an entity's triples whose costs are asked for at once
+_SOON = 1_024  # entries of the heap whose triples are, too
+_MOST = 4_096  # triples of these
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +216,10 @@ class _SortedTriples:
             self.rests[entity] = np.stack([_to_millionths(self.prices, triples), triples])
             self.begins[entity] = self._load_cheapest(entity)
             return
-        new = np.array(sorted({entity, *soon}.difference(self.begins)), dtype=np.int64)
-        self._load(new[self.graph.begins[new + 1] - self.graph.begins[new] <= _BLOCK])
+        new = np.array([e for e in dict.fromkeys((entity, *soon)) if e not in self.begins])
+        sizes = self.graph.begins[new + 1] - self.graph.begins[new]
+        new, sizes = new[sizes <= _BLOCK], sizes[sizes <= _BLOCK]
+        self._load(new[np.cumsum(sizes) <= _MOST])
 
     def next_row(self, row: int) -> int:
         """Return the row where the triples go on after a row without one, or 0 for no more."""
@@ -359,7 +363,7 @@ class _Bubbles:
                         self._join(group, state, sorted(near, key=nodes.__getitem__))
                     if left[state]:
                         if node not in fans.begins:
-                            fans.sort(node, [e[2] for e in heap[:_BLOCK] if e[2] < n_entities])
+                            fans.sort(node, [e[2] for e in heap[:_SOON] if e[2] < n_entities])
                         source, next_row = state, fans.begins[node]
                 else:
                     # There is a step left: a path as long as it may be ends at an entity.
@@ -398,10 +402,11 @@ class _Bubbles:
         What the paths share at the node's end is a dead end, unless an anchor stands there. Without
         it every end of the piece is an anchor.
         """
+        nodes = self.nodes.__getitem__
         while tips not in self.tried:
             self.tried.add(tips)
-            before = tuple([self.before[tip] for tip in tips])
-            if self.nodes[tips[0]] in self.anchors or len({self.nodes[i] for i in before}) > 1:
+            before = tuple(map(self.before.__getitem__, tips))
+            if self.nodes[tips[0]] in self.anchors or len({*map(nodes, before)}) > 1:
                 self._add("inter", tips)
                 return
             tips = before

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from clew.algo.links import neighbours
+from clew.algo.links import neighbours, take_rows
 from clew.algo.topk import DECIMALS
 
 _OUTSIDE_PER_SEED = 10  # relations that lead out of the seeds
@@ -112,11 +112,11 @@ def find_texts(
     """
     listed = np.zeros(parts.shape[1], dtype=bool)
     for seed in seeds:
-        own = relations.chunks[neighbours(relations.of_entity, seed)]
+        own = take_rows(relations.chunks, neighbours(relations.of_entity, seed))
         n_relations = np.bincount(own.indices, minlength=parts.shape[0])
         chunks = neighbours(entity_chunks, seed)
-        of_chunks = parts[chunks]
-        counts = np.repeat(n_relations[chunks], np.diff(of_chunks.indptr))
+        of_chunks = take_rows(parts, chunks)
+        counts = np.repeat(n_relations[chunks], of_chunks.counts)
         new = ~listed[of_chunks.indices]
         rows, counts = of_chunks.indices[new], counts[new]
         listed[rows] = True

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from clew.algo.ascending import match_sorted, sort_distinct
-from clew.algo.links import Entries, Matrix, take_rows
+from clew.algo.links import Entries, Matrix, replace_data, take_rows
 from clew.errors import InputError
 
 if TYPE_CHECKING:
@@ -93,6 +93,62 @@ def personalized_pagerank(
         f"PageRank at damping {damping:g} still changes by more than {tolerance:g} after "
         f"{max_iterations} iterations: take a lower damping, or a higher tolerance or limit"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class BipartiteGraph:
+    """A graph whose edges all join one of n rows to one of m columns.
+
+    Kept are its (n, m) weights over the roots of both ends' degrees, from both sides.
+    """
+
+    by_row: Matrix
+    by_column: Matrix
+    roots: NDArray[np.float64]  # (n + m,) of the degrees
+
+    @classmethod
+    def from_weights(cls, weights: Matrix) -> BipartiteGraph:
+        """Return the graph of an (n, m) matrix of weights >= 0."""
+        degrees = [np.asarray(weights.sum(axis=axis), dtype=np.float64) for axis in (1, 0)]
+        rows, columns = (
+            np.divide(1.0, np.sqrt(each), out=np.zeros_like(each), where=each > 0)
+            for each in degrees
+        )
+        data = weights.data * rows.repeat(np.diff(weights.indptr)) * columns[weights.indices]
+        scaled = replace_data(weights, data)
+        return cls(scaled, scaled.T.tocsr(), np.sqrt(np.concatenate(degrees)))
+
+
+def bipartite_pagerank(
+    graph: BipartiteGraph, restart: NDArray[np.float64], *, damping: float = 0.85
+) -> NDArray[np.float64]:
+    """Return the (n + m,) scores that `personalized_pagerank` comes near, rows before columns.
+
+    What the columns hold follows from the rows. For the rows conjugate gradients (Hestenes and
+    Stiefel 1952) solve a symmetric system whose eigenvalues are from 1 - `damping`² to 1. A step
+    takes as long as one of the power iteration, and leaves at most a fifth of the error at a
+    damping of .75. They end where the norm of what is left is a millionth of the first one.
+
+    Raises InputError for an empty restart or a damping outside [0, 1).
+    """
+    n = graph.by_row.shape[0]
+    own = (1 - damping) * _normalize_restart(restart, damping)
+    alone = graph.roots == 0
+    sources = np.divide(own, graph.roots, out=np.zeros_like(own), where=~alone)
+    left = sources[:n] + damping * (graph.by_row @ sources[n:])
+    rows, step, size = np.zeros(n), left, left @ left
+    enough = _LEFT * _LEFT * size
+    while size > enough:
+        moved = step - damping * damping * (graph.by_row @ (graph.by_column @ step))
+        length = size / (step @ moved)
+        rows += length * step
+        left = left - length * moved
+        size, before = left @ left, size
+        step = left + size / before * step
+    columns = sources[n:] + damping * (graph.by_column @ rows)
+    scores = np.concatenate([rows, columns]) * graph.roots
+    scores[alone] = own[alone]
+    return np.asarray(scores / scores.sum())
 
 
 class Degrees(Protocol):
@@ -240,6 +296,7 @@ def _unique(nodes: NDArray[np.integer], n: int) -> NDArray[np.intp]:
     return sort_distinct(nodes).astype(np.intp)
 
 
+_LEFT = 1e-6
 _DENSE = 8  # nodes to one that is given: of fewer, flags are faster than sorting
 _FEW_EDGES = 50_000  # of which NumPy adds up the products
 _MOST_EDGES = 4  # edges to one that is gone along: of fewer, all at once are faster

@@ -36,6 +36,16 @@ class Sketches:
     came: Codes | None = None  # (d / 64, m), of the rows that came
     edits: RowEdits | None = None
 
+    @property
+    def parts(self) -> list[Codes]:
+        """Those of the earlier generation, then those of the rows that came."""
+        return [self.codes] if self.came is None else [self.codes, self.came]
+
+    @property
+    def size(self) -> int:
+        """How many there are, those of rows that are gone among them."""
+        return sum(part.shape[1] for part in self.parts)
+
     def rows(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the rows of the sketches in some places, or -1 for rows that are gone."""
         if self.edits is None:
@@ -77,10 +87,17 @@ def search_sketches(
 
     `sketches` are those of `vectors`, of which no more than the candidates are read.
     """
-    results = []
+    results, some, n = [], None, max(k, candidates)
+    if only is not None:
+        owners = sketches.rows(np.arange(sketches.size))
+        some = np.flatnonzero((owners >= 0) & only[owners])
     for query in queries:
-        places = _nearest_places(sketches, query, max(k, candidates), only)
-        rows = np.sort(sketches.rows(places))
+        distances = _distances(sketches, query)
+        if some is None:
+            first = _lowest_places(distances, n * _FIRST)
+        else:
+            first = some[_lowest_places(distances[some], n * _FIRST)]
+        rows = np.sort(sketches.rows(_rank_by_products(sketches, query, first, n)))
         rows = rows[rows >= 0]
         cosines = np.asarray(multiply_rows(vectors, rows, query), dtype=np.float64)
         best = top_k(cosines, k)
@@ -100,23 +117,10 @@ def sample_near_and_far(
     return rows[rows >= 0]
 
 
-def _nearest_places(
-    sketches: Sketches, query: NDArray[np.float32], n: int, only: NDArray[np.bool_] | None
-) -> NDArray[np.intp]:
-    """Return the places of the `n` sketches nearest to a query, of those `only` if given."""
-    distances = _distances(sketches, query)
-    if only is None:
-        return _rank_by_products(sketches, query, _lowest_places(distances, n * _FIRST), n)
-    rows = sketches.rows(np.arange(len(distances)))
-    some = np.flatnonzero((rows >= 0) & only[rows])
-    return _rank_by_products(sketches, query, some[_lowest_places(distances[some], n * _FIRST)], n)
-
-
 def _distances(sketches: Sketches, query: NDArray[np.float32]) -> NDArray[np.uint16]:
     """Return the number of bits in which each sketch differs from the query's."""
     [own] = _pack_bits(query[None] > 0)
-    parts = [sketches.codes] if sketches.came is None else [sketches.codes, sketches.came]
-    return np.concatenate([_count_differing_bits(part, own) for part in parts])
+    return np.concatenate([_count_differing_bits(part, own) for part in sketches.parts])
 
 
 def _count_differing_bits(codes: Codes, own: NDArray[np.uint64]) -> NDArray[np.uint16]:
@@ -184,21 +188,11 @@ def search_exactly(
     `vectors` are (n, d), of unit length or zero. Where `only`, (n,), is given, other rows are left
     out. Cosines are to six decimals, and of equal ones the first row comes first. O(n d m).
     """
-    results = [(np.empty(0, dtype=np.intp), np.empty(0)) for _ in queries]
-    for start in range(0, len(vectors), _BLOCK):
-        block = vectors[start : start + _BLOCK]
-        rows = np.arange(len(block)) if only is None else np.flatnonzero(only[start:][: len(block)])
-        near = block if len(rows) == len(block) else block[rows]
-        scores = (near @ queries.T).T.astype(np.float64)
-        results = [_merge_best(f, start + rows, s, k) for f, s in zip(results, scores, strict=True)]
-    return [(rows, np.round(cosines, DECIMALS)) for rows, cosines in results]
-
-
-def _merge_best(
-    earlier: Found, rows: NDArray[np.intp], cosines: NDArray[np.float64], k: int
-) -> Found:
-    """Return the `k` best of two results; the rows of the second are the later ones."""
-    own = top_k(cosines, k)
-    together = np.concatenate([earlier[0], rows[own]]), np.concatenate([earlier[1], cosines[own]])
-    best = top_k(together[1], k)
-    return together[0][best], together[1][best]
+    rows = None if only is None else np.flatnonzero(only)
+    products = vectors @ queries.T if rows is None else multiply_rows(vectors, rows, queries.T)
+    results = []
+    for cosines in products.T.astype(np.float64):
+        best = top_k(cosines, k)
+        found = best if rows is None else rows[best]
+        results.append((found, np.round(cosines[best], DECIMALS)))
+    return results

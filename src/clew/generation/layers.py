@@ -162,6 +162,8 @@ class Ragged:
             for segment in segments
             if wide in segment
         ]
+        if not any(begins[-1] for _, begins in parts):  # every range is empty
+            parts = []
         return cls(wide, parts, np.cumsum([len(begins) - 1 for _, begins in parts], dtype=np.int64))
 
     def row(self, stored: int) -> NDArray[Any] | None:
@@ -480,6 +482,8 @@ class _Triples(_StoredLayer):
         return [self._parts.text("triple", "n_relation", int(stored[row])) for row in rows]
 
     def descriptions(self, row: int, chunks: Collection[int] | None = None) -> list[str]:
+        if not self._parts.open_ragged("triple", "n_description").parts:
+            return []
         order, begins = self._occurrences
         rows = order[begins[row] : begins[row + 1]]
         if chunks is not None:

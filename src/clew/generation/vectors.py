@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MANY = 200_000  # rows; of more, threads share the products
 _MOST_THREADS = 4
 _SMALL = 1 << 26  # bytes: of fewer, the codes of all rows are kept in the order of these
-_BLOCK = 4_096  # rows that are compared at once: more do not stay in a core's cache
+_BLOCK = 1_024  # rows that are compared at once: more do not stay in a core's cache
 
 
 class StoredVectors:
@@ -123,6 +123,8 @@ class StoredVectors:
             if stored[-1] < self._ends[i]:  # nothing need be copied
                 begin = int(self._ends[i]) - len(self._parts[i])
                 return self._parts[i].part(int(stored[0]) - begin, int(stored[-1]) + 1 - begin)
+        if len(self._parts) == 1 and stored.min(initial=0) >= 0:
+            return self._parts[0].take(stored)
         out = np.zeros((len(stored), self._width), np.uint8)
         owner = np.where(stored < 0, -1, np.searchsorted(self._ends, stored, side="right"))
         for i, part in enumerate(self._parts):

@@ -18,12 +18,13 @@ from clew import steps
 from clew.algo.mcmi import JoinedNode, components, induced_edges
 from clew.algo.steiner import Tree
 from clew.algo.topk import DECIMALS, positive_top_k, top_k
-from clew.methods.agrag.view import CONTAINS, FACT, SYNONYM, AgragView
+from clew.methods.agrag.view import AgragView
 from clew.steps.evidence import build_facts, table_facts
 from clew.steps.facts import MappedFacts
 from clew.text.keys import name_key
 from clew.types import Edge, Evidence, EvidenceGraph, Fact, Growth, Hit, Path, Step, Subgraph, Table
 
+FACT, CONTAINS, SYNONYM = "fact", "contains", "synonym"  # kinds of edges
 _NEAR, _TERMINAL = "near the question", "an end of a fact near the question"
 _ON_GRAPH, _HYBRID = "subgraph", "hybrid"  # channels: what led to a chunk
 _FIRST = 1.0  # added to the scores of chunks on the subgraph, so that they come first
@@ -94,6 +95,28 @@ class FoundSubgraph:
         view = self.view
         pairs = {(a, b): view.find_pair(a, b) for a, b, _ in self.edges}
         return {ends: view.graph.get_triples(p).tolist() for ends, p in pairs.items() if p >= 0}
+
+    @cached_property
+    def drawn_edges(self) -> dict[tuple[int, int], Edge]:
+        """The edges as evidence has them, by their nodes."""
+        rows = [row for rows in self.inside.values() for row in rows]
+        ids = dict(zip(rows, self.view.snapshot.triples.ids(rows), strict=True))
+        return {
+            (a, b): Edge(
+                a=self.ids[a],
+                b=self.ids[b],
+                kind=self.get_kind(a, b),
+                cost=cost,
+                facts=tuple(ids[row] for row in self.inside.get((a, b), ())),
+            )
+            for a, b, cost in self.edges
+        }
+
+    def get_kind(self, a: int, b: int) -> str:
+        """Return what the edge between two nodes is; a fact where they are synonyms too."""
+        if max(a, b) >= self.view.graph.first_chunk:
+            return CONTAINS
+        return FACT if (min(a, b), max(a, b)) in self.inside else SYNONYM
 
 
 def subgraph_evidence(
@@ -175,10 +198,9 @@ def _build_seeds(found: FoundSubgraph) -> Iterator[Step]:
 
 def _build_subgraph(found: FoundSubgraph) -> Subgraph:
     steps_of = dict(zip(found.nodes, _build_node_steps(found), strict=True))
-    costs = {(a, b): cost for a, b, cost in found.edges}
     return Subgraph(
         terminals=tuple(steps_of[node] for node in found.terminals),
-        tree=tuple(_build_edge(found, a, b, costs[a, b]) for a, b in found.tree.edges),
+        tree=tuple(found.drawn_edges[edge] for edge in found.tree.edges),
         growth=tuple(
             Growth(
                 node=found.ids[each.node],
@@ -191,7 +213,7 @@ def _build_subgraph(found: FoundSubgraph) -> Subgraph:
             for each in found.added
         ),
         nodes=tuple(steps_of.values()),
-        edges=tuple(_build_edge(found, a, b, cost) for a, b, cost in found.edges),
+        edges=tuple(found.drawn_edges.values()),
         components=tuple(
             tuple(found.ids[node] for node in found.nodes if found.component[node] == number)
             for number in range(1, max(found.component.values()) + 1)
@@ -218,17 +240,6 @@ def _build_node_step(found: FoundSubgraph, node: int, reason: str, score: float)
     return Step(layer=layer, id=found.ids[node], text=found.names[node], reason=reason, score=score)
 
 
-def _build_edge(found: FoundSubgraph, a: int, b: int, cost: float) -> Edge:
-    rows = found.inside.get((a, b), [])
-    return Edge(
-        a=found.ids[a],
-        b=found.ids[b],
-        kind=found.view.edge_kind(a, b),
-        cost=cost,
-        facts=tuple(found.view.snapshot.triples.ids(rows)),
-    )
-
-
 # -- facts and tables -----------------------------------------------------------------------------
 
 
@@ -252,7 +263,7 @@ def _build_facts(found: FoundSubgraph) -> tuple[Fact, ...]:
 def _build_table(found: FoundSubgraph, facts: Sequence[Fact]) -> Table:
     """Return the facts of the subgraph, then its synonyms, as rows of names."""
     names = {found.ids[node]: name for node, name in found.names.items()}
-    alike = [(a, b) for a, b, _ in found.edges if found.view.edge_kind(a, b) == SYNONYM]
+    alike = [(a, b) for a, b, _ in found.edges if found.get_kind(a, b) == SYNONYM]
     return table_facts(
         facts, names, ((found.names[a], "synonym", found.names[b]) for a, b in alike)
     )
@@ -294,7 +305,7 @@ def _build_thread(found: FoundSubgraph, before: Mapping[int, int], node: int, sc
 def _build_stops(found: FoundSubgraph, last: int, here: int) -> Iterator[Step]:
     """Yield what leads from one node of the subgraph to the next, and that one."""
     snapshot, first = found.view.snapshot, found.view.graph.first_chunk
-    kind, score = found.view.edge_kind(last, here), float(found.influence[here])
+    kind, score = found.get_kind(last, here), float(found.influence[here])
     if kind == FACT:
         rows = found.inside[min(last, here), max(last, here)]
         yield steps.triple_step(snapshot, rows[0], "joins them")

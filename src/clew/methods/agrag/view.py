@@ -28,7 +28,6 @@ Entities = Literal["statistical", "extracted"]
 Contains = Literal["provenance", "mention"]
 Costs = Literal["released", "paper"]
 
-FACT, CONTAINS, SYNONYM = "fact", "contains", "synonym"
 LOCAL_ABOVE = 500_000  # edges, where both take as long
 _TOLERANCE = 1e-7  # of all influence, from one step to the next
 _RESIDUAL = 3e-7  # of all influence, for each unit of a node's degree
@@ -281,17 +280,13 @@ class AgragView:
         """Return the cosines of rows, in double precision: in any company they are the same."""
         return np.asarray(layer.vectors[rows] @ self.query.vector.astype(np.float64))
 
-    def edge_kind(self, a: int, b: int) -> str:
-        """Say what the edge between two nodes is; a fact where they are synonyms too."""
-        if max(a, b) >= self.graph.first_chunk:
-            return CONTAINS
-        return FACT if self.find_pair(a, b) >= 0 else SYNONYM
-
     def find_pair(self, a: int, b: int) -> int:
         """Return the number of two entities that facts join, -1 where none does."""
         entries = self.graph.row_entries(a)
-        here = self.graph.pairs[entries][self.graph.adjacency.indices[entries] == b]
-        return int(here.max(initial=-1))
+        others = self.graph.adjacency.indices[entries]
+        place = int(np.searchsorted(others, others.dtype.type(b)))  # a fact before a synonym
+        is_edge = place < len(others) and others[place] == b
+        return int(self.graph.pairs[entries.start + place]) if is_edge else -1
 
     def read_texts(self, nodes: Sequence[int]) -> list[str]:
         """Return the names of entities of both kinds."""

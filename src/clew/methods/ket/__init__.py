@@ -32,6 +32,7 @@ Rest = Literal["walk", "keywords", "nearest", "neighbours"]
 Order = Literal["walk", "cosine"]
 
 _LEAST = 1e-12  # influence whose logarithm is taken
+_AT_ONCE = 32  # texts that are read
 _MOST = 999  # passages: the number of a further one would take more tokens
 
 
@@ -40,7 +41,7 @@ class Ket:
     """KET-RAG's retrieval. The budget is hard: tables, headings and numbers count."""
 
     layers: ClassVar = frozenset({"chunk", "subchunk", "sentence", "term"})
-    needs: ClassVar = (steps.KEYWORDS, steps.NEIGHBOURS, *steps.LEXICAL[:1])
+    needs: ClassVar = (steps.KEYWORDS, steps.NEIGHBOURS, steps.SKETCHES["entity"], *steps.LEXICAL)
     limits: ClassVar = Limits(tokens="tokens")
     name: ClassVar[str] = "ket"
 
@@ -164,6 +165,7 @@ def _choose_printed(
     printed = {each.row: texts.build_hit(each.row, local.CHANNEL) for each in graph.texts}
     candidates = others.rows if order.coverage is None else order.sort(others.rows)[0]
     rows = [row for row in candidates if row not in printed]
+    texts.read_hits(rows[:_AT_ONCE])
     fit = take_fitting(rows, texts.count_cost, left)[: _MOST - len(printed)]
     printed |= {row: texts.build_hit(row, others.channel) for row in fit}
     if rows and not fit:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 
 from clew import steps
 from clew.algo.links import neighbours
@@ -24,6 +25,7 @@ _RELATION_COLUMNS = ("id", "source", "target", "description", "weight")
 _LONG = 500  # tokens of an entity's descriptions, which an LLM may shorten
 _READ = 4_000  # of these that it reads
 _STOPS = (".", "!", "?")
+_ROWS_AT_ONCE = 32  # of a table, and texts, that are read
 _ROW_SHARE = 4  # at most a quarter of the tables' tokens for one description
 
 
@@ -56,9 +58,8 @@ def search_graph(
     The tables get half of it, the texts the other half. An entity that nothing is said of has no
     row. `llm` shortens long descriptions.
     """
-    scores = skeleton.entity_cosines(snapshot, query)
-    best = top_k(scores, n_seeds)
-    seeds = {int(skeleton.entities[i]): float(scores[i]) for i in best}
+    nearest, cosines = skeleton.find_nearest(snapshot, query, n_seeds)
+    seeds = dict(zip(nearest.tolist(), cosines.tolist(), strict=True))
     if not seeds:
         return NOTHING
     words = _RowTexts(snapshot, skeleton, llm, min(_LONG, budget // 2 // _ROW_SHARE))
@@ -69,7 +70,9 @@ def search_graph(
     found = find_texts(
         list(seeds), skeleton.entity_chunks, skeleton.relations, texts.of_chunk, texts.cosines
     )
-    chosen = take_fitting(found, lambda each: texts.count_cost(each.row), budget // 2)
+    first = list(islice(found, _ROWS_AT_ONCE))
+    texts.read_hits(each.row for each in first)
+    chosen = take_fitting(chain(first, found), lambda each: texts.count_cost(each.row), budget // 2)
     used += more + sum(texts.count_cost(each.row) for each in chosen)
     return LocalGraph(
         seeds=seeds,
@@ -130,16 +133,20 @@ class _RowTexts:
                 said = self._summarize(name, self._snapshot.layer("profile").texts(profiles))
                 yield str(number), name, said, str(degree[row])
 
-    def relation_rows(self, rows: Iterable[int]) -> Iterator[tuple[str, ...]]:
-        relations, entities = self._skeleton.relations, self._snapshot.layer("entity")
-        columns = self._snapshot.layer("triple").columns
-        for number, row in enumerate(rows, 1):
-            triples = neighbours(relations.triples, row).tolist()
-            ends = [int(columns[end][triples[0]]) for end in ("subject", "object")]
-            source, target = entities.texts(ends)
-            chunks = neighbours(relations.chunks, row).tolist()
-            said = _join_descriptions(self._describe_relation(triples, ends[0], chunks), self._most)
-            yield str(number), source, target, said, f"{relations.weight[row]:g}"
+    def relation_rows(self, rows: Sequence[int]) -> Iterator[tuple[str, ...]]:
+        relations, columns = self._skeleton.relations, self._snapshot.layer("triple").columns
+        for first in range(0, len(rows), _ROWS_AT_ONCE):
+            some = rows[first : first + _ROWS_AT_ONCE]
+            triples = [neighbours(relations.triples, row).tolist() for row in some]
+            heads = [own[0] for own in triples]
+            ends = [columns[end][heads].tolist() for end in ("subject", "object")]
+            names = self._snapshot.layer("entity").texts([*ends[0], *ends[1]])
+            for i, row in enumerate(some):
+                chunks = neighbours(relations.chunks, row).tolist()
+                told = self._describe_relation(triples[i], ends[0][i], chunks)
+                said = _join_descriptions(told, self._most)
+                number, weight = str(first + i + 1), f"{relations.weight[row]:g}"
+                yield number, names[i], names[len(some) + i], said, weight
 
     def _describe_relation(
         self, triples: Sequence[int], source: int, chunks: Sequence[int]

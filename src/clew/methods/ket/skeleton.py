@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
 from clew import steps
-from clew.algo.keywords import keyword_cosines, keyword_lengths
+from clew.algo.keywords import keyword_lengths
 from clew.algo.knn import choose_core, core_size
 from clew.algo.links import Matrix
 from clew.algo.local_search import RelationLinks, group_relations
+from clew.algo.topk import top_k
 from clew.derived import Derived
 from clew.layers.relations import TermSettings
 from clew.snapshot import Snapshot
@@ -29,24 +30,33 @@ _RULES = {
 class Skeleton:
     """What was extracted from the core chunks. Rows are those of the snapshot's layers."""
 
-    entities: NDArray[np.intp]  # (m,) that some core chunk has
+    has_entity: NDArray[np.bool_]  # (n_entities,) whether some core chunk has it
     relations: RelationLinks
     entity_chunks: Matrix  # (n_entities, n_chunks)
     profiles: Matrix  # (n_entities, n_profiles), descriptions with a text
     lengths: NDArray[np.float32]  # (n_entities,) of the sums of their profiles' vectors
     notes: tuple[str, ...]  # what it is made of, where that is not what was asked for
 
-    def entity_cosines(self, snapshot: Snapshot, query: steps.Query) -> NDArray[np.float64]:
-        """Return the (m,) cosines of the entities to the query.
+    def find_nearest(
+        self, snapshot: Snapshot, query: steps.Query, k: int
+    ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Return the `k` entities nearest to the query, best first, and their cosines.
 
         An entity's vector is the mean of those of its descriptions, else that of its name.
         """
-        names = steps.cosines_of(snapshot, "entity", query, self.entities)
         if not self.profiles.nnz:
-            return names
-        said = steps.dense_scores(snapshot, "profile", query)
-        described = keyword_cosines(csr_array(self.profiles.T), said, self.lengths)[self.entities]
-        return np.where(self.lengths[self.entities] > 0, described, names)
+            return steps.nearest(snapshot, "entity", query, k, only=self.has_entity)
+        is_said = self.has_entity & (self.lengths > 0)
+        said = np.flatnonzero(is_said)
+        sums = self.profiles @ steps.dense_scores(snapshot, "profile", query)
+        named, cosines = steps.nearest(
+            snapshot, "entity", query, k, only=self.has_entity & ~is_said
+        )
+        rows = np.concatenate([said, named])
+        order = np.argsort(rows)
+        cosines = np.concatenate([sums[said] / self.lengths[said], cosines])[order]
+        best = top_k(cosines, k)
+        return rows[order][best], cosines[best]
 
 
 def read_skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: int) -> Skeleton:
@@ -114,7 +124,7 @@ def _build_skeleton(
     if profiles.nnz:
         lengths = keyword_lengths(csr_array(profiles.T), snapshot.layer("profile").vectors)
     return Skeleton(
-        entities=np.flatnonzero(np.diff(entity_chunks.indptr)),
+        has_entity=np.diff(entity_chunks.indptr) > 0,
         relations=relations,
         entity_chunks=entity_chunks,
         profiles=profiles,

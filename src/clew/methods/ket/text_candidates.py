@@ -1,6 +1,6 @@
 """Sub-chunks, and which of them fill the context beside the graph: by keywords, or as rivals do."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -50,9 +50,14 @@ class Texts:
     def build_hit(self, row: int, channel: str = "") -> Hit:
         """Return a sub-chunk as a hit."""
         if row not in self._hits:
-            score = self.cosines[row : row + 1]
-            [self._hits[row]] = steps.hits(self.snapshot, [row], score, layer="subchunk")
+            self.read_hits([row])
         return replace(self._hits[row], channel=channel)
+
+    def read_hits(self, rows: Iterable[int]) -> None:
+        """Read sub-chunks that will be asked for, all at once."""
+        new = [row for row in rows if row not in self._hits]
+        found = steps.hits(self.snapshot, new, self.cosines[new], layer="subchunk")
+        self._hits.update(zip(new, found, strict=True))
 
     def count_cost(self, row: int) -> int:
         """Return how many tokens a sub-chunk takes in a context."""

@@ -4,15 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import block_array, csr_array, diags_array
 
 from clew import steps
-from clew.algo.links import Matrix, neighbours, replace_data
-from clew.algo.pagerank import personalized_pagerank, transition_matrix
+from clew.algo.links import expand_ranges, neighbours, replace_data
+from clew.algo.pagerank import BipartiteGraph, bipartite_pagerank
 from clew.algo.topk import positive_top_k, top_k
 from clew.derived import Derived
 from clew.methods.ket.text_candidates import NEAR, TextCandidates, Texts
 from clew.snapshot import Snapshot
+from clew.steps.rankings import CANDIDATES, MANY_UNITS
 
 # Chosen on two training sets; recall@5 moves by some .01 between half and twice of each.
 DAMPING = 0.75  # chance to go on from a node
@@ -21,7 +21,6 @@ _SENTENCES_SHARE = 1.0  # of their words together, beside the question's own
 _CHUNKS = 30  # best hybrid chunks, whose texts are seeds
 _CHUNKS_SHARE = 0.3  # of these together, beside the question's own words
 _NOTHING = 1e-12
-_TOLERANCE = 1e-4  # of all weight: moves no text that matters
 
 _ASKED = "a word of the question"
 _ONWARD = "a word of texts near the question"
@@ -40,9 +39,8 @@ class TextSpread:
 class _Graph:
     """Sub-chunks and terms, joined where a term stands, by how rare it is."""
 
-    transition: Matrix  # (n + m, n + m)
-    links: Matrix  # (n, m), ln(1 + n / df) of the term
-    rarity: NDArray[np.float64]  # (m,)
+    edges: BipartiteGraph
+    rarity: NDArray[np.float64]  # (m,), ln(1 + n / df): the weight of each edge to a term
 
 
 def spread_weight(snapshot: Snapshot, query: steps.Query) -> TextSpread:
@@ -53,12 +51,10 @@ def spread_weight(snapshot: Snapshot, query: steps.Query) -> TextSpread:
     """
     graph = read_text_graph(snapshot)
     restart, reasons = build_restart(snapshot, query)
-    n, m = graph.links.shape
+    n, m = graph.edges.by_row.shape
     if not restart.any():
         return TextSpread(np.zeros(n), np.zeros(m), {})
-    influence = personalized_pagerank(
-        graph.transition, restart, damping=DAMPING, tolerance=_TOLERANCE
-    )
+    influence = bipartite_pagerank(graph.edges, restart, damping=DAMPING)
     return TextSpread(influence[:n], influence[n:], reasons)
 
 
@@ -67,22 +63,22 @@ def build_restart(
 ) -> tuple[NDArray[np.float64], dict[int, str]]:
     """Return the (n + m,) weights from which the walk starts, and why each term has some."""
     graph = read_text_graph(snapshot)
-    n, m = graph.links.shape
+    n, m = graph.edges.by_row.shape
     asked = [row for row in steps.term_rows(snapshot, query.text) if row >= 0]
     by_words, by_sentences, by_chunks = np.zeros((3, n + m))
     by_words[[n + row for row in asked]] = graph.rarity[asked]
     reasons: dict[int, str] = {}
-    cosines = steps.dense_scores(snapshot, "sentence", query)
-    link = snapshot.link("sentence", "term")
-    for sentence in positive_top_k(cosines, _SENTENCES).tolist():
-        found = neighbours(link, sentence)
-        by_sentences[n + found] += graph.rarity[found] * cosines[sentence]
+    dense = steps.dense_ranking(snapshot, query)
+    link = snapshot.linked("sentence", "term")
+    for sentence, cosine in _find_sentences(snapshot, query, dense):
+        found = link.row(sentence)
+        by_sentences[n + found] += graph.rarity[found] * cosine
         reasons |= dict.fromkeys(found.tolist(), NEAR)
     reasons |= dict.fromkeys(asked, _ASKED)
-    hybrid = steps.hybrid_scores(snapshot, query)
-    best = np.zeros_like(hybrid)
-    chunks = positive_top_k(hybrid, _CHUNKS)
-    best[chunks] = hybrid[chunks]
+    hybrid = steps.hybrid_ranking(snapshot, query, dense=dense)
+    chunks = hybrid.best(_CHUNKS, positive=True)
+    best = np.zeros(len(snapshot.layer("chunk")))
+    best[chunks] = hybrid.of(chunks)
     by_chunks[:n] = best[snapshot.layer("subchunk").columns["chunk"]]
     shares = ((by_words, 1.0), (by_sentences, _SENTENCES_SHARE), (by_chunks, _CHUNKS_SHARE))
     restart = np.zeros(n + m)
@@ -91,19 +87,38 @@ def build_restart(
     return restart, reasons
 
 
+def _find_sentences(
+    snapshot: Snapshot, query: steps.Query, dense: steps.Ranking
+) -> list[tuple[int, float]]:
+    """Return the sentences nearest to the question, above zero, and their cosines.
+
+    Of many sentences those of the 1,000 chunks nearest to it are compared.
+    """
+    owners = snapshot.layer("sentence").columns["chunk"]
+    if snapshot.exact or len(owners) <= MANY_UNITS:
+        rows, cosines = steps.nearest(snapshot, "sentence", query, _SENTENCES)
+    else:
+        chunks = np.sort(dense.best(CANDIDATES)).astype(owners.dtype)
+        firsts, lasts = (np.searchsorted(owners, chunks, side) for side in ("left", "right"))
+        _, among = expand_ranges(firsts, lasts)
+        cosines = steps.cosines_of(snapshot, "sentence", query, among)
+        best = top_k(cosines, _SENTENCES)
+        rows, cosines = among[best], cosines[best]
+    pairs = zip(rows.tolist(), cosines.tolist(), strict=True)
+    return [(row, cosine) for row, cosine in pairs if cosine > 0]
+
+
 def read_text_graph(snapshot: Snapshot) -> _Graph:
     """Return the graph of sub-chunks and terms, computed once."""
     return snapshot.get(_TEXT_GRAPH)
 
 
 def _build_text_graph(snapshot: Snapshot) -> _Graph:
-    link = csr_array(snapshot.link("term", "subchunk").T)
+    link = snapshot.link("subchunk", "term")
     n, m = link.shape
     df = np.bincount(link.indices, minlength=m)
     rarity = np.log1p(n / np.maximum(df, 1))
-    links = csr_array(replace_data(link, np.ones(link.nnz)) @ diags_array(rarity))
-    both: Matrix = csr_array(block_array([[None, links], [links.T, None]]))  # type: ignore[arg-type]
-    return _Graph(transition_matrix(both), links, rarity)
+    return _Graph(BipartiteGraph.from_weights(replace_data(link, rarity[link.indices])), rarity)
 
 
 _TEXT_GRAPH = Derived("the graph of sub-chunks and terms", _build_text_graph)
@@ -120,10 +135,9 @@ def find_by_walk(snapshot: Snapshot, found: TextSpread, texts: Texts, pool: int)
     graph = read_text_graph(snapshot)
     keywords: dict[int, int] = {}
     for row in kept.tolist():
-        here = slice(graph.links.indptr[row], graph.links.indptr[row + 1])
-        words = graph.links.indices[here]
+        words = neighbours(graph.edges.by_row, row)
         if len(words):
-            given = graph.links.data[here] * found.terms[words]
+            given = graph.rarity[words] * found.terms[words]
             keywords[row] = int(words[top_k(given / max(given.max(), _NOTHING), 1)[0]])
     reasons = dict.fromkeys(keywords.values(), _ONWARD) | found.reasons
     return TextCandidates(
