@@ -56,14 +56,18 @@ class Specs:
 
 
 def load_models(
-    specs: Specs, *, cache: Place | None = None, prices: Mapping[str, Price] | None = None
+    specs: Specs,
+    *,
+    cache: Place | None = None,
+    prices: Mapping[str, Price] | None = None,
+    exact: bool = False,
 ) -> Models:
     """Return the models; the default is MiniLM, rules, MaxSim and no LLM.
 
-    Paid embeddings are cached in `cache`, and `prices` say what models cost; the LLM is as
+    Paid embeddings are cached in `cache`, `exact` as they came, and `prices` say what models cost; the LLM is as
     `load_llm` makes it. Raises InputError for a spec that names nothing.
     """
-    embedder = load_embedder(specs.embedder or "minilm", cache=cache, prices=prices)
+    embedder = load_embedder(specs.embedder or "minilm", cache=cache, prices=prices, exact=exact)
     return Models(
         embedder=embedder,
         tagger=load_tagger(specs.tagger or "rules"),
@@ -89,7 +93,11 @@ def from_recipe(specs: Specs, recipe: Mapping[str, Scalar]) -> Specs:
 
 
 def load_embedder(
-    spec: str, *, cache: Place | None = None, prices: Mapping[str, Price] | None = None
+    spec: str,
+    *,
+    cache: Place | None = None,
+    prices: Mapping[str, Price] | None = None,
+    exact: bool = False,
 ) -> Embedder:
     """Return the embedder that `spec` names; paid vectors are kept in `cache`."""
     kind, name, url = _parts(spec)
@@ -121,7 +129,7 @@ def load_embedder(
             api_key_env=_key_variable(url),
             prices=prices or {},
         )
-        return CachedEmbedder(paid, cache) if cache else paid
+        return CachedEmbedder(paid, cache, exact=exact) if cache else paid
     if (brought := plugins.find("embedders", kind)) is not None:
         return cast("Embedder", brought(spec.partition(":")[2]))
     raise InputError(

@@ -31,7 +31,7 @@ from clew.runtime.following import Follower
 from clew.runtime.once import Once
 from clew.runtime.private import make_folder
 from clew.snapshot import Snapshot
-from clew.store import opening, paid
+from clew.store import opening, paid, schema
 from clew.text.analyze import VERSION as ANALYZER
 from clew.text.quantities import format_count
 from clew.types import Scalar
@@ -249,6 +249,7 @@ class OpenIndex(Closing):
                     {} if store is None else store.recipe,
                     self.folder,
                     self._prices,
+                    exact=store is None and self._settings is not None and self._settings.is_exact,
                 )
             return self._models
 
@@ -379,15 +380,19 @@ def recorded_models(
     recipe: Mapping[str, Scalar],
     folder: Path,
     prices: Mapping[str, Price] | None,
+    *,
+    exact: bool = False,
 ) -> Models:
     """Return the `given` models, else those of an index in `folder`; their LLM is recorded there.
 
+    Paid vectors are kept `exact` where that is so of the recipe, or is to be of a new index.
     Raises RecipeMismatch where the index was built with another embedder.
     """
     models = given or loading.load_models(
         loading.from_recipe(specs, recipe),
         cache=opening.paid_place(folder, paid.EMBEDDINGS),
         prices=prices,
+        exact=exact or schema.is_exact(recipe),
     )
     if models.llm is not None:
         ledger = Ledger(opening.paid_place(folder, paid.CALLS))

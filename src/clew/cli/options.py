@@ -412,20 +412,26 @@ class BuildOptions:
         return {"specs": specs, "settings": self.settings, "prices": paid.prices}
 
 
-def _read_build(embedder: str | None, tagger: str | None, **numbers: int | None) -> BuildOptions:
-    from clew.index import Settings
+def _read_build(
+    embedder: str | None,
+    tagger: str | None,
+    papers: bool,  # noqa: FBT001 -- click's
+    **others: int | str | None,
+) -> BuildOptions:
+    from clew.index import PAPERS, Settings
     from clew.loading import Specs
     from clew.text.chunking import Chunking
 
-    settings, given = None, {name: n for name, n in numbers.items() if n is not None}
-    if given:
-        bits: Any = {name: given.pop(name) for name in _KINDS_OF_BITS if name in given}
-        cut = {name.removeprefix("chunk_"): number for name, number in given.items()}
-        settings = Settings(chunking=Chunking(**cut), **bits)
+    settings, given = None, {name: n for name, n in others.items() if n is not None}
+    if given or papers:
+        kept: Any = {name: given.pop(name) for name in _KEPT if name in given}
+        cut: Any = {name.removeprefix("chunk_"): number for name, number in given.items()}
+        usual = PAPERS if papers else Settings()
+        settings = replace(usual, chunking=Chunking(**cut), **kept)
     return BuildOptions(specs=Specs(embedder=embedder, tagger=tagger), settings=settings)
 
 
-_KINDS_OF_BITS = ("vector_bits", "unit_bits", "token_bits")
+_KEPT = ("vectors", "vector_bits", "unit_bits", "token_bits")
 
 build_options = gather_options(
     [
@@ -437,20 +443,27 @@ build_options = gather_options(
             least=0,
         ),
         choice(
-            "--vector-bits 1|2|4|8",
-            "Bits of a number of a chunk's vector: 8 (default), or fewer for less disk.",
+            "--vectors late|separate",
+            "One pass over a chunk gives the vectors of its sentences too (late, default where the "
+            "embedder can), or each text is embedded alone.",
+        ),
+        choice(
+            "--vector-bits 1|2|4|8|32",
+            "Bits of a number of a chunk's vector: 8 (default), fewer for less disk, 32 (float32) "
+            "to lose nothing.",
             kind=int,
         ),
         choice(
-            "--unit-bits 1|2|4|8",
+            "--unit-bits 1|2|4|8|32",
             "Bits of a number of a sentence's and a name's vector: 4 (default).",
             kind=int,
         ),
         choice(
-            "--token-bits 1|2|4|8",
+            "--token-bits 1|2|4|8|32",
             "Bits of a number of a token's vector, of which there are most: 1 (default).",
             kind=int,
         ),
+        flag("--papers", "As papers have it: --vectors separate, and 32 bits of all numbers."),
         text(
             "--embedder SPEC",
             "minilm (default), multilingual, sentence-transformers:NAME, static:FOLDER, "

@@ -88,8 +88,8 @@ HEADINGS: Mapping[str, str] = {
     "Where the index is": "folder into shards part home",
     "What is read": "exclude limits gitignore text_column title_column id_column suffix web ocr "
     "name prune watch file label",
-    "How it is cut and embedded": "chunk_size chunk_overlap subchunk_depth vector_bits unit_bits "
-    "token_bits embedder tagger",
+    "How it is cut and embedded": "chunk_size chunk_overlap subchunk_depth vectors "
+    "vector_bits unit_bits token_bits papers embedder tagger",
     "What is extracted": "units value triples core core_by entities entity_threshold entity_words "
     "again methods probe",
     "Which questions": "split limit sample seed corpus",

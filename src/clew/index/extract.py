@@ -44,6 +44,7 @@ from clew.models import LLM, Extractor, Models, Prompt, Reply, is_recorded
 from clew.models.extractors.cooccurrence import Cooccurrence
 from clew.readers.triples import read_triples
 from clew.snapshot.batch import Batch
+from clew.store import schema
 from clew.types import (
     FALLBACK,
     GRAPH,
@@ -298,8 +299,9 @@ class UnitsTask:
     def batch(
         self, extracted: Sequence[ChunkExtraction[Any]], models: Models, store: Store
     ) -> Batch:
-        late = store.recipe["vectors"] == LATE
-        return build_statement_batch(extracted, models, store.unnamed, late=late)
+        late, tokens = store.recipe["vectors"] == LATE, schema.token_type(store.recipe)
+        unnamed = store.unnamed
+        return build_statement_batch(extracted, models, unnamed, late=late, tokens=tokens)
 
 
 @dataclass(frozen=True)
