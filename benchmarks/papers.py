@@ -5,10 +5,12 @@
 
 A DATASET is a folder that `clew eval` takes. One index of each grows: sentences only, then the
 LLM's units for half of the tokens and for all of them (Clue-RAG at α of 0, 0.5 and 1), then its
-triples of a core and of all chunks (KET-RAG; BubbleRAG and AGRAG). With --near K only the first N
-questions' supporting passages are indexed, and the K nearest to each, so that a small LLM comes to
-an end. Every reply is kept in FOLDER: a second run goes on where the first one ended, and pays for
-nothing twice. `clew plan` says before what a corpus would cost.
+triples of a core and of all chunks (KET-RAG; BubbleRAG, and AGRAG "w. LLM ER"). AGRAG itself has an
+index of its own, whose triples join statistical entities (its Eq. 4). Each text is embedded by
+itself, and vectors are kept as they come. With --near K only the first N questions' supporting
+passages are indexed, and the K nearest to each, so that a small LLM comes to an end. Every reply is
+kept in FOLDER: a second run goes on where the first one ended, and pays for nothing twice. `clew
+plan` says before what a corpus would cost.
 
 It prints a row for each method, and for each prompt how many replies were of no use.
 """
@@ -26,10 +28,12 @@ import clew
 from clew import readers
 from clew.evaluate import Dataset, Report, Scoring, Setting, load
 from clew.evaluate.measure import Protocol, measure
+from clew.index import PAPERS
 from clew.loading import Specs
 from clew.models.budget import Budget
 from clew.models.ledger import Ledger
 from clew.models.prices import parse_prices
+from clew.store.paid import CALLS
 from clew.types import Document
 
 METRICS = ("recall@5", "coverage", "EM", "F1 plain", "Acc")
@@ -41,6 +45,7 @@ class Part:
 
     extracted: dict[str, object]  # arguments of `Index.add`
     settings: Sequence[Setting]
+    index: str = ""  # behind the name of the index that has it
 
 
 PARTS = {
@@ -51,9 +56,14 @@ PARTS = {
     "triples": Part(
         {"triples": "llm", "core": 1.0},
         (
-            Setting("bubble", {"order": "graph"}, name="BubbleRAG"),
-            Setting("agrag_paper", name="AGRAG"),
+            Setting("bubble_paper", name="BubbleRAG"),
+            Setting("agrag_paper", {"entities": "extracted"}, name="AGRAG w. LLM ER"),
         ),
+    ),
+    "statistical": Part(
+        {"triples": "llm", "entities": "statistical"},
+        (Setting("agrag_paper", name="AGRAG"),),
+        index="-statistical",
     ),
 }
 
@@ -81,14 +91,16 @@ def main() -> None:
         into = given.into / dataset.name
         specs = Specs(llm=given.llm)
         prices = {m: p for text in given.price for m, p in parse_prices(text).items()}
-        with clew.open(into, specs=specs, prices=prices) as index:
-            for name in given.only.split(","):
+        for name in given.only.split(","):
+            place = into.with_name(f"{into.name}{PARTS[name].index}")
+            with clew.open(place, specs=specs, prices=prices, settings=PAPERS) as index:
                 grown(index, dataset, PARTS[name], budget)
                 report = asked(index, dataset, PARTS[name], scoring, budget)
-                for line in rows(report):
-                    click.echo(line)
-        for line in faults(into):
-            click.echo(line)
+            for line in rows(report):
+                click.echo(line)
+        for place in sorted(into.parent.glob(f"{into.name}*/{CALLS}")):
+            for line in faults(place.parent):
+                click.echo(line)
 
 
 def narrowed(dataset: Dataset, near: int, folder: Path) -> Dataset:
@@ -142,7 +154,7 @@ def rows(report: Report) -> Iterator[str]:
 
 def faults(folder: Path) -> Iterator[str]:
     """Yield a line for each prompt: how often it was sent, and how many replies were of no use."""
-    ledger = Ledger(folder / "calls.sqlite")
+    ledger = Ledger(folder / CALLS)
     for (model, version), total in ledger.totals().items():
         yield f"  {model} {version}: {total.calls} calls, {total.faults} replies of no use"
 

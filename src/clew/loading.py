@@ -64,8 +64,8 @@ def load_models(
 ) -> Models:
     """Return the models; the default is MiniLM, rules, MaxSim and no LLM.
 
-    Paid embeddings are cached in `cache`, `exact` as they came, and `prices` say what models cost; the LLM is as
-    `load_llm` makes it. Raises InputError for a spec that names nothing.
+    Paid embeddings are cached in `cache`, `exact` as they came, and `prices` say what models cost;
+    the LLM is as `load_llm` makes it. Raises InputError for a spec that names nothing.
     """
     embedder = load_embedder(specs.embedder or "minilm", cache=cache, prices=prices, exact=exact)
     return Models(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack
 
 import click
 
-from clew.asking.question import Option, Question, get_default, list_plain_options
+from clew.asking.question import OPTIONS, Question, get_default, list_plain_options
 from clew.cli.config import INDEX
 from clew.cli.plain import one_line
 from clew.cli.talk import say
@@ -525,8 +525,9 @@ def _read_question_options(
     )
 
 
-def _click_option(name: str, option: Option) -> Decorator:
+def question_option(name: str) -> Decorator:
     """Return an option of a question as one of a command."""
+    option = OPTIONS[name]
     kinds: dict[type, Any] = {int: click.IntRange, float: click.FloatRange}
     default = get_default(name)
     usual = f" [default: {option.default_doc}]" if option.default_doc else ""
@@ -553,7 +554,7 @@ def question_options(stage: Literal["search", "answer"]) -> Decorator:
             param("depth=2"),
             reranker,
             where,
-            *(_click_option(name, each) for name, each in list_plain_options(stage).items()),
+            *map(question_option, list_plain_options(stage)),
         ],
         "asked",
         _read_question_options,

@@ -29,6 +29,7 @@ class EvaluationOptions:
     into: Path | None
     split: str | None
     filters: tuple[str, ...]
+    exact: bool
     limit: int | None
     sample: int | None
     corpus: Path | None
@@ -89,6 +90,7 @@ evaluation_options = options.gather_options(
         ),
         options.text("--split S", "Only the questions of this split."),
         options.where,
+        options.question_option("exact"),
         options.text("--limit N", "Only the first N questions.", type=int),
         options.text("--sample N", "Only N questions, drawn at random by --seed.", type=int),
         options.path(
@@ -194,6 +196,7 @@ def build_protocol(flags: EvaluationOptions) -> Protocol:
         judge=flags.judge,
         judged=("judge",) if flags.judged is None else tuple(options.split_list(flags.judged)),
         where=options.join_filters(flags.filters),
+        exact=flags.exact,
     )
     check_protocol(asked)
     return asked

@@ -53,15 +53,20 @@ class Protocol:
     judge: str | None = None  # the spec of an LLM
     judged: tuple[str, ...] = ("judge",)  # the metrics that it gives
     where: Filter | None = None  # which documents are searched
+    exact: bool = False  # nothing of what is nearest is missed, in a large index either
 
     def parameters(self, setting: Setting) -> dict[str, Scalar]:
         """Return the parameters that the method of a setting is given.
 
-        A method that counts in chunks is asked for as many as the largest cut-off, or nDCG, needs.
+        A method that counts in chunks is asked for as many as the largest cut-off, or nDCG, needs,
+        if it returns fewer by itself; a paper's variant returns as many as the paper says.
         """
-        counted = methods.get_limits(methods.load(setting.method)).chunks
+        kind = methods.load(setting.method)
+        counted = methods.get_limits(kind).chunks
+        needed = max((*self.scoring.ks, DEEPEST))
+        keeps = not counted or methods.is_preset(setting.method)
         return {
-            **({counted: max((*self.scoring.ks, DEEPEST))} if counted else {}),
+            **({} if keeps else {counted: max(needed, getattr(kind(), counted))}),
             **self.common.get(setting.method, {}),
             **setting.parameters,
         }
@@ -177,6 +182,7 @@ def _asking(
                 parameters=protocol.parameters(setting),
                 context_tokens=scoring.context_tokens,
                 where=protocol.where,
+                exact=protocol.exact,
                 budget=budget,
             )
         )
@@ -252,6 +258,7 @@ def _head(
             "recipe": dict(snapshot.recipe),
             "generation": snapshot.generation,
             **({"where": str(protocol.where)} if protocol.where is not None else {}),
+            **({"exact": True} if protocol.exact else {}),
             "documents": index.digest(),
             "rows": {name: len(snapshot.layers[name]) for name in _LAYERS},
         },
