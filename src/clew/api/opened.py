@@ -265,6 +265,15 @@ class OpenIndex(Closing):
                 llm = self._llms[spec] = loading.load_llm(spec)
         return recorded(llm, self._ledger, budget, self._prices)
 
+    def reach_llm(self, llm: LLM | None) -> None:
+        """Raise EndpointError where an LLM that will be needed does not answer.
+
+        Where the ledger has replies of it, it may not be needed at all.
+        """
+        known = self._ledger.totals() if self._ledger.exists() else {}
+        if isinstance(llm, Conversation) and all(model != llm.name for model, _ in known):
+            llm.reach()
+
     @property
     def _ledger(self) -> Ledger:
         return Ledger(opening.paid_place(self.folder, paid.CALLS))

@@ -96,7 +96,7 @@ def run_evaluation(
     from clew.evaluate import load
     from clew.evaluate.evaluation import measurable
     from clew.evaluate.files import make_folder
-    from clew.evaluate.measure import measure
+    from clew.evaluate.measure import check_before, measure
 
     check_combination(flags, as_json=as_json)
     check_reports(flags.reports)
@@ -124,6 +124,7 @@ def run_evaluation(
     peers = _read_peers(flags.peers, dataset, asked)
     place = flags.into or Path(f"{dataset.name}.clew")
     with opener(place, **bought.choose_models(flags.reranker)) as index:
+        check_before(index, dataset, asked, folder=flags.runs, budget=bought.budget)
         added = _update_index(index, dataset, bought.budget)
         with show_questions() as on_progress:
             report = measure(

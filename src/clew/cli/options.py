@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack
 
 import click
+from click.core import ParameterSource
 
 from clew.asking.question import OPTIONS, Question, get_default, list_plain_options
 from clew.cli.config import INDEX
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from clew.models.budget import Budget
     from clew.models.prices import Price
     from clew.shards import Shards
-    from clew.types import Scalar
+    from clew.types import Document, Scalar
 
 Command = Callable[..., None]
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -393,6 +394,57 @@ file_options = gather_options(
     ],
     "files",
     _build_files,
+)
+
+
+# -- a data set's documents -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetOptions:
+    """A data set whose documents are taken, where PATH is none."""
+
+    dataset: Path | None
+    corpus: Path | None
+
+    def choose(
+        self, paths: Sequence[str], folder: Path
+    ) -> tuple[Path | tuple[Document, ...] | list[str], Path]:
+        """Return what is read, and the folder of its index: the one that `clew eval` takes.
+
+        Raises UsageError unless there are paths or a data set, InputError where it cannot be read.
+        """
+        if (self.dataset is None) == (not paths):
+            raise click.UsageError("Give PATH... or --dataset FILE.")
+        if self.dataset is None:
+            if self.corpus is not None:
+                raise click.UsageError("--corpus goes with --dataset.")
+            return list(paths), folder
+        from clew.evaluate import load
+
+        found = load(self.dataset, corpus=self.corpus)
+        source = click.get_current_context().get_parameter_source(INDEX)
+        is_named = source is not ParameterSource.DEFAULT
+        return found.corpus, folder if is_named else Path(f"{found.name}.clew")
+
+    @property
+    def words(self) -> list[str]:
+        """The options as they are given."""
+        named = {"--dataset": self.dataset, "--corpus": self.corpus}
+        return [word for name, path in named.items() if path for word in (name, str(path))]
+
+
+dataset_options = gather_options(
+    [
+        path(
+            "--dataset FILE",
+            "Instead of PATH: the documents of a data set that 'clew eval' takes, by default into "
+            "the index that it takes.",
+        ),
+        path("--corpus PATH", "Documents of the data set, where they are not its own."),
+    ],
+    "chosen",
+    DatasetOptions,
 )
 
 

@@ -92,7 +92,8 @@ HEADINGS: Mapping[str, str] = {
     "vector_bits unit_bits token_bits papers embedder tagger",
     "What is extracted": "units value triples core core_by entities entity_threshold entity_words "
     "again methods probe",
-    "Which questions": "split limit sample seed corpus",
+    "Which data set": "dataset corpus",
+    "Which questions": "split limit sample seed",
     "How it is searched": "query method names chunks given grids reranker filters name_weight",
     "How it is answered": "context_tokens anyway history reader answers answer_llm answer_tokens",
     "How it is scored": "ks judge judged peers metrics",

@@ -103,12 +103,7 @@ def resume(file: Path, head: Head) -> tuple[Row, ...]:
         file.write_bytes(_line(_head_record(head)))
         return ()
     run = read_run(file)
-    found = difference(_decisive(run.head), _decisive(head))
-    if found:
-        raise InputError(
-            f"{file} is a run in which {found[0]} is {found[1]}, and now it is {found[2]}: "
-            f"name another folder, or delete the file"
-        )
+    _refuse_other(file, run.head, head)
     whole = tuple(row for row in run.rows if not row.is_failed)
     if len(whole) < len(run.rows):
         lines = (_head_record(run.head), *map(_row_record, whole))
@@ -119,6 +114,26 @@ def resume(file: Path, head: Head) -> tuple[Row, ...]:
         with file.open("r+b") as stream:
             stream.truncate(file.read_bytes().rfind(b"\n") + 1)
     return whole
+
+
+def check_head(file: Path, head: Head) -> None:
+    """Raise InputError for a file whose head has another setting or scoring than `head`.
+
+    What hangs on the index and its models, which `head` lacks, is left to `resume`.
+    """
+    if file.exists() and file.read_bytes().partition(b"\n")[1]:
+        found = read_run(file).head
+        known = {each: getattr(found, each) for each in ("models", "prompts", "versions", "index")}
+        _refuse_other(file, found, replace(head, **known))
+
+
+def _refuse_other(file: Path, known: Head, head: Head) -> None:
+    found = difference(_decisive(known), _decisive(head))
+    if found:
+        raise InputError(
+            f"{file} is a run in which {found[0]} is {found[1]}, and now it is {found[2]}: "
+            f"name another folder, or delete the file"
+        )
 
 
 def append(file: Path, row: Row) -> None:
