@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from clew import plugins
@@ -40,6 +40,24 @@ _USER = compile_re(r"//[^/]*@")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How an LLM draws the tokens of its replies. None leaves a value to the endpoint."""
+
+    temperature: float = 0.0
+    top_p: float | None = None
+    seed: int | None = None
+
+
+GREEDY = Sampling()
+_DRAWN = {
+    "temperature": arguments.number(0, 2),
+    "top_p": arguments.number(0, 1),
+    "seed": arguments.whole_numbers(0),
+    "keep_prompts": arguments.TRUTH,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Specs:
     """Which models to use. None leaves the choice to the index, or to the default."""
 
@@ -48,11 +66,20 @@ class Specs:
     reranker: str | None = None
     llm: str | None = None
     reader: str | None = None  # of answers without an LLM: extractive, extractive:MODEL
+    temperature: float = 0.0  # of all LLMs, and so are the next two
+    top_p: float | None = None
+    seed: int | None = None
+    keep_prompts: bool = False  # the ledger keeps what was asked beside the replies
 
     def __post_init__(self) -> None:
         named = {each.name: getattr(self, each.name) for each in fields(self)}
-        given = {name: spec for name, spec in named.items() if spec is not None}
-        arguments.check_arguments(given, dict.fromkeys(given, arguments.TEXT))
+        given = {name: value for name, value in named.items() if value is not None}
+        arguments.check_arguments(given, {**dict.fromkeys(given, arguments.TEXT), **_DRAWN})
+
+    @property
+    def sampling(self) -> Sampling:
+        """How LLMs draw the tokens of their replies."""
+        return Sampling(temperature=self.temperature, top_p=self.top_p, seed=self.seed)
 
 
 def load_models(
@@ -72,7 +99,7 @@ def load_models(
         embedder=embedder,
         tagger=load_tagger(specs.tagger or "rules"),
         reranker=load_reranker(specs.reranker, embedder),
-        llm=load_llm(specs.llm, prices=prices) if specs.llm else None,
+        llm=load_llm(specs.llm, prices=prices, sampling=specs.sampling) if specs.llm else None,
         reader=load_reader(specs.reader) if specs.reader else None,
         writes=specs.reader is None,
     )
@@ -218,24 +245,27 @@ def load_llm(
     ledger: Ledger | None = None,
     budget: Budget | None = None,
     prices: Mapping[str, Price] | None = None,
+    sampling: Sampling = GREEDY,
 ) -> LLM:
     """Return the LLM that `spec` names.
 
     Its replies are kept in `ledger`, it buys within `budget`, and `prices` say what models cost.
+    Raises InputError for a spec that names nothing, and a `sampling` that its LLM does not take.
     """
     from clew.models.conversation import recorded
 
-    return recorded(_chat(spec, prices or {}), ledger, budget, prices)
+    return recorded(_chat(spec, prices or {}, sampling), ledger, budget, prices)
 
 
-def _chat(spec: str, prices: Mapping[str, Price]) -> Chat:
+def _chat(spec: str, prices: Mapping[str, Price], sampling: Sampling) -> Chat:
+    drawn: dict[str, Any] = asdict(sampling)
     if spec == "local" or spec.startswith("local:"):
         from clew.models.local import LocalChat
 
         file = spec.partition(":")[2]  # a path may have any sign in it
         if not file:
             raise InputError("the LLM 'local' lacks its file: write local:FILE.gguf")
-        return LocalChat(file=Path(file))
+        return LocalChat(file=Path(file), **drawn)
     kind, name, url = _parts(spec)
     if kind == "ollama" and name:
         kind, url = "openai", url or _ollama()
@@ -243,9 +273,15 @@ def _chat(spec: str, prices: Mapping[str, Price]) -> Chat:
         from clew.models.openai import OpenAIChat
 
         return OpenAIChat(
-            base_url=url or OPENAI_URL, model=name, api_key_env=_key_variable(url), prices=prices
+            base_url=url or OPENAI_URL,
+            model=name,
+            api_key_env=_key_variable(url),
+            prices=prices,
+            **drawn,
         )
     if (brought := plugins.find("llms", kind)) is not None:
+        if sampling != GREEDY:
+            raise InputError(f"the LLM {spec!r} takes no temperature, top-p and seed: leave them")
         return cast("Chat", brought(spec.partition(":")[2]))
     raise InputError(
         f"there is no LLM {spec!r}: take local:FILE.gguf, ollama:MODEL, openai:MODEL or"

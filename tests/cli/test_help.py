@@ -21,7 +21,10 @@ BUILD = (
     "--token-bits --papers --embedder --tagger"
 )
 SET = "--dataset --corpus"
-PAID = "--llm --price --budget-tokens --budget-usd"
+PAID = (
+    "--llm --price --budget-tokens --budget-usd --temperature --top-p --prompts --keep-prompts "
+    "--seed"
+)
 RELATED = "--entities --entity-threshold --entity-words"
 QUERY = "--index --method --chunks --param --reranker --where --exact"
 COMMANDS = {
@@ -53,7 +56,8 @@ COMMANDS = {
     "mcp": f"{PAID} --reranker --answers",
     "eval": "--methods --param --grid --index --split --where --exact --limit --sample --corpus "
     "--ks --context-tokens --answers --answer-llm --answer-tokens --judge --judge-metrics --runs "
-    f"--peers --report --plot --metrics --seed --rows {PAID} --reranker --json",
+    f"--contexts --peers --report --plot --metrics --rows {PAID} --concurrency --reranker "
+    "--json",
     "config": "--all --json",
     "help": "",
 }

@@ -262,7 +262,8 @@ class OpenIndex(Closing):
         with self._lock:
             llm = self.models.llm if spec == self._specs.llm else self._llms.get(spec)
             if llm is None:
-                llm = self._llms[spec] = loading.load_llm(spec)
+                llm = loading.load_llm(spec, sampling=self._specs.sampling)
+                self._llms[spec] = llm
         return recorded(llm, self._ledger, budget, self._prices)
 
     def reach_llm(self, llm: LLM | None) -> None:
@@ -276,13 +277,14 @@ class OpenIndex(Closing):
 
     @property
     def _ledger(self) -> Ledger:
-        return Ledger(opening.paid_place(self.folder, paid.CALLS))
+        place = opening.paid_place(self.folder, paid.CALLS)
+        return Ledger(place, keep_prompts=self._specs.keep_prompts)
 
     def _load_llm(self, budget: Budget | None) -> Conversation | None:
         """Return the LLM by itself: a plan needs no other model."""
         llm = None if self._given is None else self._given.llm
         if self._given is None and self._specs.llm:
-            llm = loading.load_llm(self._specs.llm)
+            llm = loading.load_llm(self._specs.llm, sampling=self._specs.sampling)
         return None if llm is None else recorded(llm, self._ledger, budget, self._prices)
 
     # -- the store ----------------------------------------------------------------------------
@@ -404,7 +406,8 @@ def recorded_models(
         exact=exact or schema.is_exact(recipe),
     )
     if models.llm is not None:
-        ledger = Ledger(opening.paid_place(folder, paid.CALLS))
+        place = opening.paid_place(folder, paid.CALLS)
+        ledger = Ledger(place, keep_prompts=specs.keep_prompts)
         models = replace(models, llm=recorded(models.llm, ledger, prices=prices))
     if recipe:
         index.check_recipe(recipe, {"analyzer": ANALYZER, "embedder": models.embedder.name})

@@ -106,6 +106,11 @@ def run_evaluation(
         flags.budget_tokens,
         flags.budget_usd,
         others=(flags.answer_llm, flags.judge),
+        prompts=flags.prompts,
+        temperature=flags.temperature,
+        top_p=flags.top_p,
+        seed=flags.seed,
+        keep_prompts=flags.keep_prompts or None,
     )
     asked = build_protocol(flags)
     dataset = load(
@@ -113,7 +118,7 @@ def run_evaluation(
         split=flags.split,
         limit=flags.limit,
         sample=flags.sample,
-        seed=flags.seed,
+        seed=flags.seed or 0,
         corpus=flags.corpus,
     )
     if flags.runs is not None:
@@ -132,6 +137,8 @@ def run_evaluation(
                 dataset,
                 asked,
                 folder=flags.runs,
+                contexts=flags.contexts,
+                concurrency=flags.concurrency,
                 budget=bought.budget,
                 on_progress=on_progress,
             )

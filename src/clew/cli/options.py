@@ -270,12 +270,13 @@ class PaidModels:
     llm: str | None
     prices: Mapping[str, Price]
     budget: Budget | None
+    drawn: Mapping[str, Any]  # how replies are drawn, and what is kept of them, for `Specs`
 
     def choose_models(self, reranker: str | None = None, reader: str | None = None) -> HowToOpen:
         """Return what an index is opened with so that it asks this LLM."""
         from clew.loading import Specs
 
-        specs = Specs(llm=self.llm, reranker=reranker, reader=reader)
+        specs = Specs(llm=self.llm, reranker=reranker, reader=reader, **self.drawn)
         return {"specs": specs, "prices": self.prices}
 
 
@@ -286,8 +287,16 @@ def read_paid(
     budget_usd: float | None,
     *,
     others: Sequence[str | None] = (),
+    prompts: Path | None = None,
+    **drawn: Any,  # noqa: ANN401 -- of `Specs`
 ) -> PaidModels:
-    """Return what `PAID_OPTIONS` ask for; a budget also limits the LLMs in `others`."""
+    """Return what `PAID_OPTIONS` ask for; a budget also limits the LLMs in `others`.
+
+    The prompts of a folder stand for Clew's own from then on, in this process.
+    """
+    from clew.prompts import use_folder
+
+    use_folder(prompts)
     from clew.models.budget import Budget
     from clew.models.prices import parse_prices
 
@@ -296,7 +305,8 @@ def read_paid(
     if bounded and not any((llm, *others)):
         say("clew: without --llm the budget limits paid embeddings alone", err=True)
     budget = Budget(budget_tokens, budget_usd) if bounded else None
-    return PaidModels(llm=llm, prices=prices, budget=budget)
+    drawn = {name: value for name, value in drawn.items() if value is not None}
+    return PaidModels(llm=llm, prices=prices, budget=budget, drawn=drawn)
 
 
 llm = text(
@@ -312,6 +322,17 @@ price = several(
     "priced",
     type=TEXT,
 )
+SEED = "seed"
+DRAWN_OPTIONS = [
+    text(
+        "--temperature X",
+        "Temperature of the LLM's replies. [default: 0]",
+        type=click.FloatRange(0, 2),
+    ),
+    text("--top-p X", "Share of the likeliest tokens to draw from.", type=click.FloatRange(0, 1)),
+    path("--prompts FOLDER", "Prompts in place of Clew's own: 'clew help llm' has their slots."),
+    flag("--keep-prompts", "Keep what was asked in the ledger beside the replies."),
+]
 PAID_OPTIONS = [
     llm,
     price,
@@ -326,7 +347,11 @@ PAID_OPTIONS = [
         type=click.FloatRange(min=0),
     ),
 ]
-paid_options = gather_options(PAID_OPTIONS, "paid", read_paid)
+paid_options = gather_options(
+    [*PAID_OPTIONS, *DRAWN_OPTIONS, number(f"--{SEED} N", "Seed of the LLM's replies.", least=0)],
+    "paid",
+    read_paid,
+)
 
 
 # -- which files ----------------------------------------------------------------------------------
@@ -460,7 +485,7 @@ class BuildOptions:
 
     def choose_models(self, paid: PaidModels) -> HowToOpen:
         """Return what an index is opened with, with the LLM that is paid."""
-        specs = replace(self.specs, llm=paid.llm)
+        specs = replace(self.specs, llm=paid.llm, **paid.drawn)
         return {"specs": specs, "settings": self.settings, "prices": paid.prices}
 
 

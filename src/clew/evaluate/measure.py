@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import platform
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -16,7 +18,7 @@ from clew.asking.method import build_method
 from clew.asking.question import Question
 from clew.errors import BudgetSpent, InputError
 from clew.evaluate import run_files
-from clew.evaluate.evaluation import Progress, Respond, Search, evaluate
+from clew.evaluate.evaluation import Found, Progress, Respond, Search, evaluate
 from clew.evaluate.llm_judge import METRICS, LLMJudge
 from clew.evaluate.metrics import DEEPEST
 from clew.evaluate.settings import Scoring, Setting
@@ -100,14 +102,18 @@ def measure(
     protocol: Protocol,
     *,
     folder: Path | None = None,
+    contexts: bool = False,
+    concurrency: int = 1,
     budget: Budget | None = None,
     on_progress: Progress | None = None,
 ) -> Report:
     """Return what the settings of `protocol` find in the index, which holds the dataset's corpus.
 
     In `folder` each setting has the file of its run; questions that stand there are not asked
-    again. Raises InputError as `check`, `evaluate` and `run_files.resume` do, and BudgetSpent where
-    `budget` has no room for a request: what was measured before that stands in the runs.
+    again. With `contexts` what each question was given is kept there too, and `concurrency`
+    questions are asked at once. Raises InputError as `check_before`, `evaluate` and
+    `run_files.resume` do, and BudgetSpent where `budget` has no room for a request: what was
+    measured before that stands in the runs.
     """
     answering, judging = check_before(index, dataset, protocol, folder=folder, budget=budget)
     judge = None
@@ -130,6 +136,8 @@ def measure(
         judge=judge and _end_with_budget(judge, budget),
         recorded=_read_recorded_rows(files, heads),
         on_row=(lambda row: run_files.append(files[row.label], row)) if files else None,
+        on_found=partial(_keep_found, files) if files and contexts else None,
+        concurrency=concurrency,
     )
     shown = {name: about[name] for name in ("index_cost", "models", "versions")}
     return replace(report, **shown)
@@ -215,12 +223,16 @@ def _read_recorded_rows(
     }
 
 
+def _keep_found(files: Mapping[str, Path], row: Row, found: Found) -> None:
+    run_files.append_found(files[row.label], row, found)
+
+
 def _asking(
     index: Index, protocol: Protocol, answering: LLM | None, budget: Budget | None
 ) -> tuple[Search, Respond]:
     """Return what searches and what answers; evidence is kept from the one to the other."""
     scoring = protocol.scoring
-    found: dict[tuple[str, str], Evidence] = {}
+    found = threading.local()  # an answer is asked for in the thread that searched
 
     def search(question: str, setting: Setting) -> Evidence:
         evidence = index.search(
@@ -234,12 +246,11 @@ def _asking(
                 budget=budget,
             )
         )
-        found.clear()
-        found[question, setting.label] = evidence
+        found.evidence = evidence
         return evidence
 
-    def answer(question: str, setting: Setting) -> Answer:
-        evidence = found[question, setting.label]
+    def answer(_question: str, _setting: Setting) -> Answer:
+        evidence: Evidence = found.evidence
         if answering is not None:  # one reader for all, also where a method has an answer itself
             evidence = replace(evidence, answer=None)
         return index.answer(

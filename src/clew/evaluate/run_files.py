@@ -13,8 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from clew.display.shown import plain
 from clew.errors import InputError
 from clew.evaluate.datasets import About
 from clew.evaluate.report import Report
@@ -22,8 +23,12 @@ from clew.evaluate.settings import Scoring, Setting
 from clew.evaluate.summary import Row
 from clew.types import Scalar, Usage
 
+if TYPE_CHECKING:
+    from clew.evaluate.evaluation import Found
+
 FORMAT = 1
 SUFFIX = ".jsonl"
+CONTEXTS = "contexts"  # the folder of what the questions of runs were given
 _BEGINNING = b'{"clew_run": '
 _USAGES = ("usage", "answer_usage", "judge_usage")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._=-]")
@@ -140,6 +145,37 @@ def append(file: Path, row: Row) -> None:
     """Write a row at the end of a run, where it stays whatever happens next."""
     with file.open("ab") as stream:
         stream.write(_line(_row_record(row)))
+
+
+def append_found(file: Path, row: Row, found: Found) -> None:
+    """Write what a question was given into the folder `contexts` beside a run, under its name.
+
+    Of a question that was asked twice, as after a kill, the last line counts.
+    """
+    context, evidence = found.context, found.evidence
+    record = {
+        "question_id": row.question_id,
+        "question": found.question.text,
+        "chunk_ids": [hit.chunk_id for hit in evidence.hits] if evidence else [],
+        "context": context.text if context else "",
+        "evidence": evidence and plain(evidence),
+        "answer": row.answer,
+        "calls": [
+            {
+                "model": each.model,
+                "prompt": each.prompt.version,
+                "system": each.prompt.system,
+                "user": each.prompt.user,
+                "reply": each.reply.text,
+                "error": each.reply.error,
+            }
+            for each in found.exchanges
+        ],
+    }
+    place = file.parent / CONTEXTS / file.name
+    place.parent.mkdir(exist_ok=True)
+    with place.open("ab") as stream:
+        stream.write(_line(record))
 
 
 def read_run(file: Path) -> Run:

@@ -30,6 +30,7 @@ from clew.models.ledger import Ledger, Request
 from clew.models.prices import Price
 from clew.models.replies import messages, read, validator
 from clew.models.spoken import Kept, find_spoken
+from clew.models.transcript import note_exchanges
 from clew.text import tokens
 from clew.text.pieces import OnPiece
 
@@ -124,7 +125,9 @@ class Conversation:
         with self.ledger.room() if self.ledger is not None and rest else nullcontext():
             for rows in self._rounds(prompts, rest):
                 batch.run(hold, rows, self.chat.concurrency)
-        return replies.in_order()
+        found = replies.in_order()
+        note_exchanges(self.name, prompts, found)
+        return found
 
     def unreported(self) -> Reply | None:
         """Return what was paid for in conversations that did not end, and forget it."""
