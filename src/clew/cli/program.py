@@ -85,7 +85,7 @@ class Program(click.Group):
 
 # By the names of the options' values. A command has the headings that it has options for.
 HEADINGS: Mapping[str, str] = {
-    "Where the index is": "folder into shards part home",
+    "Where the index is": "folder into shards part home repair",
     "What is read": "exclude limits gitignore text_column title_column id_column suffix web ocr "
     "name prune watch file label",
     "How it is cut and embedded": "chunk_size chunk_overlap subchunk_depth vectors "

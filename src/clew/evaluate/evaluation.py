@@ -18,15 +18,15 @@ from clew.evaluate.datasets import Dataset, DatasetQuestion
 from clew.evaluate.evidence_coverage import evidence_coverage, passages_of
 from clew.evaluate.report import Report
 from clew.evaluate.settings import Scoring, Setting
-from clew.evaluate.summary import Judge, Row
-from clew.models.transcript import Exchange, transcribed
+from clew.evaluate.summary import Found, Judge, Row
+from clew.models.conversation import record_exchanges
 from clew.models.waiting import measuring
 from clew.types import Answer, Citation, Context, Evidence
 
 Search = Callable[[str, Setting], Evidence]
 Respond = Callable[[str, Setting], Answer]
 Progress = Callable[[int, int], None]  # done, total: a step is a question asked of a setting
-OnFound = Callable[[Row, "Found"], None]
+OnFound = Callable[[Row, Found], None]
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -77,7 +77,7 @@ def evaluate(  # noqa: PLR0913 -- one argument for each function that takes part
         row = known.get((setting.label, question.id))
         if row is not None:
             return row, None
-        with measuring(), transcribed() as exchanges:
+        with measuring(), record_exchanges() as exchanges:
             row, found = _row(question, setting, functions)
         return row, replace(found, exchanges=tuple(exchanges))
 
@@ -161,17 +161,6 @@ def score_quotes(question: DatasetQuestion, citations: Sequence[Citation]) -> di
         return {}
     cited = " ".join(citation.quote for citation in citations)
     return {"quoted": metrics.contains(cited, question.answers)}
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What a question was given, and what LLMs were asked for it."""
-
-    question: DatasetQuestion
-    evidence: Evidence | None  # None where the search failed
-    context: Context | None
-    answer: Answer | None  # None where none was asked for, or it failed
-    exchanges: tuple[Exchange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from clew.asking.method import build_method
 from clew.asking.question import Question
 from clew.errors import BudgetSpent, InputError
 from clew.evaluate import run_files
-from clew.evaluate.evaluation import Found, Progress, Respond, Search, evaluate
+from clew.evaluate.evaluation import Progress, Respond, Search, evaluate
 from clew.evaluate.llm_judge import METRICS, LLMJudge
 from clew.evaluate.metrics import DEEPEST
 from clew.evaluate.settings import Scoring, Setting
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from clew.api import Index
     from clew.evaluate.datasets import Dataset
     from clew.evaluate.report import Report
-    from clew.evaluate.summary import Row
+    from clew.evaluate.summary import Found, Row
     from clew.filters import Filter
     from clew.models import LLM
     from clew.models.budget import Budget

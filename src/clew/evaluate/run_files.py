@@ -13,18 +13,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clew.display.shown import plain
 from clew.errors import InputError
 from clew.evaluate.datasets import About
 from clew.evaluate.report import Report
 from clew.evaluate.settings import Scoring, Setting
-from clew.evaluate.summary import Row
+from clew.evaluate.summary import Found, Row
 from clew.types import Scalar, Usage
-
-if TYPE_CHECKING:
-    from clew.evaluate.evaluation import Found
 
 FORMAT = 1
 SUFFIX = ".jsonl"

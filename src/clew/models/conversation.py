@@ -6,7 +6,8 @@ import json
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import cast
 
@@ -30,11 +31,33 @@ from clew.models.ledger import Ledger, Request
 from clew.models.prices import Price
 from clew.models.replies import messages, read, validator
 from clew.models.spoken import Kept, find_spoken
-from clew.models.transcript import note_exchanges
 from clew.text import tokens
 from clew.text.pieces import OnPiece
 
 _AROUND = 64  # tokens that a template may put around a message, at the most
+
+
+@dataclass(frozen=True, slots=True)
+class ModelExchange:
+    """A prompt that an LLM was given, and the reply that counts."""
+
+    model: str
+    prompt: Prompt
+    reply: Reply
+
+
+_heard: ContextVar[list[ModelExchange] | None] = ContextVar("heard", default=None)
+
+
+@contextmanager
+def record_exchanges() -> Iterator[list[ModelExchange]]:
+    """Give a list to which every exchange of this thread is added while a block runs."""
+    exchanges: list[ModelExchange] = []
+    before = _heard.set(exchanges)
+    try:
+        yield exchanges
+    finally:
+        _heard.reset(before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +149,11 @@ class Conversation:
             for rows in self._rounds(prompts, rest):
                 batch.run(hold, rows, self.chat.concurrency)
         found = replies.in_order()
-        note_exchanges(self.name, prompts, found)
+        heard = _heard.get()
+        if heard is not None:
+            heard.extend(
+                ModelExchange(self.name, *each) for each in zip(prompts, found, strict=True)
+            )
         return found
 
     def unreported(self) -> Reply | None:
