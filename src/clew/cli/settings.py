@@ -113,7 +113,7 @@ evaluation_options = options.gather_options(
         options.text("--judge SPEC", "LLM that judges the answers."),
         options.text(
             "--judge-metrics A,B,...",
-            "Of judge, correctness, answer coverage and faithfulness. [default: judge]",
+            "Of judge, graded, correctness, answer coverage and faithfulness. [default: judge]",
             "judged",
         ),
         options.path(
