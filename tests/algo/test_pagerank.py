@@ -116,6 +116,10 @@ def test_the_printed_influence_of_the_worked_example():
     found = printed_influence(adjacency(7, EDGES), TERMINALS, 0.5)
     expected = [1.3744, 1.3344, 1.3256, 0.8656, 1.0087, 0.9163, 0.525]
     np.testing.assert_allclose(found, expected, atol=5e-5)
+    twice = both_ways(7, [(a, b, 2.0) for a, b in [*EDGES, EDGES[0]]])  # a fact and a synonym
+    entries = twice.nnz
+    np.testing.assert_allclose(printed_influence(twice, TERMINALS, 0.5), found)
+    assert twice.nnz == len(twice.indices) == entries  # and it is left as it was
 
 
 @given(problems(), st.sampled_from([0.1, 0.5, 0.85]))

@@ -87,7 +87,7 @@ def test_the_guide_names_every_slot():
     guide = (files("clew.guides") / "llm.md").read_text(encoding="utf-8")
     for name in list_prompts():
         text = (files("clew.prompts") / f"{name}.md").read_text(encoding="utf-8")
-        row = next(line for line in guide.splitlines() if line.startswith(f"| `{name}` |"))
+        row = next(line for line in guide.splitlines() if line.startswith(f"- `{name}` "))
         slots = Template(text.partition("# user")[2]).get_identifiers()
         assert slots
         assert row.count("$") == len(slots)

@@ -116,7 +116,7 @@ def printed_influence(
     from scipy.sparse import csr_array, diags_array
 
     n = adjacency.shape[0]
-    edges = csr_array((np.ones(adjacency.nnz), adjacency.indices, adjacency.indptr), (n, n))
+    edges = csr_array(adjacency, dtype=np.float64, copy=True)
     edges.sum_duplicates()  # of two entries for one pair
     edges.data[:] = 1.0
     degree = np.diff(edges.indptr)
