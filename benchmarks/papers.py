@@ -84,6 +84,9 @@ def main() -> None:
     given = parser.parse_args()
     scoring = Scoring(context_tokens=given.context_tokens, answer_tokens=given.answer_tokens)
     budget = Budget(tokens=given.budget_tokens) if given.budget_tokens else None
+    names = given.only.split(",")
+    if unknown := [name for name in names if name not in PARTS]:
+        parser.error(f"there is no part {unknown[0]!r}: take of {', '.join(PARTS)}")
     for folder in given.datasets:
         dataset = load(folder, limit=given.limit)
         if given.near is not None:
@@ -91,7 +94,7 @@ def main() -> None:
         into = given.into / dataset.name
         specs = Specs(llm=given.llm)
         prices = {m: p for text in given.price for m, p in parse_prices(text).items()}
-        for name in given.only.split(","):
+        for name in names:
             place = into.with_name(f"{into.name}{PARTS[name].index}")
             with clew.open(place, specs=specs, prices=prices, settings=PAPERS) as index:
                 grown(index, dataset, PARTS[name], budget)

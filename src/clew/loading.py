@@ -166,19 +166,23 @@ def load_embedder(
 
 
 def load_tagger(spec: str) -> Tagger:
-    """Return the tagger that `spec` names; a spaCy pipeline is united with the rules."""
+    """Return the tagger that `spec` names; "spacy" unites a spaCy pipeline with the rules."""
     from clew.models.rules import RuleTagger
 
     kind, name, _ = _parts(spec)
     if kind == "rules":
         return RuleTagger()
-    if kind == "spacy":
+    if kind in {"spacy", "spacy-only"}:  # the latter as papers have it
         from clew.models.spacy import DEFAULT_PIPELINE, SpacyTagger, union
 
-        return union(RuleTagger(), SpacyTagger(name or DEFAULT_PIPELINE))
+        tagger = SpacyTagger(name or DEFAULT_PIPELINE)
+        return tagger if kind == "spacy-only" else union(RuleTagger(), tagger)
     if (brought := plugins.find("taggers", kind)) is not None:
         return cast("Tagger", brought(spec.partition(":")[2]))
-    raise InputError(f"there is no tagger {spec!r}: take one of rules, spacy, spacy:PIPELINE")
+    raise InputError(
+        f"there is no tagger {spec!r}: take one of rules, spacy, spacy:PIPELINE,"
+        f" spacy-only:PIPELINE"
+    )
 
 
 def load_extractor(triples: str, tagger: Tagger) -> Extractor | None:

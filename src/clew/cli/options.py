@@ -546,7 +546,10 @@ build_options = gather_options(
             "minilm (default), multilingual, sentence-transformers:NAME, static:FOLDER, "
             "openai:MODEL@URL or ollama:MODEL.",
         ),
-        text("--tagger SPEC", "rules (default), spacy or spacy:PIPELINE."),
+        text(
+            "--tagger SPEC",
+            "rules (default), spacy or spacy:PIPELINE with the rules, spacy-only:PIPELINE without.",
+        ),
     ],
     "build",
     _read_build,
