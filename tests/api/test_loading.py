@@ -142,7 +142,8 @@ multilingual, sentence-transformers:NAME, static:FOLDER, openai:MODEL@URL, ollam
         ),
         (
             lambda: load_tagger("flair"),
-            "there is no tagger 'flair': take one of rules, spacy, spacy:PIPELINE",
+            "there is no tagger 'flair': take one of rules, spacy, spacy:PIPELINE,"
+            " spacy-only:PIPELINE",
         ),
         (
             lambda: load_reranker("bm25", HashEmbedder()),

@@ -116,7 +116,8 @@ def printed_influence(
     from scipy.sparse import csr_array, diags_array
 
     n = adjacency.shape[0]
-    edges = csr_array(adjacency, dtype=np.float64, copy=True)
+    ends = adjacency.indices.copy(), adjacency.indptr.copy()  # which what follows changes
+    edges = csr_array((np.ones(len(ends[0])), *ends), (n, n))
     edges.sum_duplicates()  # of two entries for one pair
     edges.data[:] = 1.0
     degree = np.diff(edges.indptr)
