@@ -142,8 +142,10 @@ multilingual, sentence-transformers:NAME, static:FOLDER, openai:MODEL@URL, ollam
         ),
         (
             lambda: load_tagger("flair"),
-            "there is no tagger 'flair': take one of rules, spacy, spacy:PIPELINE,"
-            " spacy-only:PIPELINE",
+            (
+                "there is no tagger 'flair': take one of rules, spacy, spacy:PIPELINE,"
+                " spacy-only:PIPELINE"
+            ),
         ),
         (
             lambda: load_reranker("bm25", HashEmbedder()),
