@@ -9,9 +9,9 @@ own may do without one.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from clew import plugins
@@ -38,6 +38,24 @@ _USER = compile_re(r"//[^/]*@")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How an LLM draws the tokens of its replies. None leaves a value to the endpoint."""
+
+    temperature: float = 0.0
+    top_p: float | None = None
+    seed: int | None = None
+
+
+GREEDY = Sampling()
+_DRAWN = {
+    "temperature": arguments.number(0, 2),
+    "top_p": arguments.number(0, 1),
+    "seed": arguments.whole_numbers(0),
+    "keep_prompts": arguments.TRUTH,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Specs:
     """Which models to use. None leaves the choice to the index, or to the default."""
 
@@ -46,27 +64,40 @@ class Specs:
     reranker: str | None = None
     llm: str | None = None
     reader: str | None = None  # of answers without an LLM: extractive, extractive:MODEL
+    temperature: float = 0.0  # of all LLMs, and so are the next two
+    top_p: float | None = None
+    seed: int | None = None
+    keep_prompts: bool = False  # the ledger keeps what was asked beside the replies
 
     def __post_init__(self) -> None:
         named = {each.name: getattr(self, each.name) for each in fields(self)}
-        given = {name: spec for name, spec in named.items() if spec is not None}
-        arguments.check_arguments(given, dict.fromkeys(given, arguments.TEXT))
+        given = {name: value for name, value in named.items() if value is not None}
+        arguments.check_arguments(given, {**dict.fromkeys(given, arguments.TEXT), **_DRAWN})
+
+    @property
+    def sampling(self) -> Sampling:
+        """How LLMs draw the tokens of their replies."""
+        return Sampling(temperature=self.temperature, top_p=self.top_p, seed=self.seed)
 
 
 def load_models(
-    specs: Specs, *, cache: Place | None = None, prices: Mapping[str, Price] | None = None
+    specs: Specs,
+    *,
+    cache: Place | None = None,
+    prices: Mapping[str, Price] | None = None,
+    exact: bool = False,
 ) -> Models:
     """Return the models; the default is MiniLM, rules, MaxSim and no LLM.
 
-    Paid embeddings are cached in `cache`, and `prices` say what models cost; the LLM is as
-    `load_llm` makes it. Raises InputError for a spec that names nothing.
+    Paid embeddings are cached in `cache`, `exact` as they came, and `prices` say what models cost;
+    the LLM is as `load_llm` makes it. Raises InputError for a spec that names nothing.
     """
-    embedder = load_embedder(specs.embedder or "minilm", cache=cache, prices=prices)
+    embedder = load_embedder(specs.embedder or "minilm", cache=cache, prices=prices, exact=exact)
     return Models(
         embedder=embedder,
         tagger=load_tagger(specs.tagger or "rules"),
         reranker=load_reranker(specs.reranker, embedder),
-        llm=load_llm(specs.llm, prices=prices) if specs.llm else None,
+        llm=load_llm(specs.llm, prices=prices, sampling=specs.sampling) if specs.llm else None,
         reader=load_reader(specs.reader) if specs.reader else None,
         writes=specs.reader is None,
     )
@@ -85,7 +116,11 @@ def from_recipe(specs: Specs, recipe: Mapping[str, Scalar]) -> Specs:
 
 
 def load_embedder(
-    spec: str, *, cache: Place | None = None, prices: Mapping[str, Price] | None = None
+    spec: str,
+    *,
+    cache: Place | None = None,
+    prices: Mapping[str, Price] | None = None,
+    exact: bool = False,
 ) -> Embedder:
     """Return the embedder that `spec` names; paid vectors are kept in `cache`."""
     kind, name, url = _parts(spec)
@@ -117,7 +152,7 @@ def load_embedder(
             api_key_env=_key_variable(url),
             prices=prices or {},
         )
-        return CachedEmbedder(paid, cache) if cache else paid
+        return CachedEmbedder(paid, cache, exact=exact) if cache else paid
     if (brought := plugins.find("embedders", kind)) is not None:
         return cast("Embedder", brought(spec.partition(":")[2]))
     raise InputError(
@@ -127,19 +162,23 @@ def load_embedder(
 
 
 def load_tagger(spec: str) -> Tagger:
-    """Return the tagger that `spec` names; a spaCy pipeline is united with the rules."""
+    """Return the tagger that `spec` names; "spacy" unites a spaCy pipeline with the rules."""
     from clew.models.rules import RuleTagger
 
     kind, name, _ = _parts(spec)
     if kind == "rules":
         return RuleTagger()
-    if kind == "spacy":
+    if kind in {"spacy", "spacy-only"}:  # the latter as papers have it
         from clew.models.spacy import DEFAULT_PIPELINE, SpacyTagger, UnitedTagger
 
-        return UnitedTagger(RuleTagger(), SpacyTagger(name or DEFAULT_PIPELINE))
+        tagger = SpacyTagger(name or DEFAULT_PIPELINE)
+        return tagger if kind == "spacy-only" else UnitedTagger(RuleTagger(), tagger)
     if (brought := plugins.find("taggers", kind)) is not None:
         return cast("Tagger", brought(spec.partition(":")[2]))
-    raise InputError(f"there is no tagger {spec!r}: take one of rules, spacy, spacy:PIPELINE")
+    raise InputError(
+        f"there is no tagger {spec!r}: take one of rules, spacy, spacy:PIPELINE,"
+        f" spacy-only:PIPELINE"
+    )
 
 
 def load_extractor(triples: str, tagger: Tagger) -> Extractor | None:
@@ -206,24 +245,27 @@ def load_llm(
     ledger: Ledger | None = None,
     budget: Budget | None = None,
     prices: Mapping[str, Price] | None = None,
+    sampling: Sampling = GREEDY,
 ) -> LLM:
     """Return the LLM that `spec` names.
 
     Its replies are kept in `ledger`, it buys within `budget`, and `prices` say what models cost.
+    Raises InputError for a spec that names nothing, and a `sampling` that its LLM does not take.
     """
     from clew.models.conversation import recorded
 
-    return recorded(_chat(spec, prices or {}), ledger, budget, prices)
+    return recorded(_chat(spec, prices or {}, sampling), ledger, budget, prices)
 
 
-def _chat(spec: str, prices: Mapping[str, Price]) -> Chat:
+def _chat(spec: str, prices: Mapping[str, Price], sampling: Sampling) -> Chat:
+    drawn: dict[str, Any] = asdict(sampling)
     if spec == "local" or spec.startswith("local:"):
         from clew.models.local import LocalChat
 
         file = spec.partition(":")[2]  # a path may have any sign in it
         if not file:
             raise InputError("the LLM 'local' lacks its file: write local:FILE.gguf")
-        return LocalChat(file=Path(file))
+        return LocalChat(file=Path(file), **drawn)
     kind, name, url = _parts(spec)
     if kind == "ollama" and name:
         kind, url = "openai", url or _ollama()
@@ -231,9 +273,15 @@ def _chat(spec: str, prices: Mapping[str, Price]) -> Chat:
         from clew.models.openai import OpenAIChat
 
         return OpenAIChat(
-            base_url=url or OPENAI_URL, model=name, api_key_env=_key_variable(url), prices=prices
+            base_url=url or OPENAI_URL,
+            model=name,
+            api_key_env=_key_variable(url),
+            prices=prices,
+            **drawn,
         )
     if (brought := plugins.find("llms", kind)) is not None:
+        if sampling != GREEDY:
+            raise InputError(f"the LLM {spec!r} takes no temperature, top-p and seed: leave them")
         return cast("Chat", brought(spec.partition(":")[2]))
     raise InputError(
         f"there is no LLM {spec!r}: take local:FILE.gguf, ollama:MODEL, openai:MODEL or"

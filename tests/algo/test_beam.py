@@ -143,6 +143,7 @@ def problems(draw):
         width=draw(st.integers(1, 4)),
         k=draw(st.integers(1, 3)),
         query_updating=draw(st.booleans()),
+        merged=draw(st.booleans()),
     )
     salt = draw(st.integers(0, 9))
     return mentions, vectors[:-1], vectors[-1], seeds, seed_units, beam, salt
@@ -175,12 +176,17 @@ def searched(mentions, vectors, query, seeds, seed_units, beam, salt):
             found += [(frozenset({u}), u, query) for u in seed_units]
         for units, unit, residual in found:
             left = residual - vectors[unit] if beam.query_updating else residual
-            frontier, _ = candidates.get(units, (set(), None))
-            candidates[units] = frontier | entities(unit), left
-        scores = {units: scorer(salt)([sorted(units)])[0] for units in candidates}
-        best = sorted(candidates, key=lambda s: (-scores[s], sorted(s)))[: beam.width]
-        kept += [(sorted(s), sorted(candidates[s][0]), candidates[s][1], scores[s]) for s in best]
-        states = [(e, candidates[s][1], s) for s in best for e in sorted(candidates[s][0])]
+            # Line 14 adds the tuple itself: with other entities it is another one.
+            key = units, frozenset() if beam.merged else frozenset(entities(unit))
+            frontier, _ = candidates.get(key, (set(), None))
+            candidates[key] = frontier | entities(unit), left
+        scores = {key: scorer(salt)([sorted(key[0])])[0] for key in candidates}
+        best = sorted(candidates, key=lambda s: (-scores[s], sorted(s[0]), sorted(s[1])))
+        best = best[: beam.width]
+        kept += [
+            (sorted(s[0]), sorted(candidates[s][0]), candidates[s][1], scores[s]) for s in best
+        ]
+        states = [(e, candidates[s][1], s[0]) for s in best for e in sorted(candidates[s][0])]
     return kept
 
 
@@ -206,7 +212,8 @@ def test_what_holds_of_every_kept_set(problem):
     """Units once each, joined by their entities; the residual is what they leave of the query."""
     mentions, vectors, query, seeds, seed_units, beam, _ = problem
     kept = grown(*problem)
-    assert len({tuple(sorted(s.units)) for s in kept}) == len(kept)
+    distinct = {(tuple(sorted(s.units)), () if beam.merged else s.frontier) for s in kept}
+    assert len(distinct) == len(kept)
     for s in kept:
         assert len(set(s.units)) == len(s.units) == len(s.via) <= beam.depth
         said = vectors[list(s.units)].sum(axis=0) if beam.query_updating else 0

@@ -17,6 +17,7 @@ from clew.algo.pagerank import (
     bipartite_pagerank,
     local_pagerank,
     personalized_pagerank,
+    printed_influence,
     transition_matrix,
 )
 from clew.errors import InputError
@@ -95,6 +96,32 @@ def test_the_worked_example():
     np.testing.assert_array_equal(found.nodes, np.arange(6))
     np.testing.assert_allclose(found.scores, INFLUENCE[:6], atol=5e-7)
     assert found.error < 1e-7
+
+
+@given(problems(), st.sampled_from([0.1, 0.5, 0.85]))
+def test_the_printed_influence_solves_equation_12(problem, damping):
+    """On any graph, with a dense matrix of what Eq. 11 says for every two nodes."""
+    weights, terminals = problem
+    linked = (weights + weights.T) > 0
+    np.fill_diagonal(linked, val=False)
+    n, degrees = len(weights), linked.sum(axis=1)
+    moves = np.where(linked, 1 / np.maximum(degrees, 1)[:, None], 1 / n)
+    starts = np.flatnonzero(terminals)
+    reset = np.isin(np.arange(n), starts) * (1 - damping)
+    expected = np.linalg.solve(np.eye(n) - damping * moves, reset)
+    found = printed_influence(csr_array(linked.astype(float)), starts.tolist(), damping)
+    np.testing.assert_allclose(found, expected, rtol=1e-7)
+
+
+def test_the_printed_influence_of_the_worked_example():
+    """It adds up to far more than 1, and a node without edges has some."""
+    found = printed_influence(adjacency(7, EDGES), TERMINALS, 0.5)
+    expected = [1.3744, 1.3344, 1.3256, 0.8656, 1.0087, 0.9163, 0.525]
+    np.testing.assert_allclose(found, expected, atol=5e-5)
+    twice = both_ways(7, [(a, b, 2.0) for a, b in [*EDGES, EDGES[0]]])  # a fact and a synonym
+    entries = twice.nnz
+    np.testing.assert_allclose(printed_influence(twice, TERMINALS, 0.5), found)
+    assert twice.nnz == len(twice.indices) == entries  # and it is left as it was
 
 
 @given(problems(), st.sampled_from([0.1, 0.5, 0.85]))

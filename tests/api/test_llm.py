@@ -297,7 +297,7 @@ def test_rules_merge_the_plain_cases(folder, tmp_path):
 class Broken:
     """An LLM that nothing comes from; it can be reached or not."""
 
-    name = "broken"
+    name = ReadsChat.name  # of which a ledger may have replies
 
     def __init__(self, error=None):
         self._error = error

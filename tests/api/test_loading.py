@@ -78,6 +78,10 @@ def test_every_kind_of_llm(tmp_path):
     assert str(local.file) == "C:/models/a@b.gguf"
 
 
+def test_spacy_alone_is_as_papers_have_it():
+    assert load_tagger("spacy-only:en_core_web_trf") == SpacyTagger("en_core_web_trf")
+
+
 @pytest.mark.parametrize(
     ("spec", "pipeline"),
     [("spacy", DEFAULT_PIPELINE), ("spacy:de_core_news_sm", "de_core_news_sm")],
@@ -138,7 +142,10 @@ multilingual, sentence-transformers:NAME, static:FOLDER, openai:MODEL@URL, ollam
         ),
         (
             lambda: load_tagger("flair"),
-            "there is no tagger 'flair': take one of rules, spacy, spacy:PIPELINE",
+            (
+                "there is no tagger 'flair': take one of rules, spacy, spacy:PIPELINE,"
+                " spacy-only:PIPELINE"
+            ),
         ),
         (
             lambda: load_reranker("bm25", HashEmbedder()),

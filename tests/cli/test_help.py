@@ -17,21 +17,25 @@ FILES = (
     "--limit --exclude --no-gitignore --text-column --title-column --id-column --suffix --web --ocr"
 )
 BUILD = (
-    "--into --chunk-size --chunk-overlap --subchunk-depth --vector-bits --unit-bits --token-bits "
-    "--embedder --tagger"
+    "--into --chunk-size --chunk-overlap --subchunk-depth --vectors --vector-bits --unit-bits "
+    "--token-bits --papers --embedder --tagger"
 )
-PAID = "--llm --price --budget-tokens --budget-usd"
+SET = "--dataset --corpus"
+PAID = (
+    "--llm --price --budget-tokens --budget-usd --temperature --top-p --prompts --keep-prompts "
+    "--seed"
+)
 RELATED = "--entities --entity-threshold --entity-words"
 QUERY = "--index --method --chunks --param --reranker --where --exact"
 COMMANDS = {
-    "index": f"{BUILD} --units --value --triples --core --core-by {RELATED} --retry "
+    "index": f"{SET} {BUILD} --units --value --triples --core --core-by {RELATED} --retry "
     f"--as --prune --for --workers --shards --part --watch {FILES} {PAID} --json",
     "ask": f"{QUERY} {PAID} --context-tokens --threshold --quotes --anyway --answers --history "
     "--json",
     "search": f"{QUERY} {PAID} --context-tokens --json",
     "classify": "--file --label --name-weight --method --param --reranker --where --index "
     f"{PAID} --context-tokens --json",
-    "plan": f"{BUILD} {FILES} {PAID} --core {RELATED} --probe --json",
+    "plan": f"{SET} {BUILD} {FILES} {PAID} --core {RELATED} --probe --json",
     "show": "--aliases --index --json",
     "list": "--sort --where --index --json",
     "export": f"--query --method --raw --param --reranker --where --index {PAID} --json",
@@ -50,9 +54,10 @@ COMMANDS = {
     "--answers --processes --threads --workers --stop-jobs --log-format",
     "keys": "",
     "mcp": f"{PAID} --reranker --answers",
-    "eval": "--methods --param --grid --index --split --where --limit --sample --corpus --ks "
-    "--context-tokens --answers --answer-llm --answer-tokens --judge --judge-metrics --runs "
-    f"--peers --report --plot --metrics --seed --rows {PAID} --reranker --json",
+    "eval": "--methods --param --grid --index --split --where --exact --limit --sample --corpus "
+    "--ks --context-tokens --answers --answer-llm --answer-tokens --judge --judge-metrics --runs "
+    f"--contexts --peers --report --plot --metrics --rows {PAID} --concurrency --reranker "
+    "--json",
     "config": "--all --json",
     "help": "",
 }

@@ -35,6 +35,31 @@ def test_settings_are_given_what_is_common_and_what_varies():
     assert protocol.parameters(Setting("bm25", {"chunks": 3})) == {"chunks": 3}
     narrow = replace(protocol, scoring=Scoring(ks=(2, 5)))
     assert narrow.parameters(Setting("bm25")) == {"chunks": 10}
+    assert narrow.parameters(Setting("bubble")) == {"chunks": 15}
+
+
+def test_a_papers_variant_returns_as_many_chunks_as_the_paper_says(index, dataset):
+    """Unless someone says otherwise: Clue-RAG's five stay five."""
+    protocol = Protocol(settings=(Setting("clue_paper"), Setting("bubble_paper")))
+    assert [protocol.parameters(each) for each in protocol.settings] == [{}, {}]
+    assert protocol.parameters(Setting("clue_paper", {"chunks": 9})) == {"chunks": 9}
+    index.add(dataset.corpus, triples="cooccurrence")
+    found = measure(index, dataset, protocol)
+    assert max(len(row.document_ids) for row in found.rows if row.label == "clue_paper") <= 5
+
+
+def test_exact_reaches_every_question_and_the_head(index, dataset, tmp_path, monkeypatch):
+    asked = []
+    search = index.search
+    monkeypatch.setattr(
+        index, "search", lambda question: asked.append(question) or search(question)
+    )
+    protocol = Protocol(settings=SETTINGS[:1], exact=True)
+    measure(index, dataset, protocol, folder=tmp_path / "runs")
+    assert asked
+    assert all(question.exact for question in asked)
+    with pytest.raises(InputError, match=r"is a run in which index\.exact is True"):
+        measure(index, dataset, replace(protocol, exact=False), folder=tmp_path / "runs")
 
 
 @pytest.mark.parametrize(

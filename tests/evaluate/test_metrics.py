@@ -121,6 +121,7 @@ def test_the_extra_is_named(monkeypatch, module, measure):
 @pytest.mark.parametrize(("prediction", "answers", "expected"), PINNED)
 def test_answer_metrics_are_as_pinned(prediction, answers, expected):
     found = metrics.answer_scores(prediction, answers)
+    assert found.pop("ROUGE-L precision") >= found["ROUGE-L"] / 2
     assert list(found) == ANSWERED
     assert tuple(found.values()) == pytest.approx(expected)
 
@@ -142,6 +143,15 @@ def test_the_longest_common_part_is_that_of_the_table(a, b):
             row.append(lengths[-1][j] + 1 if x == y else max(lengths[-1][j + 1], row[j]))
         lengths.append(row)
     assert common_length(a, b) == lengths[-1][-1] == common_length(b, a)
+
+
+def test_the_precision_of_rouge_l_is_that_of_the_prediction():
+    """AGRAG's paper divides by the generated answer alone: its two words of five."""
+    given = "the ship Fram was built"
+    assert metrics.rouge_l(given, ["Fram built by Archer"], precision=True) == pytest.approx(2 / 5)
+    assert metrics.rouge_l(given, ["Fram built by Archer"]) == pytest.approx(4 / 9)
+    assert metrics.rouge_l("", ["Fram"], precision=True) == 0
+    assert metrics.answer_scores(given, ["Fram built"])["ROUGE-L precision"] == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,8 @@ def test_methods_without_retrieval_need_no_index(method, name):
 def test_an_unknown_method_is_answered_with_the_known():
     """The message lists what there is."""
     with pytest.raises(
-        UnknownMethod, match="no method 'clu': take one of agrag, .*bubble, chain_of_thought, clue"
+        UnknownMethod,
+        match="no method 'clu': take one of agrag, .*bubble_paper, chain_of_thought, clue",
     ):
         load("clu")
 

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
+from clew.errors import InputError
 from clew.layers.graph_extraction import graph_prompt, read_graph
 from clew.layers.relations import read_relations, relations_prompt
 from clew.layers.units import read_units, units_prompt
@@ -88,7 +89,7 @@ def test_what_a_prompt_is_given(tmp_path, monkeypatch):
     assert (made.schema, made.max_tokens) == (schema, 7)
     (tmp_path / "broken.md").write_text("version: 1\n\n# user\nhello", encoding="utf-8")
     monkeypatch.setattr("clew.prompts.files", lambda _: tmp_path)
-    with pytest.raises(ValueError, match=r"broken.md lacks its version, system or user part"):
+    with pytest.raises(InputError, match=r"broken.md lacks its"):
         fill_prompt("broken")
 
 

@@ -17,6 +17,7 @@ from clew.algo.links import expand_ranges
 from clew.algo.topk import DECIMALS, top_k
 
 Score = Callable[[Sequence[tuple[int, ...]]], NDArray[np.float64]]
+_Key = tuple[tuple[int, ...], tuple[int, ...]]  # a state's units, and where it counts its frontier
 Tried = Callable[[int, NDArray[np.float32]], None]  # an entity, and (n, d) directions
 
 
@@ -28,6 +29,7 @@ class Beam:
     width: int = 5  # sets kept per depth, over all states [M]
     k: int = 3  # units tried per entity [K]
     query_updating: bool = True  # subtract found units from the query [Q-U]
+    merged: bool = True  # sets of the same units are one state; off: for each frontier one
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +76,9 @@ def grow_unit_sets(
 
     `seeds` are entity rows [A], `query` is (d,). `score` gives (n,) scores for sets of units,
     each an ascending tuple of rows, in one batch per depth. Sets with the same units are one,
-    whatever the way to them, and go on from the union of their frontiers. Equal scores keep the
-    order of the rows. `seed_units` enter at depth one beside the units of the seeds. `tried` is
+    whatever the way to them, and go on from the union of their frontiers; unless `beam` is not
+    merged, where the tuples of line 14 differ by their frontiers too. Equal scores keep the order
+    of the rows. `seed_units` enter at depth one beside the units of the seeds. `tried` is
     told of each entity that is gone on from, and to what its units are compared.
     """
     residual = np.asarray(query, dtype=np.float64)
@@ -86,7 +89,7 @@ def grow_unit_sets(
         found += [(start, -1, unit) for unit in seed_units if depth == 0]
         if not found:
             break
-        states = _keep_best(graph, _collect_sets(graph, found), score, beam)
+        states = _keep_best(graph, _collect_sets(graph, found, beam), score, beam)
         kept += states
     return kept
 
@@ -147,14 +150,14 @@ def _normalize(residual: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _collect_sets(
-    graph: UnitGraph, found: Sequence[tuple[UnitSet, int, int]]
-) -> dict[tuple[int, ...], _Candidate]:
+    graph: UnitGraph, found: Sequence[tuple[UnitSet, int, int]], beam: Beam
+) -> dict[_Key, _Candidate]:
     """Return the sets that units make, each once: with the union of all frontiers of its ways."""
     units = list(dict.fromkeys(unit for _, _, unit in found))
     entities = dict(zip(units, graph.entities_of(units), strict=True))
-    sets: dict[tuple[int, ...], _Candidate] = {}
+    sets: dict[_Key, _Candidate] = {}
     for state, via, unit in found:
-        key = tuple(sorted((*state.units, unit)))
+        key = tuple(sorted((*state.units, unit))), () if beam.merged else tuple(entities[unit])
         if key in sets:
             sets[key].frontier.update(entities[unit])
         else:
@@ -163,11 +166,13 @@ def _collect_sets(
 
 
 def _keep_best(
-    graph: UnitGraph, sets: Mapping[tuple[int, ...], _Candidate], score: Score, beam: Beam
+    graph: UnitGraph, sets: Mapping[_Key, _Candidate], score: Score, beam: Beam
 ) -> list[UnitSet]:
     """Return the best of the found sets, scored, and what each leaves of the query."""
     keys = sorted(sets)
-    scores = score(keys)
+    distinct = list(dict.fromkeys(units for units, _ in keys))
+    known = dict(zip(distinct, score(distinct).tolist(), strict=True))
+    scores = np.array([known[units] for units, _ in keys])
     best = top_k(scores, beam.width).tolist()
     chosen = [sets[keys[i]] for i in best]
     explained = np.zeros((len(best), 1))

@@ -1,11 +1,12 @@
-"""Vectors in one, two, four or eight bits a number; each vector is coded on its own.
+"""Vectors in one, two, four, eight or 32 bits a number; each vector is coded on its own.
 
 A number becomes the nearest of 2^b levels. Of one to four bits these are Lloyd's and Max's for
 normally distributed numbers (Max 1960, "Quantizing for minimum distortion", IRE Transactions on
 Information Theory 6), times the root mean square of the vector; of eight bits they are equal steps
 up to its largest number. Behind the codes of a vector x stands the float32 that makes y, what is
 read back, the unbiased estimate of Gao and Long (2024), "RaBitQ", arXiv:2405.12497: y · x = x · x.
-So a vector has the inner product with itself that it had, and a zero vector stays zero.
+So a vector has the inner product with itself that it had, and a zero vector stays zero. Of 32 bits
+a number is its float32, and nothing stands behind them.
 """
 
 import hashlib
@@ -15,11 +16,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-BITS = (1, 2, 4, 8)
+BITS = (1, 2, 4, 8, 32)
+FLOAT32 = 32  # bits, which lose nothing
 
 _BLOCK = 4_096  # vectors that are coded or read at once
 _AT_ONCE = 2**18  # multiplications; so few that BLAS takes no second thread, which would spin
-_SCALE = np.dtype("<f4")  # of the number behind the codes
+_SCALE = _FLOAT = np.dtype("<f4")  # of the number behind the codes, and of those that are none
 _LARGEST = 127  # code of eight bits
 _POSITIVE = {  # levels, by bits
     1: (0.7979,),
@@ -59,10 +61,12 @@ def multiply_rows(
 def encode(vectors: NDArray[Any], bits: int) -> NDArray[np.uint8]:
     """Return (n, d) numbers as (n, `code_width`) bytes."""
     rows = np.empty((len(vectors), code_width(vectors.shape[1], bits)), dtype=np.uint8)
+    if bits == FLOAT32:
+        rows.view(_FLOAT)[...] = vectors
+        return rows
     for start in range(0, len(vectors), _BLOCK):
         block = vectors[start : start + _BLOCK].astype(np.float64)
-        is_widest = bits == max(BITS)
-        codes, levels = _encode_eight_bits(block) if is_widest else _encode_few_bits(block, bits)
+        codes, levels = _encode_eight_bits(block) if bits == 8 else _encode_few_bits(block, bits)
         own = np.einsum("ij,ij->i", block, block)
         projections = np.einsum("ij,ij->i", block, levels)
         scale = np.divide(own, projections, out=np.zeros_like(own), where=projections > 0)
@@ -73,9 +77,11 @@ def encode(vectors: NDArray[Any], bits: int) -> NDArray[np.uint8]:
 
 def decode(rows: NDArray[np.uint8], dimension: int, bits: int) -> NDArray[np.float32]:
     """Return the (n, d) numbers that `rows` encode, nearly."""
+    if bits == FLOAT32:
+        return _read_floats(rows).astype(np.float32)
     codes = rows[:, : -_SCALE.itemsize]
     scale = np.ascontiguousarray(rows[:, -_SCALE.itemsize :]).view(_SCALE)
-    if bits == max(BITS):
+    if bits == 8:
         return np.multiply(codes.view(np.int8), scale, dtype=np.float32)
     levels = np.empty((len(rows), codes.shape[1] * 8 // bits), dtype=np.float32)
     _write_levels(codes, bits, levels)
@@ -90,23 +96,33 @@ def multiply_codes(
 
     `room` is that of at least as many rows: a new array for each block would take most of the time.
     """
+    if bits == FLOAT32:
+        return _multiply(_read_floats(rows), other)
     levels, codes = room[: len(rows)], rows[:, : -_SCALE.itemsize]
-    if bits == max(BITS):
+    if bits == 8:
         levels[...] = codes.view(np.int8)
     else:
         _write_levels(codes, bits, levels)
     levels = levels[:, : len(other)]
     scale = np.ascontiguousarray(rows[:, -_SCALE.itemsize :]).view(_SCALE)
-    size = max(1, _AT_ONCE // max(1, other.size))
-    parts = [levels[start : start + size] @ other for start in range(0, len(rows), size)]
-    numbers = np.concatenate(parts) if parts else levels @ other
+    numbers = _multiply(levels, other)
     return np.asarray(numbers * (scale if numbers.ndim == 2 else scale[:, 0]), dtype=np.float32)
+
+
+def _multiply(numbers: NDArray[np.float32], other: NDArray[Any]) -> NDArray[np.float32]:
+    size = max(1, _AT_ONCE // max(1, other.size))
+    parts = [numbers[start : start + size] @ other for start in range(0, len(numbers), size)]
+    return np.concatenate(parts) if parts else numbers @ other
+
+
+def _read_floats(rows: NDArray[np.uint8]) -> NDArray[np.float32]:
+    return np.ascontiguousarray(rows).view(_FLOAT)
 
 
 def decoding_buffer(n: int, dimension: int, bits: int) -> NDArray[np.float32]:
     """Return a buffer for the numbers of `n` coded vectors, padded to whole bytes."""
-    size = 8 // bits
-    return np.empty((n, -(-dimension // size) * size), dtype=np.float32)
+    size = max(1, 8 // bits)
+    return np.empty((n if bits != FLOAT32 else 0, -(-dimension // size) * size), dtype=np.float32)
 
 
 def digest(vectors: Vectors) -> NDArray[np.uint8]:
@@ -120,7 +136,7 @@ def digest(vectors: Vectors) -> NDArray[np.uint8]:
 
 def code_width(dimension: int, bits: int) -> int:
     """Return the bytes of a coded vector."""
-    return -(-dimension * bits // 8) + _SCALE.itemsize
+    return -(-dimension * bits // 8) + (0 if bits == FLOAT32 else _SCALE.itemsize)
 
 
 def _encode_eight_bits(block: NDArray[np.float64]) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:

@@ -13,7 +13,7 @@ from clew.algo.links import Entries, Matrix, replace_data, take_rows
 from clew.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -157,6 +157,41 @@ class Degrees(Protocol):
     def __len__(self) -> int: ...
 
     def __getitem__(self, nodes: NDArray[np.integer], /) -> NDArray[np.float64]: ...
+
+
+def printed_influence(
+    adjacency: Matrix, terminals: Sequence[int], damping: float, tolerance: float = 1e-13
+) -> NDArray[np.float64]:
+    """Return the (n,) scores of AGRAG's Eqs. 10 to 12 as printed (arXiv:2511.05549).
+
+    s = (1 - d) p + d P s, where p is 1 at the terminals, and P has 1 / |N(u)| for an edge of u and
+    1 / n for any other node, u itself among them. So rows add up to nearly 2, and the sum of the
+    scores grows with n. P is a sparse matrix and 1 / n everywhere, so by Sherman and Morrison two
+    sums of powers of the sparse part, whose norm is below 1, give the fixed point.
+    """
+    from scipy.sparse import csr_array, diags_array
+
+    n = adjacency.shape[0]
+    ends = adjacency.indices.copy(), adjacency.indptr.copy()  # which what follows changes
+    edges = csr_array((np.ones(len(ends[0])), *ends), (n, n))
+    edges.sum_duplicates()  # of two entries for one pair
+    edges.data[:] = 1.0
+    degree = np.diff(edges.indptr)
+    weights = np.divide(1.0, degree, out=np.zeros(n), where=degree > 0) - (degree > 0) / n
+    sparse = csr_array(diags_array(damping * weights) @ edges)
+
+    def solve(right: NDArray[np.float64]) -> NDArray[np.float64]:
+        total = term = right
+        while np.abs(term).max() > tolerance * np.abs(total).max():
+            term = np.asarray(sparse @ term)
+            total = total + term
+        return total
+
+    reset = np.zeros(n)
+    reset[list(terminals)] = 1 - damping
+    own, everywhere = solve(reset), solve(np.ones(n))
+    share = damping / n
+    return np.asarray(own + everywhere * (share * own.sum() / (1 - share * everywhere.sum())))
 
 
 def local_pagerank(

@@ -22,7 +22,6 @@ from clew.index import CORE_SHARE, AddReport, OnProgress, Settings, origins
 from clew.limits import LIMITS, ReadingLimits
 from clew.models import is_priced
 from clew.models.budget import Budget
-from clew.models.conversation import Conversation
 from clew.models.metered import Meter, add_meter
 from clew.progress import Progress
 from clew.readers.inputs import Page, StandardInput, locate_input
@@ -184,7 +183,7 @@ class Adding(OpenIndex):
             raise InputError(
                 "workers load models by name: open the index with 'specs', or add with 'workers=1'"
             )
-        self._reach_llm(wanted)
+        self._check_wanted(wanted, budget)
         store = self._open_to_write(meter)
         if methods is not None:
             store.set_note(MADE_FOR, {"methods": list(methods)})
@@ -268,15 +267,14 @@ class Adding(OpenIndex):
     def _needs_workers(self, spec: int | str) -> bool:
         return spec != 1 and not is_priced(self.models.embedder)
 
-    def _reach_llm(self, wanted: Wanted) -> None:
-        """Raise EndpointError where an LLM that will be needed does not answer.
+    def _check_wanted(self, wanted: Wanted, budget: Budget | None) -> None:
+        """Raise what an extraction would end with before its first call, or EndpointError."""
+        from clew.index.extract import check_wanted
 
-        Where the ledger has replies the LLM may not be needed at all.
-        """
-        llm = self.models.llm
-        has_replies = self._ledger.exists() and self._ledger.totals()
-        if wanted.list_kinds() and isinstance(llm, Conversation) and not has_replies:
-            llm.reach()
+        rules = loading.load_extractor(wanted.triples, self.models.tagger)
+        check_wanted(self._find_store(), limit_models(self.models, budget), wanted, rules=rules)
+        if wanted.list_kinds():
+            self.reach_llm(self.models.llm)
 
     def _name_roots(self, source: Source, name: str) -> Roots:
         """Return what the folders and files of this index are called, with a new name for one."""
@@ -489,10 +487,11 @@ class Adding(OpenIndex):
             if sharded.is_home(self.folder):  # whose ledgers are those of the shards
                 raise NotAnIndex(sharded.explain_home(self.folder))
             self._make_folder()  # of the ledger
+        models = self.models  # one that cannot be loaded is known before a probe is paid for
         found = plan.plan_extraction(corpus, llm, memory, core=core, n_probes=probe)
         known = store.hashes([document.id for document in documents]) if store else {}
         new = [each for each in documents if index.has_new_rows(each, known.get(each.id))]
-        vectors = plan.estimate_embedding(new, chunking, self.models, store)
+        vectors = plan.estimate_embedding(new, chunking, models, store)
         return replace(found, embedding=vectors)
 
     @checked

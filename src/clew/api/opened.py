@@ -31,7 +31,7 @@ from clew.runtime.following import follow
 from clew.runtime.once import Once
 from clew.runtime.private import make_folder
 from clew.snapshot import Snapshot
-from clew.store import opening, paid
+from clew.store import opening, paid, schema
 from clew.text.analyze import VERSION as ANALYZER
 from clew.text.quantities import format_count
 from clew.types import Scalar
@@ -249,6 +249,7 @@ class OpenIndex(Closing):
                     {} if store is None else store.recipe,
                     self.folder,
                     self._prices,
+                    exact=store is None and self._settings is not None and self._settings.is_exact,
                 )
             return self._models
 
@@ -261,18 +262,29 @@ class OpenIndex(Closing):
         with self._lock:
             llm = self.models.llm if spec == self._specs.llm else self._llms.get(spec)
             if llm is None:
-                llm = self._llms[spec] = loading.load_llm(spec)
+                llm = loading.load_llm(spec, sampling=self._specs.sampling)
+                self._llms[spec] = llm
         return recorded(llm, self._ledger, budget, self._prices)
+
+    def reach_llm(self, llm: LLM | None) -> None:
+        """Raise EndpointError where an LLM that will be needed does not answer.
+
+        Where the ledger has replies of it, it may not be needed at all.
+        """
+        known = self._ledger.totals() if self._ledger.exists() else {}
+        if isinstance(llm, Conversation) and all(model != llm.name for model, _ in known):
+            llm.reach()
 
     @property
     def _ledger(self) -> Ledger:
-        return Ledger(opening.paid_place(self.folder, paid.CALLS))
+        place = opening.paid_place(self.folder, paid.CALLS)
+        return Ledger(place, keep_prompts=self._specs.keep_prompts)
 
     def _load_llm(self, budget: Budget | None) -> Conversation | None:
         """Return the LLM by itself: a plan needs no other model."""
         llm = None if self._given is None else self._given.llm
         if self._given is None and self._specs.llm:
-            llm = loading.load_llm(self._specs.llm)
+            llm = loading.load_llm(self._specs.llm, sampling=self._specs.sampling)
         return None if llm is None else recorded(llm, self._ledger, budget, self._prices)
 
     # -- the store ----------------------------------------------------------------------------
@@ -379,18 +391,23 @@ def recorded_models(
     recipe: Mapping[str, Scalar],
     folder: Path,
     prices: Mapping[str, Price] | None,
+    *,
+    exact: bool = False,
 ) -> Models:
     """Return the `given` models, else those of an index in `folder`; their LLM is recorded there.
 
+    Paid vectors are kept `exact` where that is so of the recipe, or is to be of a new index.
     Raises RecipeMismatch where the index was built with another embedder.
     """
     models = given or loading.load_models(
         loading.from_recipe(specs, recipe),
         cache=opening.paid_place(folder, paid.EMBEDDINGS),
         prices=prices,
+        exact=exact or schema.is_exact(recipe),
     )
     if models.llm is not None:
-        ledger = Ledger(opening.paid_place(folder, paid.CALLS))
+        place = opening.paid_place(folder, paid.CALLS)
+        ledger = Ledger(place, keep_prompts=specs.keep_prompts)
         models = replace(models, llm=recorded(models.llm, ledger, prices=prices))
     if recipe:
         index.check_recipe(recipe, {"analyzer": ANALYZER, "embedder": models.embedder.name})

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from clew.types import Skipped, Usage
 
 
-_MOST_PATHS = 3  # of a command to type next
+_MOST_WORDS = 3  # of a command to type next: paths, or a data set
 _MOST_TITLES, _LONGEST_TITLE = 5, 40  # looked at for a question, and its characters
 _MOST_READ = 100  # chunks looked at for their language
 _MOST_PARTLY = 10  # documents that are named one by one
@@ -95,8 +95,9 @@ extraction_options = options.gather_options(
 
 
 @click.command("index", cls=GroupedCommand)
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, metavar="PATH...")
 @options.index("Folder of the index; made if it is not there.", into=True)
+@options.dataset_options
 @options.build_options
 @options.file_options
 @extraction_options
@@ -127,6 +128,7 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
     *,
     paths: tuple[str, ...],
     folder: Path,
+    chosen: options.DatasetOptions,
     build: options.BuildOptions,
     files: Mapping[str, Any],
     extraction: Mapping[str, Any],
@@ -152,7 +154,8 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
 
     The size of chunks, the embedder and the tagger are settled when an index is made.
     """
-    if watch and (as_json or not all(map(os.path.isdir, paths))):
+    source, folder = chosen.choose(paths, folder)
+    if watch and (as_json or not paths or not all(map(os.path.isdir, paths))):
         raise click.UsageError("--watch is for folders, and not with --json")
     if shards is not None:
         _make_shards(folder, shards)
@@ -161,7 +164,7 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
         def add(**more: Any) -> Added:  # noqa: ANN401 -- options of `Index.add`
             with show_progress() as progress, handle_stop() as stop:
                 return opened.add(
-                    paths[0] if len(paths) == 1 else list(paths),
+                    paths[0] if len(paths) == 1 else source,
                     **{**files, **extraction, **more},
                     budget=paid.budget,
                     progress=progress,
@@ -192,7 +195,7 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
     elif part is not None or not added.report.is_empty:
         say("\n".join([*_summarize(added, folder), *(["", asked] if asked else [])]))
         if bare and extraction["triples"] is None:
-            say(_suggest_triples(paths, folder, files))
+            say(_suggest_triples([*paths, *chosen.words], folder, files))
         if foreign:
             say(foreign)
     _end_run(added, paths if part is None else ())
@@ -597,7 +600,7 @@ def _suggest_triples(paths: Sequence[str], folder: Path, files: Mapping[str, Any
     """Return what needs the triples that an index lacks, and the command that makes them."""
     need = "It has no triples, which bubble and agrag need:"
     is_unsaid = "-" in paths or files["web"] or any(asdict(files["columns"]).values())
-    if is_unsaid or len(paths) > _MOST_PATHS:
+    if is_unsaid or len(paths) > _MOST_WORDS:
         return f"{need}  the same command with --triples cooccurrence"
     left_out = [word for pattern in files["exclude"] for word in ("--exclude", pattern)]
     left_out += [] if files["gitignore"] else ["--no-gitignore"]

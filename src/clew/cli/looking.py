@@ -107,7 +107,7 @@ def export_graph(  # noqa: PLR0913 -- one argument for each option
     print_result(exported, [told], as_json=as_json, is_news=True)
 
 
-@click.command("check")
+@click.command("check", cls=GroupedCommand)
 @options.index()
 @options.flag("--repair", "Index the documents concerned again, from their kept texts.")
 @options.paid_options

@@ -90,19 +90,29 @@ def run_evaluation(
     from clew.evaluate import load
     from clew.evaluate.evaluation import measurable
     from clew.evaluate.files import make_folder
-    from clew.evaluate.measure import measure
+    from clew.evaluate.measure import check_before, measure
 
     settings.check_combination(flags, as_json=as_json)
     settings.check_reports(flags.reports)
-    bounds, others = (flags.budget_tokens, flags.budget_usd), (flags.answer_llm, flags.judge)
-    bought = options.read_paid(flags.llm, flags.priced, *bounds, others=others)
+    bought = options.read_paid(
+        flags.llm,
+        flags.priced,
+        flags.budget_tokens,
+        flags.budget_usd,
+        others=(flags.answer_llm, flags.judge),
+        prompts=flags.prompts,
+        temperature=flags.temperature,
+        top_p=flags.top_p,
+        seed=flags.seed,
+        keep_prompts=flags.keep_prompts or None,
+    )
     asked = settings.build_protocol(flags)
     dataset = load(
         path,
         split=flags.split,
         limit=flags.limit,
         sample=flags.sample,
-        seed=flags.seed,
+        seed=flags.seed or 0,
         corpus=flags.corpus,
     )
     if flags.runs is not None:
@@ -113,10 +123,18 @@ def run_evaluation(
     peers = _read_peers(flags.peers, dataset, asked)
     place = flags.into or Path(f"{dataset.name}.clew")
     with opener(place, **bought.choose_models(flags.reranker)) as index:
+        check_before(index, dataset, asked, folder=flags.runs, budget=bought.budget)
         added = _update_index(index, dataset, bought.budget)
         with show_questions() as tell:
             report = measure(
-                index, dataset, asked, folder=flags.runs, budget=bought.budget, on_progress=tell
+                index,
+                dataset,
+                asked,
+                folder=flags.runs,
+                contexts=flags.contexts,
+                concurrency=flags.concurrency,
+                budget=bought.budget,
+                on_progress=tell,
             )
     report = report.with_peers(peers)
     print_report(report, flags.reports, as_json=as_json, with_rows=flags.rows)

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Unpack
 
 import click
+from click.core import ParameterSource
 
-from clew.asking.question import Option, Question, get_default, list_plain_options
+from clew.asking.question import OPTIONS, Question, get_default, list_plain_options
 from clew.cli.config import INDEX
 from clew.cli.plain import one_line
 from clew.cli.talk import say
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from clew.models.budget import Budget
     from clew.models.prices import Price
     from clew.shards import Shards
-    from clew.types import Scalar
+    from clew.types import Document, Scalar
 
 Command = Callable[..., None]
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -262,12 +263,13 @@ class PaidModels:
     llm: str | None
     prices: Mapping[str, Price]
     budget: Budget | None
+    drawn: Mapping[str, Any]  # how replies are drawn, and what is kept of them, for `Specs`
 
     def choose_models(self, reranker: str | None = None, reader: str | None = None) -> HowToOpen:
         """Return what an index is opened with so that it asks this LLM."""
         from clew.loading import Specs
 
-        specs = Specs(llm=self.llm, reranker=reranker, reader=reader)
+        specs = Specs(llm=self.llm, reranker=reranker, reader=reader, **self.drawn)
         return {"specs": specs, "prices": self.prices}
 
 
@@ -278,8 +280,16 @@ def read_paid(
     budget_usd: float | None,
     *,
     others: Sequence[str | None] = (),
+    prompts: Path | None = None,
+    **drawn: Any,  # noqa: ANN401 -- of `Specs`
 ) -> PaidModels:
-    """Return what `PAID_OPTIONS` ask for; a budget also limits the LLMs in `others`."""
+    """Return what `PAID_OPTIONS` ask for; a budget also limits the LLMs in `others`.
+
+    The prompts of a folder stand for Clew's own from then on, in this process.
+    """
+    from clew.prompts import use_folder
+
+    use_folder(prompts)
     from clew.models.budget import Budget
     from clew.models.prices import parse_prices
 
@@ -288,7 +298,8 @@ def read_paid(
     if bounded and not any((llm, *others)):
         say("clew: without --llm the budget limits paid embeddings alone", err=True)
     budget = Budget(budget_tokens, budget_usd) if bounded else None
-    return PaidModels(llm=llm, prices=prices, budget=budget)
+    drawn = {name: value for name, value in drawn.items() if value is not None}
+    return PaidModels(llm=llm, prices=prices, budget=budget, drawn=drawn)
 
 
 llm = text(
@@ -304,6 +315,17 @@ price = several(
     "priced",
     type=TEXT,
 )
+SEED = "seed"
+DRAWN_OPTIONS = [
+    text(
+        "--temperature X",
+        "Temperature of the LLM's replies. [default: 0]",
+        type=click.FloatRange(0, 2),
+    ),
+    text("--top-p X", "Share of the likeliest tokens to draw from.", type=click.FloatRange(0, 1)),
+    path("--prompts FOLDER", "Prompts in place of Clew's own: 'clew help llm' has their slots."),
+    flag("--keep-prompts", "Keep what was asked in the ledger beside the replies."),
+]
 PAID_OPTIONS = [
     llm,
     price,
@@ -318,7 +340,11 @@ PAID_OPTIONS = [
         type=click.FloatRange(min=0),
     ),
 ]
-paid_options = gather_options(PAID_OPTIONS, "paid", read_paid)
+paid_options = gather_options(
+    [*PAID_OPTIONS, *DRAWN_OPTIONS, number(f"--{SEED} N", "Seed of the LLM's replies.", least=0)],
+    "paid",
+    read_paid,
+)
 
 
 # -- which files ----------------------------------------------------------------------------------
@@ -389,6 +415,57 @@ file_options = gather_options(
 )
 
 
+# -- a data set's documents -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetOptions:
+    """A data set whose documents are taken, where PATH is none."""
+
+    dataset: Path | None
+    corpus: Path | None
+
+    def choose(
+        self, paths: Sequence[str], folder: Path
+    ) -> tuple[Path | tuple[Document, ...] | list[str], Path]:
+        """Return what is read, and the folder of its index: the one that `clew eval` takes.
+
+        Raises UsageError unless there are paths or a data set, InputError where it cannot be read.
+        """
+        if (self.dataset is None) == (not paths):
+            raise click.UsageError("Give PATH... or --dataset FILE.")
+        if self.dataset is None:
+            if self.corpus is not None:
+                raise click.UsageError("--corpus goes with --dataset.")
+            return list(paths), folder
+        from clew.evaluate import load
+
+        found = load(self.dataset, corpus=self.corpus)
+        source = click.get_current_context().get_parameter_source(INDEX)
+        is_named = source is not ParameterSource.DEFAULT
+        return found.corpus, folder if is_named else Path(f"{found.name}.clew")
+
+    @property
+    def words(self) -> list[str]:
+        """The options as they are given."""
+        named = {"--dataset": self.dataset, "--corpus": self.corpus}
+        return [word for name, path in named.items() if path for word in (name, str(path))]
+
+
+dataset_options = gather_options(
+    [
+        path(
+            "--dataset FILE",
+            "Instead of PATH: the documents of a data set that 'clew eval' takes, by default into "
+            "the index that it takes.",
+        ),
+        path("--corpus PATH", "Documents of the data set, where they are not its own."),
+    ],
+    "chosen",
+    DatasetOptions,
+)
+
+
 # -- a new index ----------------------------------------------------------------------------------
 
 
@@ -401,24 +478,30 @@ class BuildOptions:
 
     def choose_models(self, paid: PaidModels) -> HowToOpen:
         """Return what an index is opened with, with the LLM that is paid."""
-        specs = replace(self.specs, llm=paid.llm)
+        specs = replace(self.specs, llm=paid.llm, **paid.drawn)
         return {"specs": specs, "settings": self.settings, "prices": paid.prices}
 
 
-def _read_build(embedder: str | None, tagger: str | None, **numbers: int | None) -> BuildOptions:
-    from clew.index import Settings
+def _read_build(
+    embedder: str | None,
+    tagger: str | None,
+    papers: bool,  # noqa: FBT001 -- click's
+    **others: int | str | None,
+) -> BuildOptions:
+    from clew.index import PAPERS, Settings
     from clew.loading import Specs
     from clew.text.chunking import Chunking
 
-    settings, given = None, {name: n for name, n in numbers.items() if n is not None}
-    if given:
-        bits: Any = {name: given.pop(name) for name in _KINDS_OF_BITS if name in given}
-        cut = {name.removeprefix("chunk_"): number for name, number in given.items()}
-        settings = Settings(chunking=Chunking(**cut), **bits)
+    settings, given = None, {name: n for name, n in others.items() if n is not None}
+    if given or papers:
+        kept: Any = {name: given.pop(name) for name in _KEPT if name in given}
+        cut: Any = {name.removeprefix("chunk_"): number for name, number in given.items()}
+        usual = PAPERS if papers else Settings()
+        settings = replace(usual, chunking=Chunking(**cut), **kept)
     return BuildOptions(specs=Specs(embedder=embedder, tagger=tagger), settings=settings)
 
 
-_KINDS_OF_BITS = ("vector_bits", "unit_bits", "token_bits")
+_KEPT = ("vectors", "vector_bits", "unit_bits", "token_bits")
 
 build_options = gather_options(
     [
@@ -430,26 +513,36 @@ build_options = gather_options(
             least=0,
         ),
         choice(
-            "--vector-bits 1|2|4|8",
-            "Bits of a number of a chunk's vector: 8 (default), or fewer for less disk.",
+            "--vectors late|separate",
+            "One pass over a chunk gives the vectors of its sentences too (late, default where the "
+            "embedder can), or each text is embedded alone.",
+        ),
+        choice(
+            "--vector-bits 1|2|4|8|32",
+            "Bits of a number of a chunk's vector: 8 (default), fewer for less disk, 32 (float32) "
+            "to lose nothing.",
             kind=int,
         ),
         choice(
-            "--unit-bits 1|2|4|8",
+            "--unit-bits 1|2|4|8|32",
             "Bits of a number of a sentence's and a name's vector: 4 (default).",
             kind=int,
         ),
         choice(
-            "--token-bits 1|2|4|8",
+            "--token-bits 1|2|4|8|32",
             "Bits of a number of a token's vector, of which there are most: 1 (default).",
             kind=int,
         ),
+        flag("--papers", "As papers have it: --vectors separate, and 32 bits of all numbers."),
         text(
             "--embedder SPEC",
             "minilm (default), multilingual, sentence-transformers:NAME, static:FOLDER, "
             "openai:MODEL@URL or ollama:MODEL.",
         ),
-        text("--tagger SPEC", "rules (default), spacy or spacy:PIPELINE."),
+        text(
+            "--tagger SPEC",
+            "rules (default), spacy or spacy:PIPELINE with the rules, spacy-only:PIPELINE without.",
+        ),
     ],
     "build",
     _read_build,
@@ -505,8 +598,9 @@ def _read_question_options(
     )
 
 
-def _click_option(name: str, option: Option) -> Decorator:
+def question_option(name: str) -> Decorator:
     """Return an option of a question as one of a command."""
+    option = OPTIONS[name]
     kinds: dict[type, Any] = {int: click.IntRange, float: click.FloatRange}
     default = get_default(name)
     usual = f" [default: {option.default_doc}]" if option.default_doc else ""
@@ -533,7 +627,7 @@ def question_options(stage: Literal["search", "answer"]) -> Decorator:
             param("depth=2"),
             reranker,
             where,
-            *(_click_option(name, each) for name, each in list_plain_options(stage).items()),
+            *map(question_option, list_plain_options(stage)),
         ],
         "asked",
         _read_question_options,

@@ -38,8 +38,9 @@ _planned_for = options.gather_options(
 
 
 @click.command("plan", cls=GroupedCommand)
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, metavar="PATH...")
 @options.index("Folder of the index: what its ledger has costs nothing.", into=True)
+@options.dataset_options
 @options.build_options
 @options.file_options
 @options.paid_options
@@ -55,6 +56,7 @@ def run_plan(  # noqa: PLR0913 -- one argument for each group of options
     *,
     paths: tuple[str, ...],
     folder: Path,
+    chosen: options.DatasetOptions,
     build: options.BuildOptions,
     files: Mapping[str, Any],
     paid: options.PaidModels,
@@ -67,9 +69,10 @@ def run_plan(  # noqa: PLR0913 -- one argument for each group of options
     Without --probe nothing is sent to the LLM and nothing is written. Prompts are the real ones;
     what the LLM will answer is estimated, and the plan says from what.
     """
+    source, folder = chosen.choose(paths, folder)
     wanted = {**files, **planned_for, "probe": probe or 0}
     with opener(folder, **build.choose_models(paid)) as opened:
-        found = opened.plan(list(paths), **wanted, budget=paid.budget)
+        found = opened.plan(source, **wanted, budget=paid.budget)
     print_result(found, _describe_plan(found), as_json=as_json)
 
 

@@ -83,21 +83,23 @@ class Program(click.Group):
 
 # By the names of the options' values. A command has the headings that it has options for.
 HEADINGS: Mapping[str, str] = {
-    "Where the index is": "folder into shards part home",
+    "Where the index is": "folder into shards part home repair",
     "What is read": "exclude limits gitignore text_column title_column id_column suffix web ocr "
     "name prune watch file label",
-    "How it is cut and embedded": "chunk_size chunk_overlap subchunk_depth vector_bits unit_bits "
-    "token_bits embedder tagger",
+    "How it is cut and embedded": "chunk_size chunk_overlap subchunk_depth vectors "
+    "vector_bits unit_bits token_bits papers embedder tagger",
     "What is extracted": "units value triples core core_by entities entity_threshold entity_words "
     "again methods probe",
-    "Which questions": "split limit sample seed corpus",
+    "Which data set": "dataset corpus",
+    "Which questions": "split limit sample",
     "How it is searched": "query method names chunks given grids reranker filters name_weight",
     "How it is answered": "context_tokens anyway history reader answers answer_llm answer_tokens",
     "How it is scored": "ks judge judged peers metrics",
     "LLM and budget": "llm priced budget_tokens budget_usd",
+    "How the LLM replies": "temperature top_p seed prompts keep_prompts",
     "Address": "host port hosts proxies root_path",
-    "Work at one time": "processes threads workers stop_jobs",
-    "Output": "raw rows runs reports plot as_json log_format quiet verbose log",
+    "Work at one time": "processes threads workers stop_jobs concurrency",
+    "Output": "raw rows runs contexts reports plot as_json log_format quiet verbose log",
 }
 _LAST = "Output"
 _OF_STAGES = {"search": "How it is searched", "answer": "How it is answered"}

@@ -152,7 +152,7 @@ def name_folders(folders: tuple[str, ...]) -> Mapping[str, Path]:
     return found
 
 
-@click.command("mcp")
+@click.command("mcp", cls=GroupedCommand)
 @_folders_argument
 @options.paid_options
 @options.reranker

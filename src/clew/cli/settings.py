@@ -29,6 +29,7 @@ class EvaluationOptions:
     into: Path | None
     split: str | None
     filters: tuple[str, ...]
+    exact: bool
     limit: int | None
     sample: int | None
     corpus: Path | None
@@ -44,7 +45,13 @@ class EvaluationOptions:
     reports: tuple[Path, ...]
     plot: Path | None
     metrics: str | None
-    seed: int
+    seed: int | None
+    temperature: float | None
+    top_p: float | None
+    prompts: Path | None
+    keep_prompts: bool
+    contexts: bool
+    concurrency: int
     rows: bool
     llm: str | None
     priced: tuple[str, ...]
@@ -89,6 +96,7 @@ evaluation_options = options.gather_options(
         ),
         options.text("--split S", "Only the questions of this split."),
         options.where,
+        options.question_option("exact"),
         options.text("--limit N", "Only the first N questions.", type=int),
         options.text("--sample N", "Only N questions, drawn at random by --seed.", type=int),
         options.path(
@@ -105,12 +113,17 @@ evaluation_options = options.gather_options(
         options.text("--judge SPEC", "LLM that judges the answers."),
         options.text(
             "--judge-metrics A,B,...",
-            "Of judge, correctness, answer coverage and faithfulness. [default: judge]",
+            "Of judge, graded, correctness, answer coverage and faithfulness. [default: judge]",
             "judged",
         ),
         options.path(
             "--runs FOLDER",
             "Write a file for each setting, and go on where it ends if it is there.",
+        ),
+        options.flag(
+            "--contexts",
+            "Keep there too what each question was given: chunks, context, evidence, prompts and "
+            "replies.",
         ),
         options.several(
             "--peers FILE",
@@ -127,9 +140,17 @@ evaluation_options = options.gather_options(
             "--metrics A,B,...",
             "What the plot shows. [default: recall at the middle cut-off, and coverage]",
         ),
-        options.text("--seed", "Of the resampling and of --sample.", type=int, default=0),
+        options.number(
+            "--seed N",
+            "Of the resampling, of --sample and, if it is given, of the LLMs. [default: 0]",
+            least=0,
+        ),
         options.flag("--rows", "Put each question's scores in the JSON too."),
         *options.PAID_OPTIONS,
+        *options.DRAWN_OPTIONS,
+        options.number(
+            "--concurrency N", "Questions that are asked at once, under one budget.", default=1
+        ),
         options.reranker,
     ],
     "flags",
@@ -144,6 +165,7 @@ def check_combination(flags: EvaluationOptions, *, as_json: bool) -> None:
     bounded = flags.budget_tokens is not None or flags.budget_usd is not None
     llms = any((flags.llm, flags.answer_llm, flags.judge))
     for given, needed, sentence in (
+        (flags.contexts, flags.runs is not None, "--contexts goes with --runs."),
         (flags.rows, as_json, "--rows goes with --json."),
         (flags.metrics is not None, flags.plot is not None, "--metrics goes with --plot."),
         (flags.judge is not None, answers, "--judge goes with --answers or --answer-llm."),
@@ -186,7 +208,10 @@ def build_protocol(flags: EvaluationOptions) -> Protocol:
     asked = Protocol(
         settings=tuple(settings),
         scoring=Scoring(
-            ks=_parse_cuts(flags.ks), context_tokens=flags.context_tokens, seed=flags.seed, **capped
+            ks=_parse_cuts(flags.ks),
+            context_tokens=flags.context_tokens,
+            seed=flags.seed or 0,
+            **capped,
         ),
         common={name: method_settings(name, flags.given) for name in methods},
         answers=flags.answers or flags.answer_llm is not None,
@@ -194,6 +219,7 @@ def build_protocol(flags: EvaluationOptions) -> Protocol:
         judge=flags.judge,
         judged=("judge",) if flags.judged is None else tuple(options.split_list(flags.judged)),
         where=options.join_filters(flags.filters),
+        exact=flags.exact,
     )
     check_protocol(asked)
     return asked

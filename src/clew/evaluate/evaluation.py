@@ -6,7 +6,8 @@ are the outer loop, so a slow moment of the machine meets all settings alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -17,14 +18,17 @@ from clew.evaluate.datasets import Dataset, DatasetQuestion
 from clew.evaluate.evidence_coverage import evidence_coverage, passages_of
 from clew.evaluate.report import Report
 from clew.evaluate.settings import Scoring, Setting
-from clew.evaluate.summary import Judge, Row
+from clew.evaluate.summary import Found, Judge, Row
+from clew.models.conversation import record_exchanges
 from clew.models.waiting import measuring
 from clew.types import Answer, Citation, Context, Evidence
 
 Search = Callable[[str, Setting], Evidence]
 Respond = Callable[[str, Setting], Answer]
 Progress = Callable[[int, int], None]  # done, total: a step is a question asked of a setting
+OnFound = Callable[[Row, Found], None]
 
+A = TypeVar("A")
 T = TypeVar("T")
 
 _NOTHING = Context(passages=(), text="", n_tokens=0, budget_tokens=0)
@@ -41,6 +45,8 @@ def evaluate(  # noqa: PLR0913 -- one argument for each function that takes part
     judge: Judge | None = None,
     recorded: Mapping[tuple[str, str], Row] | None = None,
     on_row: Callable[[Row], None] | None = None,
+    on_found: OnFound | None = None,
+    concurrency: int = 1,
 ) -> Report:
     """Return the metrics of `settings`, the first of which the others are compared with.
 
@@ -52,28 +58,55 @@ def evaluate(  # noqa: PLR0913 -- one argument for each function that takes part
     an answer would be made from.
 
     Rows in `recorded`, by label and question id, are taken over; `on_row` is given every other
-    one as it is made. Raises InputError without questions, for settings that are none or share a
-    label, and for a scoring that makes no sense; BudgetSpent ends the evaluation.
+    one, in order, and before it `on_found` what the question was given. Of `concurrency` above 1 so
+    many questions are asked at once, each in a thread. Raises InputError without questions, for
+    settings that are none or share a label, and for a scoring that makes no sense; BudgetSpent ends
+    the evaluation.
     """
     scoring = scoring or Scoring()
     _check(dataset, settings, scoring)
-    functions = _Functions(search, answer, judge, replace(scoring, ks=tuple(sorted(scoring.ks))))
-    total, known = len(dataset.questions) * len(settings), recorded or {}
+    if concurrency < 1:
+        raise InputError(f"at least one question is asked at once, not {concurrency}")
+    scoring = replace(scoring, ks=tuple(sorted(scoring.ks)))
+    functions = _Functions(search, answer, judge, scoring)
+    known = recorded or {}
+    asked = [(question, setting) for question in dataset.questions for setting in settings]
+
+    def measure_one(each: tuple[DatasetQuestion, Setting]) -> tuple[Row, Found | None]:
+        question, setting = each
+        row = known.get((setting.label, question.id))
+        if row is not None:
+            return row, None
+        with measuring(), record_exchanges() as exchanges:
+            row, found = _row(question, setting, functions)
+        return row, replace(found, exchanges=tuple(exchanges))
+
     rows: list[Row] = []
-    for question in dataset.questions:
-        for setting in settings:
-            row = known.get((setting.label, question.id))
-            if row is None:
-                with measuring():
-                    row = _row(question, setting, functions)
-                if on_row is not None:
-                    on_row(row)
-            rows.append(row)
-            if on_progress is not None:
-                on_progress(len(rows), total)
+    for row, found in _map_at_once(measure_one, asked, concurrency):
+        if found is not None:
+            if on_found is not None:
+                on_found(row, found)
+            if on_row is not None:
+                on_row(row)
+        rows.append(row)
+        if on_progress is not None:
+            on_progress(len(rows), len(asked))
     return Report(
         dataset=dataset.about, settings=tuple(settings), scoring=functions.scoring, rows=tuple(rows)
     )
+
+
+def _map_at_once(function: Callable[[A], T], values: Sequence[A], at_once: int) -> Iterator[T]:
+    """Yield what a function gives for each value, in order; an error ends what waits behind it."""
+    if at_once == 1:
+        yield from map(function, values)
+        return
+    with ThreadPoolExecutor(at_once) as pool:
+        try:
+            yield from pool.map(function, values)
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
 
 
 def measurable(
@@ -153,7 +186,7 @@ def _check(dataset: Dataset, settings: Sequence[Setting], scoring: Scoring) -> N
             raise InputError(f"{name} must be at least 1, but is {value}")
 
 
-def _row(question: DatasetQuestion, setting: Setting, functions: _Functions) -> Row:
+def _row(question: DatasetQuestion, setting: Setting, functions: _Functions) -> tuple[Row, Found]:
     """Ask one question of one setting; what fails is noted and scored as if nothing came."""
     scoring = functions.scoring
     evidence, error = _try_to_ask(lambda: functions.search(question.text, setting))
@@ -174,7 +207,7 @@ def _row(question: DatasetQuestion, setting: Setting, functions: _Functions) -> 
     if functions.judge is not None and functions.answer is not None:
         judge, judged = functions.judge, response or _no_answer(question)
         verdict, judge_error = _try_to_ask(lambda: judge(question, judged))
-    return Row(
+    row = Row(
         question_id=question.id,
         label=setting.label,
         type=question.type,
@@ -192,6 +225,7 @@ def _row(question: DatasetQuestion, setting: Setting, functions: _Functions) -> 
         judge_error=judge_error,
         unparsable=verdict.unparsable if verdict else (),
     )
+    return row, Found(question, evidence, context, response)
 
 
 def _no_answer(question: DatasetQuestion) -> Answer:

@@ -1,6 +1,8 @@
-"""An LLM as the judge of answers: four metrics, by the prompts `judge_*`.
+"""An LLM as the judge of answers: five metrics, by the prompts `judge_*`.
 
 judge            1 if the answer says what a right one says and nothing against it
+graded           1, 0.5 or 0: the answer says all of a right one, a part, or nothing (AGRAG's ACC
+                 as its paper has it, arXiv:2511.05549)
 correctness      3/4 of the F1 of the answer's statements with the right answer's, and 1/4 of their
                  texts' cosine, brought to [0, 1]
 answer coverage  the share of the right answer's statements that the answer covers
@@ -29,7 +31,7 @@ from clew.prompts.quoted import Excerpt, QuotedBlock, quote_lines
 from clew.text.normalize import collapse
 from clew.types import Answer
 
-METRICS = ("judge", "correctness", "answer coverage", "faithfulness")
+METRICS = ("judge", "graded", "correctness", "answer coverage", "faithfulness")
 MAX_CHARACTERS = 3_000  # of an answer, given or right, that are read
 MAX_CONTEXT_CHARACTERS = 10_000
 
@@ -40,7 +42,12 @@ _OF_EACH = 16  # tokens more for each statement
 
 _YES_NO = {"type": "string", "enum": ["yes", "no"]}
 _VERDICT = closed_schema({"verdict": {"type": "string", "enum": ["correct", "incorrect"]}})
+_GRADES = {"full": 1.0, "partial": 0.5, "none": 0.0}
+_GRADED = closed_schema({"grade": {"type": "string", "enum": [*_GRADES]}})
 _STATEMENTS = closed_schema({"statements": {"type": "array", "items": {"type": "string"}}})
+
+
+_VERDICTS = {"judge": ("judge_verdict", _VERDICT), "graded": ("judge_grade", _GRADED)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +144,12 @@ def _read(text: str) -> str:
 def _first_round(case: _Case, wanted: Collection[str]) -> dict[str, Prompt]:
     """Return the request for a verdict, and those for statements, as far as they are needed."""
     asked: dict[str, Prompt] = {}
-    if "judge" in wanted:
-        asked["judge"] = fill_prompt(
-            "judge_verdict",
-            schema=_VERDICT,
+    for metric, (name, schema) in _VERDICTS.items():
+        if metric not in wanted:
+            continue
+        asked[metric] = fill_prompt(
+            name,
+            schema=schema,
             max_tokens=_FEW_TOKENS,
             question=case.question,
             right=quote_lines([Excerpt("- ", text) for text in case.right], none=""),
@@ -225,6 +234,10 @@ def _mark(
         is_read = not replies["judge"].error
         is_right = is_read and replies["judge"].data["verdict"] == "correct"
         return _Mark(float(is_right), is_unparsable=not is_read)
+    if metric == "graded":
+        is_read = not replies["graded"].error
+        grade = _GRADES[replies["graded"].data["grade"]] if is_read else 0.0
+        return _Mark(grade, is_unparsable=not is_read)
     if metric == "correctness":
         return _overlap(stated, reply)
     if metric == "answer coverage":

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import platform
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import clew
 from clew import methods, prompts
@@ -20,6 +22,7 @@ from clew.evaluate.evaluation import Progress, Respond, Search, evaluate
 from clew.evaluate.llm_judge import METRICS, LLMJudge
 from clew.evaluate.metrics import DEEPEST
 from clew.evaluate.settings import Scoring, Setting
+from clew.models.conversation import recorded
 from clew.runtime.lazy import lazy
 from clew.types import Scalar
 
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     from clew.api import Index
     from clew.evaluate.datasets import Dataset
     from clew.evaluate.report import Report
-    from clew.evaluate.summary import Row
+    from clew.evaluate.summary import Found, Row
     from clew.filters import Filter
     from clew.models import LLM
     from clew.models.budget import Budget
@@ -53,15 +56,20 @@ class Protocol:
     judge: str | None = None  # the spec of an LLM
     judged: tuple[str, ...] = ("judge",)  # the metrics that it gives
     where: Filter | None = None  # which documents are searched
+    exact: bool = False  # nothing of what is nearest is missed, in a large index either
 
     def parameters(self, setting: Setting) -> dict[str, Scalar]:
         """Return the parameters that the method of a setting is given.
 
-        A method that counts in chunks is asked for as many as the largest cut-off, or nDCG, needs.
+        A method that counts in chunks is asked for as many as the largest cut-off, or nDCG, needs,
+        if it returns fewer by itself; a paper's variant returns as many as the paper says.
         """
-        counted = methods.get_limits(methods.load(setting.method)).chunks
+        kind = methods.load(setting.method)
+        counted = methods.get_limits(kind).chunks
+        needed = max((*self.scoring.ks, DEEPEST))
+        keeps = not counted or methods.is_preset(setting.method)
         return {
-            **({counted: max((*self.scoring.ks, DEEPEST))} if counted else {}),
+            **({} if keeps else {counted: max(needed, getattr(kind(), counted))}),
             **self.common.get(setting.method, {}),
             **setting.parameters,
         }
@@ -94,25 +102,29 @@ def measure(
     protocol: Protocol,
     *,
     folder: Path | None = None,
+    contexts: bool = False,
+    concurrency: int = 1,
     budget: Budget | None = None,
     on_progress: Progress | None = None,
 ) -> Report:
     """Return what the settings of `protocol` find in the index, which holds the dataset's corpus.
 
     In `folder` each setting has the file of its run; questions that stand there are not asked
-    again. Raises InputError as `check`, `evaluate` and `run_files.resume` do, and BudgetSpent where
-    `budget` has no room for a request: what was measured before that stands in the runs.
+    again. With `contexts` what each question was given is kept there too, and `concurrency`
+    questions are asked at once. Raises InputError as `check_before`, `evaluate` and
+    `run_files.resume` do, and BudgetSpent where `budget` has no room for a request: what was
+    measured before that stands in the runs.
     """
-    check_protocol(protocol)
-    answering, judge = None, None
-    if protocol.answer_llm is not None:
-        answering = index.load_llm(protocol.answer_llm, budget=budget)
-    if protocol.judge is not None:
-        llm = index.load_llm(protocol.judge, budget=budget)
-        judge = LLMJudge(llm, index.models.embedder, protocol.judged)
-    head = _head(index, dataset, protocol, answering, judge)
-    labels = [] if folder is None else [setting.label for setting in protocol.settings]
-    files = {label: Path(folder or "") / run_files.file_name(label) for label in labels}
+    answering, judging = check_before(index, dataset, protocol, folder=folder, budget=budget)
+    judge = None
+    if judging is not None:
+        judge = LLMJudge(judging, index.models.embedder, protocol.judged)
+    about = _describe_index(index, protocol, answering, judge)
+    heads = {
+        setting.label: replace(_describe(dataset, protocol, setting), **about)
+        for setting in protocol.settings
+    }
+    files = _name_files(folder, protocol)
     search, respond = _asking(index, protocol, answering, budget)
     report = evaluate(
         dataset,
@@ -122,10 +134,65 @@ def measure(
         on_progress,
         answer=respond if protocol.answers else None,
         judge=judge and _end_with_budget(judge, budget),
-        recorded=_read_recorded_rows(files, protocol, head),
+        recorded=_read_recorded_rows(files, heads),
         on_row=(lambda row: run_files.append(files[row.label], row)) if files else None,
+        on_found=partial(_keep_found, files) if files and contexts else None,
+        concurrency=concurrency,
     )
-    return replace(report, index_cost=head.index_cost, models=head.models, versions=head.versions)
+    shown = {name: about[name] for name in ("index_cost", "models", "versions")}
+    return replace(report, **shown)
+
+
+def check_before(
+    index: Index,
+    dataset: Dataset,
+    protocol: Protocol,
+    *,
+    folder: Path | None = None,
+    budget: Budget | None = None,
+) -> tuple[LLM | None, LLM | None]:
+    """Raise what can be known before anything is paid for, the corpus's vectors among it.
+
+    Returns the LLMs that answer and judge, None where the protocol names none. Raises as
+    `check_protocol`; InputError for a spec that names nothing, a budget in dollars for an LLM
+    without a price, and a run in `folder` of another setting or scoring; EndpointError for an LLM
+    that does not answer.
+    """
+    check_protocol(protocol)
+    specs = protocol.answer_llm, protocol.judge
+    named = [None if each is None else index.load_llm(each, budget=budget) for each in specs]
+    own = None if index.models.llm is None else recorded(index.models.llm, budget=budget)
+    for llm in (own, *named):
+        if llm is not None:
+            llm.complete([])  # a budget in dollars needs a price
+            index.reach_llm(llm)
+    for label, file in _name_files(folder, protocol).items():
+        setting = next(each for each in protocol.settings if each.label == label)
+        run_files.check_head(file, _describe(dataset, protocol, setting))
+    return named[0], named[1]
+
+
+def _name_files(folder: Path | None, protocol: Protocol) -> dict[str, Path]:
+    """Return the file of each setting's run by its label, none without a folder."""
+    labels = [] if folder is None else [setting.label for setting in protocol.settings]
+    return {label: Path(folder or "") / run_files.file_name(label) for label in labels}
+
+
+def _describe(dataset: Dataset, protocol: Protocol, setting: Setting) -> run_files.Head:
+    """Return what the head of a run says whatever the index and its models are.
+
+    It has every parameter of the method, those left as they are among them.
+    """
+    room = protocol.scoring.context_tokens
+    method = build_method(setting.method, protocol.parameters(setting), room)
+    return run_files.Head(
+        dataset=dataset.about,
+        setting=setting,
+        parameters={each.name: getattr(method, each.name) for each in fields(method)},  # type: ignore[arg-type]
+        scoring=replace(protocol.scoring, ks=tuple(sorted(protocol.scoring.ks))),
+        answers=protocol.answers,
+        judged=protocol.judged if protocol.judge else (),
+    )
 
 
 def index_cost(index: Index) -> dict[str, Scalar]:
@@ -137,7 +204,7 @@ def index_cost(index: Index) -> dict[str, Scalar]:
     return {
         **sizes,
         "LLM calls": spent.llm_calls,
-        **({"LLM calls recorded before": recorded} if (recorded := spent.recorded_calls) else {}),
+        **({"LLM calls recorded before": known} if (known := spent.recorded_calls) else {}),
         "tokens": spent.total_tokens,
         "USD": "unknown" if spent.cost_usd is None else round(spent.cost_usd, 6),
         "seconds": round(spent.total_seconds, 3),
@@ -146,20 +213,18 @@ def index_cost(index: Index) -> dict[str, Scalar]:
 
 
 def _read_recorded_rows(
-    files: Mapping[str, Path], protocol: Protocol, head: run_files.Head
+    files: Mapping[str, Path], heads: Mapping[str, run_files.Head]
 ) -> dict[tuple[str, str], Row]:
-    """Return the rows that stand in the files, by label and question id.
+    """Return the rows that stand in the files, by label and question id."""
+    return {
+        (label, row.question_id): row
+        for label, file in files.items()
+        for row in run_files.resume(file, heads[label])
+    }
 
-    The head of a run has every parameter of the method, those left as they are among them.
-    """
-    recorded, room = {}, protocol.scoring.context_tokens
-    for setting in protocol.settings if files else ():
-        method = build_method(setting.method, protocol.parameters(setting), room)
-        every = {each.name: getattr(method, each.name) for each in fields(method)}  # type: ignore[arg-type]
-        mine = replace(head, setting=setting, parameters=every)
-        for row in run_files.resume(files[setting.label], mine):
-            recorded[setting.label, row.question_id] = row
-    return recorded
+
+def _keep_found(files: Mapping[str, Path], row: Row, found: Found) -> None:
+    run_files.append_found(files[row.label], row, found)
 
 
 def _asking(
@@ -167,7 +232,7 @@ def _asking(
 ) -> tuple[Search, Respond]:
     """Return what searches and what answers; evidence is kept from the one to the other."""
     scoring = protocol.scoring
-    found: dict[tuple[str, str], Evidence] = {}
+    found = threading.local()  # an answer is asked for in the thread that searched
 
     def search(question: str, setting: Setting) -> Evidence:
         evidence = index.search(
@@ -177,15 +242,15 @@ def _asking(
                 parameters=protocol.parameters(setting),
                 context_tokens=scoring.context_tokens,
                 where=protocol.where,
+                exact=protocol.exact,
                 budget=budget,
             )
         )
-        found.clear()
-        found[question, setting.label] = evidence
+        found.evidence = evidence
         return evidence
 
-    def answer(question: str, setting: Setting) -> Answer:
-        evidence = found[question, setting.label]
+    def answer(_question: str, _setting: Setting) -> Answer:
+        evidence: Evidence = found.evidence
         if answering is not None:  # one reader for all, also where a method has an answer itself
             evidence = replace(evidence, answer=None)
         return index.answer(
@@ -214,14 +279,10 @@ def _end_with_budget(ask: Callable[P, T], budget: Budget | None) -> Callable[P, 
     return ask_within_budget
 
 
-def _head(
-    index: Index,
-    dataset: Dataset,
-    protocol: Protocol,
-    answering: LLM | None,
-    judge: LLMJudge | None,
-) -> run_files.Head:
-    """Return the head of every run, but for its setting and parameters."""
+def _describe_index(
+    index: Index, protocol: Protocol, answering: LLM | None, judge: LLMJudge | None
+) -> dict[str, Any]:
+    """Return what the heads of all runs say of the index and the models, as fields of `Head`."""
     snapshot, models = index.snapshot(), index.models
     llms = {
         "llm": models.llm,
@@ -233,30 +294,25 @@ def _head(
     for name in _PACKAGES:
         with suppress(PackageNotFoundError):  # of an extra that these metrics do without
             versions[name] = version(name)
-    return run_files.Head(
-        dataset=dataset.about,
-        setting=Setting(""),
-        parameters={},
-        scoring=replace(protocol.scoring, ks=tuple(sorted(protocol.scoring.ks))),
-        answers=protocol.answers,
-        judged=protocol.judged if judge else (),
-        models={
+    return {
+        "models": {
             "embedder": models.embedder.name,
             "tagger": models.tagger.name,
             "reranker": models.reranker.name,
             **named,
         },
-        prompts=prompts.prompt_versions() if named else {},
-        versions=versions,
-        index={
+        "prompts": prompts.prompt_versions() if named else {},
+        "versions": versions,
+        "index": {
             "recipe": dict(snapshot.recipe),
             "generation": snapshot.generation,
             **({"where": str(protocol.where)} if protocol.where is not None else {}),
+            **({"exact": True} if protocol.exact else {}),
             "documents": index.digest(),
             "rows": {name: len(snapshot.layers[name]) for name in _LAYERS},
         },
-        index_cost=index_cost(index),
-    )
+        "index_cost": index_cost(index),
+    }
 
 
 __getattr__ = lazy(__name__, {}, renamed={"check": "check_protocol"})

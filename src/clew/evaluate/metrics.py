@@ -86,6 +86,7 @@ def answer_scores(prediction: str, answers: Sequence[str]) -> dict[str, float]:
         **{f"F1 {rule}": f1(prediction, answers, rule) for rule in _BARRED},
         "Acc": contains(prediction, answers),
         "ROUGE-L": rouge_l(prediction, answers),
+        "ROUGE-L precision": rouge_l(prediction, answers, precision=True),
     }
 
 
@@ -146,12 +147,13 @@ def f1(prediction: str, answers: Sequence[str], yes_no: YesNo = "plain") -> floa
     return max(scores)
 
 
-def rouge_l(prediction: str, answers: Sequence[str]) -> float:
+def rouge_l(prediction: str, answers: Sequence[str], *, precision: bool = False) -> float:
     """Return the F-measure of ROUGE-L with the nearest right answer, as GraphRAG-Bench has it.
 
     ROUGE-L (Lin 2004, aclanthology.org/W04-1013) as the package rouge-score computes it, 0 where
     there are no words. These are runs of a to z and of digits in lower case, those of more than
-    three letters stemmed by Porter's algorithm.
+    three letters stemmed by Porter's algorithm. The `precision`, the common part as a share of the
+    prediction, is ROUGE-L as AGRAG's paper prints it.
 
     Raises InputError where an answer is empty, MissingExtra where the stemmer is not installed.
     """
@@ -159,8 +161,8 @@ def rouge_l(prediction: str, answers: Sequence[str]) -> float:
     given, scores = _stems(prediction), []
     for answer in answers:
         wanted = _stems(answer)
-        length = len(given) + len(wanted) or 1
-        scores.append(2 * common_length(given, wanted) / length)
+        common, length = common_length(given, wanted), len(given) + len(wanted) or 1
+        scores.append(common / (len(given) or 1) if precision else 2 * common / length)
     return max(scores)
 
 

@@ -15,15 +15,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from clew.display.shown import plain
 from clew.errors import InputError
 from clew.evaluate.datasets import About
 from clew.evaluate.report import Report
 from clew.evaluate.settings import Scoring, Setting
-from clew.evaluate.summary import Row
+from clew.evaluate.summary import Found, Row
 from clew.types import Scalar, Usage
 
 FORMAT = 1
 SUFFIX = ".jsonl"
+CONTEXTS = "contexts"  # the folder of what the questions of runs were given
 _BEGINNING = b'{"clew_run": '
 _USAGES = ("usage", "answer_usage", "judge_usage")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._=-]")
@@ -103,12 +105,7 @@ def resume(file: Path, head: Head) -> tuple[Row, ...]:
         file.write_bytes(_line(_head_record(head)))
         return ()
     run = read_run(file)
-    found = difference(_decisive(run.head), _decisive(head))
-    if found:
-        raise InputError(
-            f"{file} is a run in which {found[0]} is {found[1]}, and now it is {found[2]}: "
-            f"name another folder, or delete the file"
-        )
+    _refuse_other(file, run.head, head)
     whole = tuple(row for row in run.rows if not row.is_failed)
     if len(whole) < len(run.rows):
         lines = (_head_record(run.head), *map(_row_record, whole))
@@ -121,10 +118,61 @@ def resume(file: Path, head: Head) -> tuple[Row, ...]:
     return whole
 
 
+def check_head(file: Path, head: Head) -> None:
+    """Raise InputError for a file whose head has another setting or scoring than `head`.
+
+    What hangs on the index and its models, which `head` lacks, is left to `resume`.
+    """
+    if file.exists() and file.read_bytes().partition(b"\n")[1]:
+        found = read_run(file).head
+        known = {each: getattr(found, each) for each in ("models", "prompts", "versions", "index")}
+        _refuse_other(file, found, replace(head, **known))
+
+
+def _refuse_other(file: Path, known: Head, head: Head) -> None:
+    found = difference(_decisive(known), _decisive(head))
+    if found:
+        raise InputError(
+            f"{file} is a run in which {found[0]} is {found[1]}, and now it is {found[2]}: "
+            f"name another folder, or delete the file"
+        )
+
+
 def append(file: Path, row: Row) -> None:
     """Write a row at the end of a run, where it stays whatever happens next."""
     with file.open("ab") as stream:
         stream.write(_line(_row_record(row)))
+
+
+def append_found(file: Path, row: Row, found: Found) -> None:
+    """Write what a question was given into the folder `contexts` beside a run, under its name.
+
+    Of a question that was asked twice, as after a kill, the last line counts.
+    """
+    context, evidence = found.context, found.evidence
+    record = {
+        "question_id": row.question_id,
+        "question": found.question.text,
+        "chunk_ids": [hit.chunk_id for hit in evidence.hits] if evidence else [],
+        "context": context.text if context else "",
+        "evidence": evidence and plain(evidence),
+        "answer": row.answer,
+        "calls": [
+            {
+                "model": each.model,
+                "prompt": each.prompt.version,
+                "system": each.prompt.system,
+                "user": each.prompt.user,
+                "reply": each.reply.text,
+                "error": each.reply.error,
+            }
+            for each in found.exchanges
+        ],
+    }
+    place = file.parent / CONTEXTS / file.name
+    place.parent.mkdir(exist_ok=True)
+    with place.open("ab") as stream:
+        stream.write(_line(record))
 
 
 def read_run(file: Path) -> Run:

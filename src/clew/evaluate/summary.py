@@ -15,8 +15,9 @@ from typing import TypeVar
 
 from clew.evaluate.datasets import DatasetQuestion
 from clew.evaluate.stats import PairedTest, bootstrap_interval, paired_test, quantiles
+from clew.models.conversation import ModelExchange
 from clew.models.metered import MODEL_STAGES
-from clew.types import Answer, Scalar, Usage
+from clew.types import Answer, Context, Evidence, Scalar, Usage
 
 K = TypeVar("K", str, int)
 
@@ -46,6 +47,17 @@ class Row:
     def is_failed(self) -> bool:
         """Whether search, answer or judge failed."""
         return bool(self.error or self.answer_error or self.judge_error)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a question was given, and what LLMs were asked for it."""
+
+    question: DatasetQuestion
+    evidence: Evidence | None  # None where the search failed
+    context: Context | None
+    answer: Answer | None  # None where none was asked for, or it failed
+    exchanges: tuple[ModelExchange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from clew import generation
-from clew.algo.coding import BITS
+from clew.algo.coding import BITS, FLOAT32
 from clew.derived import CachedArrays
 from clew.display.shown import Shown
 from clew.errors import InputError, MissingExtra, MissingLayer, ModelError, RecipeMismatch
@@ -58,8 +58,8 @@ class Settings:
 
     chunking: Chunking = field(default_factory=Chunking)
     vectors: str = LATE  # or SEPARATE
-    vector_bits: int = schema.DEFAULT_BITS["vector_bits"]  # of a chunk's numbers: 1, 2, 4 or 8
-    unit_bits: int = schema.DEFAULT_BITS["unit_bits"]  # of a unit's and a name's numbers
+    vector_bits: int = schema.DEFAULT_BITS["vector_bits"]  # of a chunk's numbers
+    unit_bits: int = schema.DEFAULT_BITS["unit_bits"]  # of a unit's and a name's numbers: `BITS`
     token_bits: int = schema.DEFAULT_BITS["token_bits"]  # of a number of a token's vector
 
     def __post_init__(self) -> None:
@@ -74,6 +74,11 @@ class Settings:
                 f"not {self.vector_bits!r:.60}, {self.unit_bits!r:.60} and {self.token_bits!r:.60}"
             )
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether some vectors are kept as they come."""
+        return FLOAT32 in {self.vector_bits, self.unit_bits, self.token_bits}
+
     def build_recipe(self, models: Models) -> dict[str, Scalar]:
         late = self.vectors == LATE and gives_tokens(models.embedder)
         return {
@@ -86,6 +91,10 @@ class Settings:
             "vector_bits": self.vector_bits,
             "vectors": LATE if late else SEPARATE,
         }
+
+
+# As papers have it: each text is embedded by itself, and its numbers are kept as they come.
+PAPERS = Settings(vectors=SEPARATE, vector_bits=FLOAT32, unit_bits=FLOAT32, token_bits=FLOAT32)
 
 
 def build_model_recipe(models: Models) -> dict[str, Scalar]:

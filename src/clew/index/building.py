@@ -80,7 +80,8 @@ def build_rows(
     with meter.stage("vectors"):
         embedder, code = models.embedder, partial(schema.encode_array, recipe=recipe)
         if recipe["vectors"] == LATE and gives_tokens(embedder):
-            embedded = vectors.late_columns(cut, embedder, code)
+            tokens = schema.token_type(recipe)
+            embedded = vectors.late_columns(cut, embedder, code, tokens=tokens)
         else:
             embedded = vectors.separate_columns(cut, embedder, code)
     return Rows(keys, found_terms, columns | counted | mentioned | embedded, nameable)

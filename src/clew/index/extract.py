@@ -44,6 +44,7 @@ from clew.models import LLM, Extractor, Models, Prompt, Reply, is_recorded
 from clew.models.extractors.cooccurrence import Cooccurrence
 from clew.readers.triples import read_triples
 from clew.snapshot.batch import Batch
+from clew.store import schema
 from clew.types import (
     FALLBACK,
     GRAPH,
@@ -109,12 +110,10 @@ def extract_wanted(
     related other entities in this index, EndpointError after what came before it is committed.
     """
     before, with_llm = read_wanted(store), models.llm is not None
-    if not with_llm and wanted.needs_llm(before):
-        raise InputError("this extraction needs an LLM: name one, as in --llm openai:MODEL@URL")
+    check_wanted(store, models, wanted, rules=rules)
     if wanted == before == Wanted():
         return ExtractionReport()
     rules = rules if wanted.triples in _WEAKER else None
-    _check_models(models, rules)
     memory = ReplyMemory(ledger, models.llm.name if models.llm else "", again=again)
     if with_llm and "pagerank" in wanted.llm_share(GRAPH):
         # Compacted now, it stays so, and so does the graph that the choice computes.
@@ -138,6 +137,35 @@ def extract_wanted(
     return _count_waiting(corpus)
 
 
+def check_wanted(
+    store: Store | None, models: Models, wanted: Wanted, *, rules: Extractor | None
+) -> None:
+    """Raise what would end an extraction at its first step, before anything is paid for.
+
+    Without a `store` it is one of a new index. Raises InputError where it needs an LLM and there is
+    none, or a budget in dollars a price, MissingExtra for a package of the `rules`, RecipeMismatch
+    where an LLM related other entities.
+    """
+    before = Wanted() if store is None else read_wanted(store)
+    if models.llm is None and wanted.needs_llm(before):
+        raise InputError("this extraction needs an LLM: name one, as in --llm openai:MODEL@URL")
+    if wanted == before == Wanted():
+        return
+    if models.llm is not None:
+        models.llm.complete([])  # a budget in dollars needs a price
+    if rules is not None and wanted.triples in _WEAKER:
+        _ = rules.name  # a package may be missing
+    terms = None if store is None else TermSettings.from_recipe(store.recipe)
+    if store is not None and wanted.triples == "llm" and wanted.terms != terms:
+        with closing(open_snapshot(store)) as snapshot:
+            sources = np.asarray(snapshot.layer("chunk").columns[GRAPH])
+        if np.isin(sources, (LLM_MADE, FALLBACK)).any():
+            raise RecipeMismatch(
+                f"this index has an LLM's triples of {_describe_terms(terms)}, not of "
+                f"{_describe_terms(wanted.terms)}: use the former, or index into a new folder"
+            )
+
+
 @contextmanager
 def _undo_wanted(
     corpus: ExtractionCorpus, wanted: Wanted, before: Wanted, memory: ReplyMemory, *, with_llm: bool
@@ -154,17 +182,9 @@ def _undo_wanted(
 
 
 def _store_terms(corpus: ExtractionCorpus, wanted: Wanted) -> None:
-    """Write into the recipe which entities an LLM relates: all of an index has the same.
-
-    Raises RecipeMismatch where it has triples already of other ones.
-    """
+    """Write into the recipe which entities an LLM relates: all of an index has the same."""
     if wanted.triples != "llm" or wanted.terms == corpus.terms:
         return
-    if np.isin(corpus.read_sources(GRAPH), (LLM_MADE, FALLBACK)).any():
-        raise RecipeMismatch(
-            f"this index has an LLM's triples of {_describe_terms(corpus.terms)}, not of "
-            f"{_describe_terms(wanted.terms)}: use the former, or index into a new folder"
-        )
     none = dict.fromkeys(TermSettings().to_recipe())
     corpus.store.settle(none if wanted.terms is None else wanted.terms.to_recipe())
     corpus.terms = wanted.terms
@@ -175,14 +195,6 @@ def _describe_terms(terms: TermSettings | None) -> str:
         return "entities that it named"
     most = f"at most {terms.longest} words"
     return f"statistical entities (threshold {terms.threshold:g}, {most})"
-
-
-def _check_models(models: Models, rules: Extractor | None) -> None:
-    """Raise what would end the run at its first step, before anything is written down."""
-    if models.llm is not None:
-        models.llm.complete([])  # a budget in dollars needs a price
-    if rules is not None:
-        _ = rules.name  # a package may be missing
 
 
 def _count_waiting(corpus: ExtractionCorpus) -> ExtractionReport:
@@ -298,8 +310,9 @@ class UnitsTask:
     def batch(
         self, extracted: Sequence[ChunkExtraction[Any]], models: Models, store: Store
     ) -> Batch:
-        late = store.recipe["vectors"] == LATE
-        return build_statement_batch(extracted, models, store.unnamed, late=late)
+        late, tokens = store.recipe["vectors"] == LATE, schema.token_type(store.recipe)
+        unnamed = store.unnamed
+        return build_statement_batch(extracted, models, unnamed, late=late, tokens=tokens)
 
 
 @dataclass(frozen=True)

@@ -50,8 +50,12 @@ def build_statement_batch(
     unnamed: Unnamed,
     *,
     late: bool,
+    tokens: type[np.generic] = np.int8,
 ) -> Batch:
-    """Return the rows of LLM-made units; a chunk without any keeps its sentences."""
+    """Return the rows of LLM-made units; a chunk without any keeps its sentences.
+
+    Where `late`, their tokens are stored as `tokens`.
+    """
     texts = [text for each in extracted for text in each.content]
     owners = [row for row, each in enumerate(extracted) for _ in each.content]
     entities, terms = Numbers(), Numbers()
@@ -72,7 +76,7 @@ def build_statement_batch(
         "statement.key": np.asarray([text_key(text) for text in texts], dtype=np.uint64),
         "statement.n_bytes": n_bytes,
         "statement_text.bytes": bytes_column,
-        **_statement_vectors(texts, models.embedder, late=late),
+        **_statement_vectors(texts, models.embedder, tokens if late else None),
         **table_columns("statement_mention", "statement", table),
     }
     undated = {int(entity) for entity in table[table[:, 4] != DATE, 1]}
@@ -153,10 +157,12 @@ def _extraction_columns(extracted: Sequence[ChunkExtraction[Made_co]], kind: str
     }
 
 
-def _statement_vectors(texts: Sequence[str], embedder: Embedder, *, late: bool) -> Columns:
-    if not (late and gives_tokens(embedder)):
+def _statement_vectors(
+    texts: Sequence[str], embedder: Embedder, kept: type[np.generic] | None
+) -> Columns:
+    if kept is None or not gives_tokens(embedder):
         return {"statement.vectors": embedder.embed(texts, kind="document")}
-    tokens, counts, pooled = ragged_tokens(texts, embedder)
+    tokens, counts, pooled = ragged_tokens(texts, embedder, kept)
     return {
         "statement.vectors": pooled,
         "statement.n_stored": counts,

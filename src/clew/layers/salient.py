@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from clew.algo.salience import Ngrams, Score, count_ngrams, entity_rates, keep_entries, mark_salient
 from clew.algo.topk import top_k
 from clew.layers.numbers import Numbers, hash_texts, number_values
+from clew.text.analyze import term_spans
 from clew.text.ngrams import bleu_tokens, content_words, number_parts, split_pieces
 
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd, of the hash of what an n-gram goes on from
@@ -22,6 +23,7 @@ THRESHOLD = 0.5  # of a salient term's rate
 LONGEST = 3  # words of a salient term
 _HINTS = 12  # terms of a text at most
 _EDGE = re.compile(r"\b")
+_POSSESSIVE = re.compile(r"['’]s?$")
 
 
 def salient_rates(
@@ -152,18 +154,23 @@ def spell_rates(rates: csr_array, terms: Sequence[str], texts: Sequence[str]) ->
 def spell_terms(terms: Iterable[str], text: str) -> list[str]:
     """Return each term as `text` spells it first; a term that cuts a name becomes the name.
 
-    That is one that has some words with a capital and others without: "Colin Archer built". A
-    term that the text does not spell in one piece is left as it is.
+    That is one that has some words with a capital and others without: "Colin Archer built". The
+    text may spell words of a term with an ending: "patron medal" is "Patron's Medal".
     """
     plain = " ".join(text.split())
     folded = _fold(plain)
+    spans: list[tuple[str, int, int]] | None = None
     spelled = []
     for term in terms:
         start = _find(term, folded)
-        words = (term if start < 0 else plain[start : start + len(term)]).split()
+        end = start + len(term)
+        if start < 0:
+            spans = list(term_spans(plain)) if spans is None else spans
+            start, end = _find_words(term.split(), spans)
+        words = (term if start < 0 else plain[start:end]).split()
         runs = [(named, " ".join(run)) for named, run in groupby(words, lambda w: w[0].isupper())]
         kept = [run for named, run in runs if named or len(runs) == 1]
-        spelled.append(max(kept, key=len))
+        spelled.append(_POSSESSIVE.sub("", max(kept, key=len)))
     return spelled
 
 
@@ -173,6 +180,15 @@ def _fold(text: str) -> str:
     if len(folded) != len(text):
         folded = "".join(f if len(f := c.casefold()) == 1 else c for c in text)
     return folded
+
+
+def _find_words(words: Sequence[str], spans: Sequence[tuple[str, int, int]]) -> tuple[int, int]:
+    """Return where some words in a row stand first among the terms of a text, -1 where nowhere."""
+    n = len(words)
+    for i in range(len(spans) - n + 1):
+        if all(words[j] == spans[i + j][0] for j in range(n)):
+            return spans[i][1], spans[i + n - 1][2]
+    return -1, -1
 
 
 def _find(term: str, text: str) -> int:

@@ -66,7 +66,13 @@ class _CodedRows:
         return self._array
 
 
-def late_columns(chunks: Chunks, embedder: TokenEmbedder, code: Code = keep_uncoded) -> Columns:
+def late_columns(
+    chunks: Chunks,
+    embedder: TokenEmbedder,
+    code: Code = keep_uncoded,
+    *,
+    tokens: type[np.generic] = np.int8,
+) -> Columns:
     """Return chunk, sentence and sub-chunk vectors and the stored tokens, a pass per chunk."""
     titled = chunks.titled_texts()
     parts = chunks.parts or [()] * len(titled)
@@ -75,24 +81,24 @@ def late_columns(chunks: Chunks, embedder: TokenEmbedder, code: Code = keep_unco
     chunk_vectors, sentence_vectors, part_vectors = (
         _CodedRows(name, d, np.float32, code) for name in names
     )
-    stored, counts = _CodedRows("token.vectors", d, np.int8, code), []
+    stored, counts = _CodedRows("token.vectors", d, tokens, code), []
     ranges: list[tuple[int, int]] = []
     for begin in range(0, len(titled), _AT_ONCE):  # float tokens are eight times what is kept
         block = slice(begin, begin + _AT_ONCE)
         passes = embedder.embed_tokens([text for text, _ in titled[block]])
-        for c, tokens in enumerate(passes, begin):
+        for c, read in enumerate(passes, begin):
             (_, offset), window, inside = titled[c], chunks.windows[c], parts[c]
             shift = offset - window.start
-            places = [_token_range(tokens, a + shift, b + shift) for a, b in window.sentences]
-            sentence_vectors.add(_means(tokens, places))
-            within = [_token_range(tokens, a + shift, b + shift) for a, b in inside]
-            part_vectors.add(_means(tokens, within))
-            chunk_vectors.add(tokens.pooled[None])
+            places = [_token_range(read, a + shift, b + shift) for a, b in window.sentences]
+            sentence_vectors.add(_means(read, places))
+            within = [_token_range(read, a + shift, b + shift) for a, b in inside]
+            part_vectors.add(_means(read, within))
+            chunk_vectors.add(read.pooled[None])
             spans = chunks.term_places.span[chunks.term_places.of_chunk(c)]
-            is_term = _mark_term_tokens(spans, tokens)
+            is_term = _mark_term_tokens(spans, read)
             n_before = np.concatenate([[0], np.cumsum(is_term)]).tolist()
             ranges += [(n_before[first], n_before[last]) for first, last in places]
-            stored.add(_quantize(tokens.vectors[is_term]))
+            stored.add(_quantize(read.vectors[is_term], tokens))
             counts.append(n_before[-1])
     columns: Columns = {
         "chunk.vectors": chunk_vectors.to_array(),
@@ -108,10 +114,10 @@ def late_columns(chunks: Chunks, embedder: TokenEmbedder, code: Code = keep_unco
 
 
 def ragged_tokens(
-    texts: Sequence[str], embedder: TokenEmbedder
-) -> tuple[NDArray[np.int8], NDArray[np.int32], NDArray[np.float32]]:
+    texts: Sequence[str], embedder: TokenEmbedder, kept: type[np.generic] = np.int8
+) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.float32]]:
     """Return the stored tokens of texts end to end, how many each has, and the texts' vectors."""
-    stored = _CodedRows("statement_token.vectors", embedder.dimension, np.int8, keep_uncoded)
+    stored = _CodedRows("statement_token.vectors", embedder.dimension, kept, keep_uncoded)
     pooled = _CodedRows("statement.vectors", embedder.dimension, np.float32, keep_uncoded)
     counts = []
     for begin in range(0, len(texts), _AT_ONCE):
@@ -119,7 +125,7 @@ def ragged_tokens(
         for text, tokens in zip(block, embedder.embed_tokens(block), strict=True):
             spans = np.array([span for _, *span in term_spans(text)]).reshape(-1, 2)
             is_term = _mark_term_tokens(spans, tokens)
-            stored.add(_quantize(tokens.vectors[is_term]))
+            stored.add(_quantize(tokens.vectors[is_term], kept))
             pooled.add(tokens.pooled[None])
             counts.append(int(is_term.sum()))
     return stored.to_array(), np.asarray(counts, dtype=np.int32), pooled.to_array()
@@ -160,11 +166,11 @@ def name_columns(entities: Sequence[int], vectors: NDArray[np.float32]) -> Colum
     return {"name.entity": np.asarray(entities, dtype=np.int32), "name.vectors": vectors}
 
 
-def _quantize(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
-    """Return (n, d) token vectors in int8, as they are stored."""
+def _quantize(vectors: NDArray[np.float32], kept: type[np.generic]) -> NDArray[Any]:
+    """Return (n, d) token vectors of length one as they are stored: as they are, or in int8."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-    return np.asarray(np.rint(unit * _SCALE), dtype=np.int8)
+    return unit if kept is np.float32 else np.asarray(np.rint(unit * _SCALE), dtype=np.int8)
 
 
 def _mark_term_tokens(spans: NDArray[Any], tokens: TokenVectors) -> NDArray[np.bool_]:

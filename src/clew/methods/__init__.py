@@ -83,6 +83,11 @@ def load(name: str) -> type[Method]:
     raise UnknownMethod(f"there is no method {name!r}: take one of {', '.join(names())}")
 
 
+def is_preset(name: str) -> bool:
+    """Say whether a method is a variant that has the values of a paper."""
+    return name in group_names()["paper"] and name not in list_modules()
+
+
 def get_limits(kind: type[Method]) -> Limits:
     """Return which parameters of a method bound what it returns, none where it does not say."""
     from clew.types import Limits

@@ -34,7 +34,7 @@ CHUNK_SHARE = 0.5  # of a chunk's own relevance beside the votes of its sets
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clue:
-    """Clue-RAG's retrieval. The first seven fields are the paper's; `clue_paper` has its values."""
+    """Clue-RAG's retrieval. The first eight fields are the paper's; `clue_paper` has its values."""
 
     layers: ClassVar = frozenset({"chunk", "unit", "entity", "term"})
     limits: ClassVar = Limits(chunks="chunks")
@@ -54,6 +54,8 @@ class Clue:
     entity_anchoring: bool = True  # seeds: entities similar to the query's names [S-A]
     unit_anchoring: bool = True  # seeds: entities of the units nearest to the query [K-A]
     query_updating: bool = True  # search on for what the units leave unsaid [Q-U]
+
+    merged: bool = True  # ways to one set of units are one state; off: tuples as printed
 
     # Ours: what each is worth, and the paper's setting, stand in docs/results/clue.md.
     exact_names: bool = True  # seeds: entities whose name stands in the query, not their like
@@ -147,7 +149,13 @@ class Clue:
             sorted(seeds),
             asked.vector,
             relevance.of_unit_sets,
-            Beam(depth=self.depth, width=self.width, k=self.k, query_updating=self.query_updating),
+            Beam(
+                depth=self.depth,
+                width=self.width,
+                k=self.k,
+                query_updating=self.query_updating,
+                merged=self.merged,
+            ),
             seed_units=anchored if self.unit_anchoring and self.seed_units else (),
             tried=tried,
         )

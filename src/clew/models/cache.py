@@ -31,18 +31,20 @@ _TABLES = (
 _BLOCK = 1024  # texts that are embedded, and then committed, together
 _FLOATS, _CODES = b"\1", b"\2"  # behind a vector and its checksum: what the vector is in
 _BITS = 8  # of a number of a document's vector, as an index has it by default
+_EXACT = "document, float32"  # the kind of one that is kept as it came
 
 
 class CachedEmbedder:
     """An embedder that remembers: a vector is on disk before it is returned.
 
     `place` may be shared by embedders and by processes. A query's vector is kept as float32, a
-    document's in 8 bits a number, which is what an index keeps of it, each with a checksum, under
-    the SHA-256 of embedder, kind and text. `hits` and `misses` count texts.
+    document's in 8 bits a number, which is what an index keeps of it unless it is `exact`, each
+    with a checksum, under the SHA-256 of embedder, kind and text. `hits` and `misses` count texts.
     """
 
-    def __init__(self, embedder: Embedder, place: Place) -> None:
+    def __init__(self, embedder: Embedder, place: Place, *, exact: bool = False) -> None:
         self._embedder = embedder
+        self._exact = exact
         self._file = paid_file(place, _KIND, APPLICATION_ID, _TABLES)
         self.hits = 0
         self.misses = 0
@@ -65,7 +67,7 @@ class CachedEmbedder:
         return int(row[0]) if row else None
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:
-        keys = [_key(self.name, kind, text) for text in texts]
+        keys = [self._key(kind, text) for text in texts]
         stored = self._load(keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in stored}
         self.misses += len(missing)
@@ -95,7 +97,7 @@ class CachedEmbedder:
         """Return those of the texts that are not in the file, each once; make no file."""
         if not is_priced(self._embedder):
             return []
-        by_key = {_key(self.name, kind, text): text for text in texts}
+        by_key = {self._key(kind, text): text for text in texts}
         stored = self._load(list(by_key)) if self._file.exists() else {}
         new = [text for key, text in by_key.items() if key not in stored]
         return self._embedder.unpaid(new, kind=kind)
@@ -112,7 +114,7 @@ class CachedEmbedder:
         """
 
         def keep(first: int, rows: NDArray[np.float32]) -> None:
-            form = _FLOATS if kind == "query" else _CODES
+            form = _FLOATS if kind == "query" or self._exact else _CODES
             kept = np.asarray(rows, dtype="<f4") if form == _FLOATS else coding.encode(rows, _BITS)
             received = (_append_checksum(row.tobytes(), form) for row in kept)
             of_rows = keys[first : first + len(rows)]
@@ -125,6 +127,9 @@ class CachedEmbedder:
                 self._embedder.embed(texts, kind=kind, keep=keep)
         else:
             keep(0, self._embedder.embed(texts, kind=kind))
+
+    def _key(self, kind: Kind, text: str) -> bytes:
+        return _key(self.name, _EXACT if self._exact and kind == "document" else kind, text)
 
     @mending
     def _load(self, keys: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
@@ -184,7 +189,7 @@ def has_vectors(place: Place) -> bool:
 
 def vector_keys(embedder: str, texts: Sequence[str]) -> list[bytes]:
     """Return the keys under which the vectors of documents' texts are kept."""
-    return [_key(embedder, "document", text) for text in texts]
+    return [_key(embedder, kind, text) for text in texts for kind in ("document", _EXACT)]
 
 
 def _find_damaged(database: Connection) -> list[bytes]:
@@ -211,5 +216,5 @@ def _decode_row(kept: bytes) -> NDArray[np.float32] | None:
     return found
 
 
-def _key(embedder: str, kind: Kind, text: str) -> bytes:
+def _key(embedder: str, kind: str, text: str) -> bytes:
     return digest_parts((embedder, kind, text))

@@ -6,7 +6,8 @@ import json
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import cast
 
@@ -34,6 +35,29 @@ from clew.text import tokens
 from clew.text.pieces import OnPiece
 
 _AROUND = 64  # tokens that a template may put around a message, at the most
+
+
+@dataclass(frozen=True, slots=True)
+class ModelExchange:
+    """A prompt that an LLM was given, and the reply that counts."""
+
+    model: str
+    prompt: Prompt
+    reply: Reply
+
+
+_heard: ContextVar[list[ModelExchange] | None] = ContextVar("heard", default=None)
+
+
+@contextmanager
+def record_exchanges() -> Iterator[list[ModelExchange]]:
+    """Give a list to which every exchange of this thread is added while a block runs."""
+    exchanges: list[ModelExchange] = []
+    before = _heard.set(exchanges)
+    try:
+        yield exchanges
+    finally:
+        _heard.reset(before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +148,13 @@ class Conversation:
         with self.ledger.room() if self.ledger is not None and rest else nullcontext():
             for rows in self._rounds(prompts, rest):
                 batch.run(hold, rows, self.chat.concurrency)
-        return replies.in_order()
+        found = replies.in_order()
+        heard = _heard.get()
+        if heard is not None:
+            heard.extend(
+                ModelExchange(self.name, *each) for each in zip(prompts, found, strict=True)
+            )
+        return found
 
     def unreported(self) -> Reply | None:
         """Return what was paid for in conversations that did not end, and forget it."""

@@ -9,13 +9,14 @@ with other texts, need not be asked about; and what each write of the index cost
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from clew.models import Prompt, Turn
+from clew.models.replies import messages
 from clew.models.sqlite import (
     Keep,
     Place,
@@ -38,9 +39,12 @@ _TABLES = (
     "failed (key BLOB PRIMARY KEY) WITHOUT ROWID",  # calls of a conversation that came to nothing
     """piece (key BLOB PRIMARY KEY, model TEXT NOT NULL, version TEXT NOT NULL, data TEXT NOT NULL)
     WITHOUT ROWID""",
-    """cost (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, before INTEGER NOT NULL,
-    generation INTEGER NOT NULL, usage TEXT NOT NULL)""",
 )
+# Ledgers of before this table lack it: it is made when the first write is billed.
+_COST = """cost (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, before INTEGER NOT NULL,
+    generation INTEGER NOT NULL, usage TEXT NOT NULL)"""
+# Made with the first prompt that is to be kept.
+_PROMPT = """prompt (key BLOB PRIMARY KEY, messages TEXT NOT NULL) WITHOUT ROWID"""
 _KEEP = """INSERT INTO piece VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE
     SET model = excluded.model, version = excluded.version, data = excluded.data"""
 
@@ -100,11 +104,13 @@ class Cost:
 class Ledger:
     """The book at a place; threads and processes may share it, and its first use makes it.
 
-    Every method raises StoreError where it cannot be used.
+    Every method raises StoreError where it cannot be used. It keeps what was asked beside the
+    replies, so that they can be read, where it is to `keep_prompts`.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, *, keep_prompts: bool = False) -> None:
         self._file = paid_file(place, _KIND, APPLICATION_ID, _TABLES)
+        self._keep_prompts = keep_prompts
 
     @property
     def path(self) -> Path:
@@ -191,7 +197,23 @@ class Ledger:
             places = ",".join("?" * len(row))
             database.execute(f"INSERT INTO call VALUES ({places}) ON CONFLICT DO NOTHING", row)  # noqa: S608 -- question marks
             is_first = bool(database.changes())
+            if self._keep_prompts:
+                self._file.make(database, _PROMPT)
+                asked = json.dumps(messages(request.prompt, request.turns, in_words=False))
+                kept = "INSERT INTO prompt VALUES (?, ?) ON CONFLICT DO NOTHING"
+                database.execute(kept, (row[0], asked))
         return turn if is_first else self.recall(request) or turn
+
+    @mending
+    def exchanges(self) -> Iterator[tuple[str, list[dict[str, str]], str]]:
+        """Yield the version, messages and reply of every call whose prompt was kept, by key."""
+        question = (
+            """SELECT version, messages, text FROM call JOIN prompt USING (key) ORDER BY key"""
+        )
+        with self._file.open() as database:
+            known = self._file.has(database, "prompt")
+            rows = list(sqlite.rows(database, question)) if known else []
+        return ((version, json.loads(asked), text) for version, asked, text in rows)
 
     @mending
     def knows(self, model: str, version: str) -> bool:
@@ -252,6 +274,7 @@ class Ledger:
         """Write down what a write of the index cost."""
         row = (cost.kind, cost.before, cost.generation, json.dumps(asdict(cost.usage)))
         with self._file.writing() as database:
+            self._file.make(database, _COST)
             database.execute(
                 "INSERT INTO cost (kind, before, generation, usage) VALUES (?, ?, ?, ?)", row
             )
@@ -261,7 +284,7 @@ class Ledger:
         """Return what every write cost, the oldest first."""
         question = "SELECT kind, before, generation, usage FROM cost ORDER BY number"
         with self._file.open() as database:
-            rows = sqlite.rows(database, question)
+            rows = sqlite.rows(database, question) if self._file.has(database, "cost") else []
         return [
             Cost(kind=kind, before=before, generation=generation, usage=Usage(**json.loads(usage)))
             for kind, before, generation, usage in rows

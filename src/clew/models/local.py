@@ -39,6 +39,9 @@ class LocalChat:
     file: Path
     n_threads: int = 1
     n_ctx: int = 4096
+    temperature: float = 0.0
+    top_p: float | None = None
+    seed: int | None = None
     _starting: threading.Lock = field(
         default_factory=threading.Lock, init=False, repr=False, compare=False
     )
@@ -52,7 +55,10 @@ class LocalChat:
 
     @cached_property
     def name(self) -> str:
-        return f"{self.file.stem}-{_digest(self.file)}"
+        from clew.models.openai import name_sampled
+
+        model = f"{self.file.stem}-{_digest(self.file)}"
+        return name_sampled(model, self.temperature, self.top_p, self.seed)
 
     @property
     def concurrency(self) -> int:
@@ -108,8 +114,11 @@ class LocalChat:
             raise ModelError(f"{settings.model.path} cannot be loaded: {error}") from error
         chat = OpenAIChat(
             base_url=f"{server.listening_address}/v1",
-            model=self.name,
+            model=self.name.partition(" ")[0],
             api_key=key,
+            temperature=self.temperature,
+            top_p=self.top_p,
+            seed=self.seed,
             timeout_s=_LONGEST_S,
             step_s=_LONGEST_S,
             concurrency=1,

@@ -63,6 +63,15 @@ _OPENAI_HOST = "api.openai.com"
 _V1 = re.compile(r"/v1/?\Z")
 
 
+def name_sampled(
+    model: str, temperature: float, top_p: float | None = None, seed: int | None = None
+) -> str:
+    """Return the name of a model whose replies are drawn so; by default it is its own."""
+    drawn = {"temperature": temperature or None, "top_p": top_p, "seed": seed}
+    told = [f"{name} {value}" for name, value in drawn.items() if value is not None]
+    return f"{model} at {', '.join(told)}" if told else model
+
+
 @dataclass(frozen=True, kw_only=True)
 class OpenAIChat(Served):
     """An LLM behind /chat/completions. `prices`: model to dollars per 1M tokens, in and out."""
@@ -70,6 +79,8 @@ class OpenAIChat(Served):
     timeout_s: float = 120.0
     step_s: float = STEP_S  # the same, at most, for a step of a question before its answer
     temperature: float | None = 0.0  # None: the endpoint's own
+    top_p: float | None = None
+    seed: int | None = None
     json_schema: bool = True  # the endpoint can hold a reply to a schema
     prices: Mapping[str, Price] = field(default_factory=dict)
     _lacks: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
@@ -79,7 +90,7 @@ class OpenAIChat(Served):
     def name(self) -> str:
         if self.temperature is None:
             return f"{self.model} at its own temperature"
-        return f"{self.model} at temperature {self.temperature}" if self.temperature else self.model
+        return name_sampled(self.model, self.temperature, self.top_p, self.seed)
 
     @property
     def price(self) -> Price | None:
@@ -167,6 +178,8 @@ class OpenAIChat(Served):
             body[NEW_LIMIT if LIMIT in lacks else LIMIT] = limit
         if self.temperature is not None and TEMPERATURE not in lacks:
             body[TEMPERATURE] = self.temperature
+        drawn = {"top_p": self.top_p, "seed": self.seed}
+        body |= {name: value for name, value in drawn.items() if value is not None}
         if held:
             shape = {"name": "reply", "schema": prompt.schema, "strict": True}
             body[SCHEMA] = {"type": "json_schema", "json_schema": shape}

@@ -55,6 +55,12 @@ class PaidFile(Protocol):
     def writing(self) -> AbstractContextManager[Connection]:
         """Give a connection, and commit what the block writes, all of it or nothing."""
 
+    def has(self, database: Connection, table: str) -> bool:
+        """Say whether there is a table that came later than the others."""
+
+    def make(self, database: Connection, table: str) -> None:
+        """Make a table, where it is not there."""
+
     def room(self) -> AbstractContextManager[None]:
         """Hold space while paid requests are under way. Raises StoreError where there is none."""
 
@@ -119,6 +125,13 @@ class DatabaseFile:
                 return sqlite.faults(database)
         except StoreError as error:
             return [str(error)]
+
+    def has(self, database: Connection, table: str) -> bool:
+        there = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?)"
+        return bool(database.execute(there, [table]).get)
+
+    def make(self, database: Connection, table: str) -> None:
+        database.execute(f"CREATE TABLE IF NOT EXISTS {table}")
 
     @contextmanager
     def open(self) -> Iterator[Connection]:

@@ -6,12 +6,13 @@ index does not have. Without one, facts are judged by the reranker and by the co
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clew import steps
-from clew.algo.fusion import mean_of_min_max
+from clew.algo.fusion import mean_of_min_max, min_max
 from clew.algo.topk import DECIMALS, top_k
 from clew.models import LLM, Models
 from clew.prompts import fill_prompt
@@ -20,6 +21,8 @@ from clew.prompts.quoted import quote_lines
 from clew.snapshot import Snapshot
 from clew.text.normalize import collapse
 from clew.types import GRAPH, IMPORTED
+
+FilterBy = Literal["auto", "reranker"]
 
 _NEAR = 0.4  # from 0 to 1: a fact that scores less is far from the best one
 _SCHEMA = closed_schema({"keep": {"type": "array", "items": {"type": "integer"}}})
@@ -42,21 +45,23 @@ def map_facts(
     k: int = 5,
     most: int = 4,
     filtered: bool = True,
+    by: FilterBy = "auto",
     only: NDArray[np.bool_] | None = None,
 ) -> MappedFacts:
     """Return the `k` triples nearest to a question, and at most `most` that pass the filter.
 
     Where `only`, (n_triples,), is given, there are no others. An LLM may keep none; where it gives
     no usable reply, all are kept and a note says so. Without one, those are kept that come near the
-    best one, at least one. `filtered` off keeps all.
+    best one, at least one; by "reranker" alone the LLM and the cosine are not asked. `filtered`
+    off keeps all.
     """
     [near] = steps.near_rows(snapshot, "triple", query.vector[None], k, only=only)
     raw = tuple((row, cosine) for row, cosine in near if cosine > 0)
     rows = [row for row, _ in raw]
     if not rows or not filtered:
         return MappedFacts(raw, tuple(rows))
-    if models.llm is None:
-        best = _choose_near_best(snapshot, models, query, raw, most)
+    if models.llm is None or by == "reranker":
+        best = _choose_near_best(snapshot, models, query, raw, most, by)
         return MappedFacts(raw, tuple(rows[place] for place in best))
     chosen, fault = _choose_by_llm(models.llm, query, snapshot.layer("triple").texts(rows), most)
     if fault:
@@ -98,14 +103,20 @@ def _choose_near_best(
     query: steps.Query,
     raw: Sequence[tuple[int, float]],
     most: int,
+    by: FilterBy,
 ) -> list[int]:
     """Return the places of the best facts, at least one, ascending.
 
     The cosines and the scores of a reranker, whose scale may be any, are both scaled to [0, 1]
-    over these facts, and their mean decides.
+    over these facts, and their mean decides; by "reranker" its score of the facts' own words does.
     """
-    relevance = np.round(_score_texts(snapshot, models, query, [row for row, _ in raw]), DECIMALS)
-    scores = mean_of_min_max(np.array([cosine for _, cosine in raw]), relevance)
+    rows, cosines = [row for row, _ in raw], np.array([cosine for _, cosine in raw])
+    if by == "reranker":
+        own = models.reranker.score(query.text, snapshot.layer("triple").texts(rows))
+        scores = min_max(np.round(own, DECIMALS))
+    else:
+        relevance = np.round(_score_texts(snapshot, models, query, rows), DECIMALS)
+        scores = mean_of_min_max(cosines, relevance)
     best = top_k(scores, most)
     return sorted(best[scores[best] >= min(_NEAR, scores.max())].tolist())
 

@@ -140,6 +140,16 @@ def vector_bits(name: str, recipe: Mapping[str, Scalar]) -> int:
     return read_number(recipe, kind)
 
 
+def is_exact(recipe: Mapping[str, Scalar]) -> bool:
+    """Say whether some vectors of an index are kept as they came."""
+    return any(recipe.get(kind) == coding.FLOAT32 for kind in DEFAULT_BITS)
+
+
+def token_type(recipe: Mapping[str, Scalar]) -> type[np.generic]:
+    """Return the type in which tokens' vectors of length one come to be coded."""
+    return np.float32 if recipe["token_bits"] == coding.FLOAT32 else np.int8
+
+
 def read_number(recipe: Mapping[str, Scalar], name: str) -> int:
     """Return a setting of a recipe that is a whole number."""
     number = recipe[name]

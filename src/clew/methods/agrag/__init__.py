@@ -26,6 +26,7 @@ from clew.methods.agrag.view import (
     Contains,
     Costs,
     Entities,
+    Influence,
     build_graph,
     compute_influence,
     open_view,
@@ -34,7 +35,7 @@ from clew.models import Models
 from clew.snapshot import Snapshot
 from clew.steps.choosing import CANDIDATES, choose_hits
 from clew.steps.evidence import NO_TRIPLES
-from clew.steps.facts import map_facts
+from clew.steps.facts import FilterBy, map_facts
 from clew.types import Evidence, Limits
 
 Order = Literal["fused", "graph"]
@@ -59,7 +60,9 @@ class Agrag:
     passages: int = 5  # of the subgraph, that are returned
     facts: int = 5  # nearest to the question [k_a]
     kept: int = 4  # facts that pass the filter
-    filter: bool = True  # only facts that help to answer, by the LLM or the reranker
+    filter: bool = True  # only facts that help to answer
+    filter_by: FilterBy = "auto"  # the LLM, without one cosine and reranker; or "reranker" alone
+    influence: Influence = "pagerank"  # of nodes; "eq12" is the equation as printed
     damping: float = 0.5  # [d]
     passage_factor: float = 1.0  # on the influence of chunks
     costs: Costs = "released"  # of edges; "paper" is Eq. 14
@@ -83,6 +86,7 @@ class Agrag:
     def __post_init__(self) -> None:
         steps.check_words(self, costs=Costs, rule=Rule, score=Score, order=Order)
         steps.check_words(self, entities=Entities, contains=Contains)
+        steps.check_words(self, influence=Influence, filter_by=FilterBy)
         steps.check_least(self, 1, "chunks", "facts", "kept", "states")
         steps.check_least(self, 0, "passages", "rounds", "longest")
         steps.check_range(self, 0, 1, "passage_factor", "threshold", "synonym")
@@ -107,6 +111,7 @@ class Agrag:
             k=self.facts,
             most=self.kept,
             filtered=self.filter,
+            by=self.filter_by,
             only=graph.stated,
         )
         notes += mapped.notes
@@ -116,7 +121,7 @@ class Agrag:
         columns = snapshot.layer("triple").columns
         ends = [columns[end][list(mapped.kept)] for end in ("subject", "object")]
         terminals = np.unique(np.concatenate(ends)).tolist()
-        scores = compute_influence(graph, terminals, self.damping)
+        scores = compute_influence(graph, terminals, self.damping, self.influence)
         scores[graph.first_chunk :] *= self.passage_factor
         tree = steiner_tree(
             view.get_neighbours,

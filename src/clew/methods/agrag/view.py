@@ -16,7 +16,12 @@ from scipy.sparse import csr_array
 from clew import steps
 from clew.algo.fusion import min_max
 from clew.algo.links import Entries, entry_rows, expand_ranges
-from clew.algo.pagerank import local_pagerank, personalized_pagerank, transition_matrix
+from clew.algo.pagerank import (
+    local_pagerank,
+    personalized_pagerank,
+    printed_influence,
+    transition_matrix,
+)
 from clew.algo.topk import DECIMALS
 from clew.layers.statistical import StatisticalEntities
 from clew.snapshot import Snapshot
@@ -27,6 +32,7 @@ Edges = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], NDArray
 Entities = Literal["statistical", "extracted"]
 Contains = Literal["provenance", "mention"]
 Costs = Literal["released", "paper"]
+Influence = Literal["pagerank", "eq12"]
 
 LOCAL_ABOVE = 500_000  # edges, where both take as long
 _TOLERANCE = 1e-7  # of all influence, from one step to the next
@@ -181,16 +187,19 @@ def _assemble(parts: Sequence[Edges], n_nodes: int) -> tuple[csr_array, NDArray[
 
 
 def compute_influence(
-    graph: AgragGraph, terminals: Sequence[int], damping: float
+    graph: AgragGraph, terminals: Sequence[int], damping: float, influence: Influence = "pagerank"
 ) -> NDArray[np.float64]:
     """Return the (n,) influences of nodes, PageRank personalised to the terminals; together 1.
 
     As printed Eqs. 7 to 13 are no PageRank; docs/methods/agrag.md says why this is what they mean.
+    By "eq12" they are taken at their word.
 
     In a graph of more than `LOCAL_ABOVE` edges nodes far from the terminals have none, and all
     together have 1 less the error of `local_pagerank`.
     """
     n = graph.adjacency.shape[0]
+    if influence == "eq12":
+        return printed_influence(graph.adjacency, terminals, damping)
     if graph.n_edges <= LOCAL_ABOVE:
         restart = np.zeros(n)
         restart[list(terminals)] = 1.0

@@ -225,5 +225,17 @@ def grow_candidates(
     return grow_by_relations(beside, models.embedder, chosen, depth, asked)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BubblePaper(Bubble):
+    """BubbleRAG as the paper has it: Eq. 1 over entities, B candidates, the graph's own order."""
+
+    name: ClassVar[str] = "bubble_paper"
+
+    full: bool = False
+    order: Order = "graph"
+    entities_only: bool = True
+
+
 METHOD = Bubble
 GROUP = "paper"
+VARIANTS = {"bubble_paper": BubblePaper}

@@ -53,6 +53,7 @@ class Ket:
     k: int = 2  # neighbours of a chunk in the graph of chunks [K]
     seed_entities: int = 10  # most similar to the query [k_e]
     pool: float = 2.0  # times the keywords' tokens, of which the best are kept
+    keywords: int = 0  # of the highest TF-IDF that a sub-chunk has; 0: all its words
     common: float = 1.0  # keywords in a larger share of the sub-chunks are left out
     summarise: bool = False  # let the LLM shorten long descriptions of an entity
     seed: int = 0  # of a random core
@@ -63,6 +64,7 @@ class Ket:
         steps.check_words(self, core=Core, rest=Rest, order=Order)
         steps.check_range(self, 0, 1, "graph_share", "core_share", "common")
         steps.check_least(self, 1, "tokens", "seed_entities")
+        steps.check_least(self, 0, "keywords")
         if self.k < 2 or self.k % 2:
             raise InputError(f"k is even and at least 2, half of it for each kind, not {self.k}")
 
@@ -125,7 +127,7 @@ class Ket:
             return find_by_walk(snapshot, walked, texts, pool)
         if self.rest == "keywords":
             return text_candidates.find_by_keywords(
-                snapshot, query, texts, pool, common=self.common
+                snapshot, query, texts, pool, common=self.common, most=self.keywords
             )
         if self.rest == "neighbours":
             return text_candidates.find_with_neighbours(snapshot, texts, budget, self.k)

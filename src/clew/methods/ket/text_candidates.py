@@ -11,9 +11,9 @@ from scipy.sparse import csr_array
 
 from clew import steps
 from clew.algo.keywords import keyword_cosines
-from clew.algo.links import neighbours
+from clew.algo.links import entry_rows, neighbours
 from clew.algo.pool import pool_rows
-from clew.algo.topk import top_k
+from clew.algo.topk import DECIMALS, top_k
 from clew.derived import Derived
 from clew.snapshot import Snapshot
 from clew.text import blocks
@@ -107,20 +107,38 @@ class TextCandidates:
 NOTHING = TextCandidates("", ())
 
 
+def _keep_salient(snapshot: Snapshot, most: int) -> csr_array:
+    """Return the (n_terms, n) postings of the `most` terms of each sub-chunk of highest TF-IDF.
+
+    The weight is count · ln(n / df); equal ones keep the order of the terms.
+    """
+    link = snapshot.link("subchunk", "term")
+    rows, terms = entry_rows(link), link.indices
+    frequent = np.bincount(terms, minlength=link.shape[1])
+    weights = np.round(link.data * np.log(len(link.indptr) / frequent[terms]), DECIMALS)
+    order = np.lexsort((terms, -weights, rows))
+    kept = order[np.arange(len(order)) - link.indptr[rows[order]] < most]
+    ones = np.ones(len(kept), dtype=np.float32)
+    return csr_array((ones, (terms[kept], rows[kept])), shape=link.shape[::-1])
+
+
+_SALIENT = Derived("keywords by TF-IDF", _keep_salient)
+
+
 def find_by_keywords(
-    snapshot: Snapshot, query: steps.Query, texts: Texts, pool: int, *, common: float
+    snapshot: Snapshot, query: steps.Query, texts: Texts, pool: int, *, common: float, most: int = 0
 ) -> TextCandidates:
     """Return the sub-chunks of the keywords nearest to the query, the nearest of them first.
 
     The keywords give `pool` tokens of them. Those in more than a share `common` of the sub-chunks
-    give none.
+    give none, and of each sub-chunk only the `most` terms of highest TF-IDF count, 0 for all.
     """
     scores = keyword_cosines(
         snapshot.link("sentence", "term"),
         steps.dense_scores(snapshot, "sentence", query),
         steps.keyword_lengths(snapshot),
     )
-    postings = snapshot.link("term", "subchunk")
+    postings = snapshot.get(_SALIENT, most) if most else snapshot.link("term", "subchunk")
     frequent = np.diff(postings.indptr) > common * postings.shape[1]
     scores = np.where(frequent, -np.inf, scores)
 

@@ -1,0 +1,134 @@
+"""Prompts of one's own, how replies are drawn, and what the ledger keeps of what was asked."""
+
+import json
+from importlib.resources import files
+from string import Template
+
+import pytest
+
+from clew.loading import Specs, load_llm
+from clew.models.ledger import Ledger
+from clew.prompts import fill_prompt, list_prompts, prompt_versions, use_folder
+from clew.testing import ScriptedChat
+from tests.cli.conftest import with_llm
+
+OWN = "version: 7\n\n# system\nBe short.\n\n# user\n$context\nQ: $question\n"
+
+
+@pytest.fixture(autouse=True)
+def clews_own():
+    yield
+    use_folder(None)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    place = tmp_path / "prompts"
+    place.mkdir()
+    (place / "short_answer.md").write_text(OWN, encoding="utf-8")
+    return place
+
+
+@pytest.fixture
+def chat():
+    return ScriptedChat(lambda *_: "Larvik")
+
+
+def test_a_prompt_of_ones_own_is_sent(clew, folder, chat, shared_index):
+    asked = ("ask", "Where was Colin Archer born?", "--index", shared_index)
+    result = clew(*asked, "--prompts", folder, obj=with_llm(chat))
+    assert result.exit_code == 0, result.stderr
+    prompt = chat.asked[-1][0]
+    assert prompt.system.startswith("Be short.")
+    assert prompt.user.endswith("Q: Where was Colin Archer born?")
+    assert prompt.version.startswith("short_answer-7-")
+    clew(*asked, obj=with_llm(chat))
+    assert chat.asked[-1][0].version == f"short_answer-{prompt_versions()['short_answer']}"
+
+
+def test_another_wording_is_another_version(folder):
+    use_folder(folder)
+    first = prompt_versions()["short_answer"]
+    (folder / "short_answer.md").write_text(f"{OWN}!\n", encoding="utf-8")
+    use_folder(folder)
+    assert prompt_versions()["short_answer"] != first
+    assert prompt_versions()["units"].isdecimal()  # Clew's own
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        (
+            "short_answer",
+            OWN.replace("$question", "$query"),
+            "the slot $query, which nothing fills",
+        ),
+        ("short_answer", OWN.replace("# user", "# us"), "lacks its 'version: '"),
+        ("short_answer", f"{OWN} costs 5$", "or has a stray $"),
+        ("answers", OWN, "is no prompt's: name it as one of bubble_analysis"),
+    ],
+)
+def test_prompts_are_checked_at_the_start(clew, folder, chat, shared_index, name, text, message):
+    (folder / f"{name}.md").write_text(text, encoding="utf-8")
+    asked = ("ask", "Where?", "--index", shared_index, "--prompts", folder)
+    result = clew(*asked, obj=with_llm(chat))
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert not chat.asked
+
+
+def test_a_folder_without_prompts_is_refused(clew, tmp_path, shared_index):
+    result = clew("ask", "Where?", "--index", shared_index, "--prompts", tmp_path)
+    assert "has no prompt NAME.md" in result.stderr
+
+
+def test_the_guide_names_every_slot():
+    """Of each prompt that a user may write anew."""
+    guide = (files("clew.guides") / "llm.md").read_text(encoding="utf-8")
+    for name in list_prompts():
+        text = (files("clew.prompts") / f"{name}.md").read_text(encoding="utf-8")
+        row = next(line for line in guide.splitlines() if line.startswith(f"- `{name}` "))
+        slots = Template(text.partition("# user")[2]).get_identifiers()
+        assert slots
+        assert row.count("$") == len(slots)
+        assert all(f"`${slot}`" in row for slot in slots)
+
+
+def test_how_replies_are_drawn_is_in_the_models_name():
+    """So no reply to another drawing is taken for one to it, and the head of a run has it."""
+    drawn = Specs(llm="openai:m@http://x/v1", temperature=0.7, top_p=0.9, seed=3).sampling
+    assert load_llm("openai:m@http://x/v1", sampling=drawn).name == (
+        "m at temperature 0.7, top_p 0.9, seed 3"
+    )
+    assert load_llm("openai:m@http://x/v1").name == "m"
+
+
+def test_the_ledger_keeps_prompts_where_asked(tmp_path):
+    for keep in (False, True):
+        ledger = Ledger(tmp_path / f"{keep}.sqlite", keep_prompts=keep)
+        llm = load_llm("openai:m@http://x/v1", ledger=ledger)
+        object.__setattr__(llm, "chat", ScriptedChat(lambda *_: "Larvik"))
+        prompt = fill_prompt("zero_shot", question="Where?")
+        llm.complete([prompt])
+        kept = list(ledger.exchanges())
+        assert len(kept) == keep
+    [(version, messages, reply)] = kept
+    assert (version, reply) == (prompt.version, "Larvik")
+    assert [each["content"] for each in messages] == [prompt.system, prompt.user]
+
+
+def test_eval_gives_the_seed_to_the_llms(clew, dataset, tmp_path, monkeypatch):
+    seen = []
+
+    def load(spec, *, sampling, **_):
+        seen.append(sampling)
+        return ScriptedChat(lambda *_: "Larvik")
+
+    monkeypatch.setattr("clew.loading.load_llm", load)
+    options = ("--methods", "bm25", "--answer-llm", "x:y", "--runs", tmp_path / "runs")
+    drawn = ("--seed", "4", "--temperature", "0.5", "--top-p", "0.8")
+    result = clew("eval", dataset, *options, *drawn)
+    assert result.exit_code == 0, result.stderr
+    assert {(each.seed, each.temperature, each.top_p) for each in seen} == {(4, 0.5, 0.8)}
+    head = json.loads((tmp_path / "runs" / "bm25.jsonl").read_text().splitlines()[0])
+    assert head["scoring"]["seed"] == 4
