@@ -1,4 +1,4 @@
-"""The graph of chunks and the entities in them: where a question enters it, and its threads.
+"""The graph of chunks and the entities in them, and where a question enters it.
 
 `pagerank` and `walk` spread weight over it. What each choice is worth: docs/results/walk.md.
 """
@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from clew import steps
 from clew.algo.links import Entries, Link, Matrix, count_ends, neighbours, open_column, replace_data
 from clew.algo.pagerank import Degrees, LocalScores, local_pagerank
-from clew.algo.topk import find_highest, top_k
+from clew.algo.topk import top_k
 from clew.derived import Arrays, CachedArrays, Derived
 from clew.models import Models
 from clew.snapshot import Snapshot
 from clew.snapshot.layers import Totals
-from clew.types import Path, Step
+from clew.types import Step
 
 Edges = tuple[Entries, int, NDArray[np.floating]]  # rows, the node of their first column, weights
 
@@ -321,10 +321,11 @@ _SUMS = Derived("sums of the weights of links", _open_sums)
 
 def _link_weights(wanted: Links) -> NDArray[np.float64]:
     """Return the weight of each way to have an entity: none, in the text, as the title, both."""
-    return _weigh_kinds(wanted, 0.0 if wanted.unit_nodes else 1.0)
+    return weigh_kinds(wanted, 0.0 if wanted.unit_nodes else 1.0)
 
 
-def _weigh_kinds(wanted: Links, mentioned: float) -> NDArray[np.float64]:
+def weigh_kinds(wanted: Links, mentioned: float) -> NDArray[np.float64]:
+    """Return the (4,) weights of ways to have an entity, one in the text weighing `mentioned`."""
     return np.array([0.0, mentioned, wanted.title_weight, wanted.title_weight + mentioned])
 
 
@@ -383,124 +384,7 @@ def build_restart(
 
 def seed_steps(snapshot: Snapshot, seeds: Seeds) -> tuple[Step, ...]:
     """Return the seeds as stops, in the order of their rows."""
-    rows, layer = sorted(seeds), snapshot.layer("entity")
-    named = zip(rows, layer.ids(rows), layer.texts(rows), strict=True)
-    return tuple(
-        Step(layer="entity", id=key, text=text, reason=seeds[row].reason, score=seeds[row].weight)
-        for row, key, text in named
-    )
-
-
-# -- threads --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
-    """How weight came to the nodes of a graph, for those who ask for a thread."""
-
-    influence: LocalScores
-    seeds: Seeds
-    # The chunk from which a walk went on to an entity, and the influence before it did.
-    origins: Mapping[int, int] = field(default_factory=dict)
-    before: LocalScores | None = None
-
-
-def strongest_path(
-    snapshot: Snapshot, query: str, graph: EntityGraph, spread: Spread, chunk: int
-) -> Path:
-    """Return the thread along which most of a chunk's influence can have come from a seed."""
-    backwards = [steps.chunk_step(snapshot, chunk, "holds it")]
-    here, influence = chunk, spread.influence
-    seen: set[int] = set()
-    while here >= 0 and len(seen) < _MAX_STOPS:
-        entity = _strongest_entity(graph, here, influence, seen, spread)
-        if entity < 0:
-            break
-        seen.add(entity)
-        backwards += _find_mention(snapshot, here, entity)
-        origin = spread.origins.get(entity, here)
-        reason = _explain_step(snapshot, spread, entity, here)
-        backwards.append(steps.entity_step(snapshot, entity, reason))
-        if entity in spread.seeds:
-            if (unit := spread.seeds[entity].unit) >= 0:
-                backwards.append(steps.unit_step(snapshot, unit, "near the question"))
-            break
-        if origin != here and spread.before is not None:
-            backwards += _find_mention(snapshot, origin, entity)
-            here, influence = origin, spread.before
-        else:
-            here = _strongest_chunk(graph, entity, influence, {here})
-    path = (Step(layer="query", id="", text=query), *_drop_repeated_units(reversed(backwards)))
-    return Path(path, float(spread.influence.get(np.array([chunk]))[0]))
-
-
-def _drop_repeated_units(steps_: Iterable[Step]) -> Iterator[Step]:
-    seen: set[str] = set()
-    for step in steps_:
-        if step.layer != "unit" or step.id not in seen:
-            yield step
-        if step.layer == "unit":
-            seen.add(step.id)
-
-
-def _explain_step(snapshot: Snapshot, spread: Spread, entity: int, here: int) -> str:
-    """Return why a thread that stops at an entity of the chunk `here` came by it."""
-    if entity in spread.seeds:
-        return spread.seeds[entity].reason
-    origin = spread.origins.get(entity, here)
-    if origin == here:
-        return "leads on"
-    row = int(snapshot.layer("chunk").columns["document"][origin])
-    [document] = snapshot.documents([row])
-    return f"walked on from {document.title or document.id}"
-
-
-def _strongest_entity(
-    graph: EntityGraph, chunk: int, influence: LocalScores, leave_out: set[int], spread: Spread
-) -> int:
-    """Return the entity of a chunk that gives it most; -1 for none.
-
-    Its document's own title is no reason to come to it where no other chunk led there and the
-    question names another entity of the chunk.
-    """
-    entities, kinds = graph.chunk_entities.entries(chunk)
-    weights = _weigh_kinds(graph.wanted, 1.0)[kinds]
-    given = weights * graph.rarity[entities] * influence.get(graph.first_entity + entities)
-    strongest = _find_strongest(entities, given, leave_out)
-    own = entities[kinds & steps.TITLED > 0]
-    seeds, origin = spread.seeds, spread.origins.get(strongest, chunk)
-    if strongest in own and strongest not in seeds and origin == chunk:
-        is_named = [e in seeds and seeds[e].unit < 0 for e in entities.tolist()]
-        named = _find_strongest(entities, given * np.array(is_named), leave_out)
-        return named if named >= 0 else strongest
-    return strongest
-
-
-def _strongest_chunk(
-    graph: EntityGraph, entity: int, influence: LocalScores, leave_out: set[int]
-) -> int:
-    """Return the chunk with an entity that gives it most; -1 for none."""
-    chunks, kinds = graph.entity_chunks.entries(entity)
-    weights = _weigh_kinds(graph.wanted, 1.0)[kinds]
-    return _find_strongest(chunks, weights * influence.get(chunks), leave_out)
-
-
-def _find_strongest(
-    neighbours: NDArray[np.integer], given: NDArray[np.float64], leave_out: set[int]
-) -> int:
-    """Return the neighbour that gives most, link weight times influence; -1 for none."""
-    kept = given > 0
-    for each in leave_out:
-        kept &= neighbours != each
-    given = np.where(kept, given, 0.0)
-    if not given.any():
-        return -1
-    return int(neighbours[find_highest(given / given.max())])
-
-
-def _find_mention(snapshot: Snapshot, chunk: int, entity: int) -> Sequence[Step]:
-    """Return the first unit of the chunk that mentions the entity; none where its title does."""
-    units = snapshot.linked("chunk", "unit").row(chunk)
-    found = snapshot.linked("unit", "entity").entries_of(units)
-    places = found.owners[found.indices == entity]
-    return [steps.unit_step(snapshot, int(units[places[0]]), "mentions it")] if len(places) else []
+    stops = [
+        steps.Stop("entity", row, seeds[row].reason, seeds[row].weight) for row in sorted(seeds)
+    ]
+    return tuple(steps.read_steps(snapshot, stops))
