@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from clew.algo import pagerank
 from clew.algo.links import Entries, take_rows
-from clew.algo.pagerank import local_pagerank, personalized_pagerank, transition_matrix
+from clew.algo.pagerank import WholeGraph, local_pagerank, personalized_pagerank, transition_matrix
 from clew.errors import InputError
 
 # AGRAG's node influence: kidney, kidney cancer, tumors, blood vessels; two passages; one alone.
@@ -257,7 +257,7 @@ def test_scipy_adds_up_to_the_same_bits(monkeypatch):
     """It does so for graphs of many edges."""
     draw = np.random.default_rng(3)
     graph = adjacency(100, [(*draw.integers(0, 90, 2).tolist(), draw.random()) for _ in range(300)])
-    given = Entries.from_matrix(graph), np.asarray(graph.sum(axis=1)), {0: 1.0, 7: 0.5}
+    given = WholeGraph(Entries.from_matrix(graph)), np.asarray(graph.sum(axis=1)), {0: 1.0, 7: 0.5}
     few = local_pagerank(*given, residual=1e-10)
     monkeypatch.setattr(pagerank, "_FEW_EDGES", 0)
     many = local_pagerank(*given, residual=1e-10)
@@ -273,7 +273,9 @@ def test_a_matrix_gives_what_its_rows_give(residual, beyond):
     graph = adjacency(100, edges)
     sums = np.asarray(graph.sum(axis=1))
     options = {"residual": residual, "beyond": 0.5 * sums if beyond else None}
-    whole = local_pagerank(Entries.from_matrix(graph), sums, {0: 1.0, 7: 0.5, 95: 0.1}, **options)
+    whole = local_pagerank(
+        WholeGraph(Entries.from_matrix(graph)), sums, {0: 1.0, 7: 0.5, 95: 0.1}, **options
+    )
     rows = local(graph, {0: 1.0, 7: 0.5, 95: 0.1}, **options)
     assert len(rows.nodes) > 50
     np.testing.assert_array_equal(whole.nodes, rows.nodes)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from clew import steps
 from clew.algo.links import Entries, Link, Matrix, count_ends, neighbours, open_column, replace_data
-from clew.algo.pagerank import Degrees, LocalScores, local_pagerank
+from clew.algo.pagerank import Degrees, LocalScores, WholeGraph, local_pagerank
 from clew.algo.topk import top_k
 from clew.derived import Arrays, CachedArrays, Derived
 from clew.models import Models
@@ -126,7 +126,7 @@ class EntityGraph:
     degrees: Degrees  # sums of the links' weights, without those of names
     units: _Units | None  # where units are nodes
     names: Link | None  # (n_entities, n_entities) shares of names' words
-    edges: Entries | None = None  # all of them, where they were made
+    edges: WholeGraph | None = None  # all of them, where they were made
     beyond: NDArray[np.float64] | None = None  # weights of edges to chunks that are not here
 
     @property
@@ -269,7 +269,7 @@ def _build_graph(snapshot: Snapshot, wanted: Links) -> EntityGraph:
     every = np.arange(len(degrees))
     entities = every[: len(rarity)]
     graph = replace(graph, degrees=degrees[every], rarity=rarity[entities])
-    return replace(graph, edges=graph.get_edges(every))
+    return replace(graph, edges=WholeGraph(graph.get_edges(every)))
 
 
 def _outside_weights(
