@@ -360,7 +360,7 @@ def seed_entities(
     seeds: Seeds = {link.row: Seed(link.score, link.reason) for link in linked}
     named = frozenset(seeds)
     units = snapshot.linked("unit", "entity")
-    near = steps.units_near(snapshot, asked, dense)
+    near = steps.units_near(snapshot, asked, dense, n_units)
     rows, cosines = steps.nearest_units(snapshot, asked, n_units, near)
     for unit, cosine in zip(rows.tolist(), cosines.tolist(), strict=True):
         for entity in neighbours(units, unit).tolist() if cosine > 0 else ():
