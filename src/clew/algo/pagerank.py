@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
-from clew.algo.ascending import match_sorted, sort_distinct
+from clew.algo.ascending import match_sorted, merge_sums, sort_distinct
 from clew.algo.links import Entries, Matrix, take_rows
 from clew.errors import InputError
 
@@ -39,8 +39,9 @@ class LocalScores:
 
     def mix(self, other: LocalScores, share: float) -> LocalScores:
         """Return the sum of `share` of these scores and the rest of another restart's."""
-        nodes = sort_distinct(np.concatenate([self.nodes, other.nodes]))
-        scores = share * self.get(nodes) + (1 - share) * other.get(nodes)
+        nodes, scores = merge_sums(
+            (self.nodes, share * self.scores), (other.nodes, (1 - share) * other.scores)
+        )
         return LocalScores(nodes, scores, share * self.error + (1 - share) * other.error)
 
 
