@@ -176,15 +176,26 @@ class TransposedEdits(_Edited):
 
     @cached_property
     def counts(self) -> NDArray[np.integer]:
-        edits, rows = self.edited.column_edits, self.edited.row_edits
+        return self.follow_counts(self.stored.counts)
+
+    def follow_counts(self, stored: NDArray[np.integer], mark: int | None = None) -> Rows:
+        """Return the numbers of the rows' entries, by those of the stored rows.
+
+        With a `mark` only those of entries whose weight has this bit.
+        """
+        edits, rows, fresh = self.edited.column_edits, self.edited.row_edits, self._fresh_by_column
         changed = rows.to_former(self.edited.fresh.rows)
-        left = np.concatenate([rows.gone, changed[changed >= 0]])
-        former = np.array(self.stored.counts, dtype=np.int64)
-        np.subtract.at(former, self.edited.stored.entries_of(left).indices, 1)
+        left = self.edited.stored.entries_of(np.concatenate([rows.gone, changed[changed >= 0]]))
+        came_to, came = np.repeat(fresh.rows, np.diff(fresh.entries.indptr)), fresh.entries.data
+        gone_from, gone = left.indices, left.data
+        if mark is not None:
+            came_to, gone_from = came_to[came & mark > 0], gone_from[gone & mark > 0]
+        former = np.array(stored, dtype=np.int64)
+        np.subtract.at(former, gone_from, 1)
         moved = edits.origin >= 0
-        came = np.where(moved, former[np.where(moved, edits.origin, 0)] if len(former) else 0, 0)
-        counts = edits.apply(former, came)
-        counts[self._fresh_by_column.rows] += np.diff(self._fresh_by_column.entries.indptr)
+        followed = former[np.where(moved, edits.origin, 0)] if len(former) else 0
+        counts = edits.apply(former, np.where(moved, followed, 0))
+        np.add.at(counts, came_to, 1)
         return counts
 
     @cached_property

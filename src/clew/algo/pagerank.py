@@ -183,8 +183,12 @@ class WholeGraph:
 
     @property
     def most(self) -> float:
-        """How many edges are gone along one by one: of more, all at once are faster."""
-        return len(self.edges.data) / _MOST_EDGES
+        """How many edges are gone along one by one: of more, all at once are faster.
+
+        Of many edges all are gone along so, which has the last digits of edges that are read.
+        """
+        n_edges = len(self.edges.data)
+        return n_edges / _MOST_EDGES if n_edges <= MANY_EDGES else np.inf
 
     @cached_property
     def counts(self) -> NDArray[np.float64]:
@@ -282,6 +286,7 @@ def _unique(nodes: NDArray[np.integer], n: int) -> NDArray[np.intp]:
 
 _DENSE = 8  # nodes to one that is given: of fewer, flags are faster than sorting
 _FEW_EDGES = 50_000  # of which NumPy adds up the products
+MANY_EDGES = 1_000_000
 _MOST_EDGES = 4  # edges to one that is gone along: of fewer, all at once are faster
 
 

@@ -5,16 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clew import steps
-from clew.algo.links import Entries, Link, Matrix, count_ends, neighbours, open_column, replace_data
-from clew.algo.pagerank import Degrees, LocalScores, WholeGraph, local_pagerank
+from clew.algo.edited_links import TransposedEdits
+from clew.algo.links import Entries, Link, count_ends, neighbours, open_column
+from clew.algo.pagerank import MANY_EDGES, Degrees, LocalScores, WholeGraph, local_pagerank
 from clew.algo.topk import top_k
 from clew.derived import Arrays, CachedArrays, Derived
 from clew.models import Models
@@ -22,6 +25,9 @@ from clew.snapshot import Snapshot
 from clew.snapshot.layers import Totals
 from clew.types import Step
 
+Rows = NDArray[np.integer]
+ReadSums = Callable[[Rows], NDArray[Any]]  # of some rows
+Sums = Mapping[str, ReadSums]
 Edges = tuple[Entries, int, NDArray[np.floating]]  # rows, the node of their first column, weights
 
 _MAX_STOPS = 3  # entities on a path
@@ -30,6 +36,7 @@ _NAME_SHARE = 0.3  # of the smaller degree of two entities: the weight of a link
 # graphs it goes on until nothing is left of it.
 _RESIDUAL, _SMALL, _NOTHING = 1e-6, 20_000, 1e-10
 _MOST_BYTES, _EDGE_BYTES = 1 << 28, 12  # of a graph whose edges are all made once; of each
+_FIRST = 4  # questions for which the edges of a large graph are not all made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +85,7 @@ class _Degrees:
 
     wanted: Links
     n_chunks: int  # of the graph
-    sums: Arrays  # of `WEIGHTS`
+    sums: Sums
     rarity: Rarity
     units_of_chunks: NDArray[np.integer]  # (n_chunks,) where units are nodes, else none
     chunks_of_units: NDArray[np.integer]  # (n_units,)
@@ -99,14 +106,14 @@ class _Degrees:
             found[is_entity] += self.units_of_entities[entities]
             is_unit = ~(is_chunk | is_entity)
             units = nodes[is_unit] - self.n_chunks
-            found[is_unit] = self.chunks_of_units[units] + open_column(self.sums, "unit")[units]
+            found[is_unit] = self.chunks_of_units[units] + self.sums["unit"](units)
         found[is_entity] *= self.rarity[entities]
         return found
 
     def _sum_weights(self, layer: str, rows: NDArray[np.integer]) -> NDArray[np.float64]:
         _, mentioned, titled, _ = _link_weights(self.wanted).tolist()
         by_title, by_mention = (
-            open_column(self.sums, f"{layer}.{how}")[rows] for how in ("titled", "mentioned")
+            self.sums[f"{layer}.{way}"](rows) for way in ("titled", "mentioned")
         )
         return np.asarray(titled * by_title + mentioned * by_mention)
 
@@ -235,15 +242,25 @@ def _read_entries(link: Link, rows: NDArray[np.integer]) -> Entries:
 
 
 def entity_graph(snapshot: Snapshot, links: Links) -> EntityGraph:
-    """Return the graph of a snapshot with such links."""
-    return snapshot.get(_GRAPH, links)
+    """Return the graph of a snapshot with such links.
+
+    Its edges are made once, unless they would take more than 256 MB. The first questions of a
+    large graph read those that they go along, which is no slower than to make all.
+    """
+    graph = snapshot.get(_GRAPH, links)
+    if graph.edges is None and graph.count_edges() * _EDGE_BYTES <= _MOST_BYTES:
+        n_before = next(snapshot.get(_QUESTIONS, links))
+        if n_before >= _FIRST:
+            return snapshot.get(_WHOLE, links)
+    return graph
 
 
 def count_titles(snapshot: Snapshot) -> int:
     """Return how many entities are the title of a document."""
     if snapshot.totals is not None:
         return snapshot.totals.n_titles
-    return int(np.count_nonzero(snapshot.get(_SUMS)["entity.titled"]))
+    every = np.arange(len(snapshot.layer("entity")))
+    return int(np.count_nonzero(snapshot.get(_SUMS)["entity.titled"](every)))
 
 
 def _build_graph(snapshot: Snapshot, wanted: Links) -> EntityGraph:
@@ -258,56 +275,86 @@ def _build_graph(snapshot: Snapshot, wanted: Links) -> EntityGraph:
     sums, totals = snapshot.get(_SUMS), snapshot.totals
     in_all = sums
     if totals is not None:
-        in_all = {**sums, "entity.titled": totals.titled, "entity.mentioned": totals.mentioned}
+        in_all = {
+            **sums,
+            "entity.titled": totals.titled.__getitem__,
+            "entity.mentioned": totals.mentioned.__getitem__,
+        }
     degrees = _Degrees(wanted, forth.shape[0], in_all, rarity, *counts)
     names = steps.name_links(snapshot) if wanted.names else None
     graph = EntityGraph(wanted, forth, back, rarity, degrees, units, names)
     if totals is not None:
         graph = replace(graph, beyond=_outside_weights(wanted, totals, rarity, sums, len(degrees)))
-    if graph.count_edges() * _EDGE_BYTES > _MOST_BYTES:
-        return graph
-    every = np.arange(len(degrees))
-    entities = every[: len(rarity)]
-    graph = replace(graph, degrees=degrees[every], rarity=rarity[entities])
+    return _make_edges(graph) if graph.count_edges() <= MANY_EDGES else graph
+
+
+def _make_edges(graph: EntityGraph) -> EntityGraph:
+    every = np.arange(len(graph.degrees))
+    entities = every[: len(graph.rarity)]
+    graph = replace(graph, degrees=graph.degrees[every], rarity=graph.rarity[entities])
     return replace(graph, edges=WholeGraph(graph.get_edges(every)))
 
 
 def _outside_weights(
-    wanted: Links, totals: Totals, rarity: Rarity, sums: Arrays, n_nodes: int
+    wanted: Links, totals: Totals, rarity: Rarity, sums: Sums, n_nodes: int
 ) -> NDArray[np.float64]:
     """Return the (n_nodes,) weights of links to chunks that are in the index and not here."""
     _, mentioned, titled, _ = _link_weights(wanted).tolist()
-    missing = titled * (totals.titled - sums["entity.titled"])
-    missing += mentioned * (totals.mentioned - sums["entity.mentioned"])
+    every = np.arange(len(rarity))
+    missing = titled * (totals.titled - sums["entity.titled"](every))
+    missing += mentioned * (totals.mentioned - sums["entity.mentioned"](every))
     found = np.zeros(n_nodes)
-    found[n_nodes - len(rarity) :] = np.maximum(missing, 0) * rarity[np.arange(len(rarity))]
+    found[n_nodes - len(rarity) :] = np.maximum(missing, 0) * rarity[every]
     return found
 
 
-def _sum_degrees(snapshot: Snapshot) -> Arrays:
-    """Return what the weights of nodes' links sum to, by how a chunk has an entity.
+def _sum_weights(snapshot: Snapshot, name: str, rows: Rows | None = None) -> NDArray[np.float64]:
+    """Return what the weights of some rows' links sum to, or those of all.
 
-    Of chunks and units the rarities of their entities, of entities how many chunks have them.
+    Of chunks and units the rarities of their entities, of entities how many chunks have them; of
+    chunks and entities by how a chunk has an entity: "entity.titled".
     """
-    forth, back = steps.chunk_entities(snapshot), steps.entity_chunks(snapshot)
-    rarity = Rarity.from_snapshot(snapshot)[np.arange(back.shape[0])]
-    found = {}
-    for name, way in (("mentioned", steps.MENTIONED), ("titled", steps.TITLED)):
-        has = (forth.whole.data & way) > 0
-        weights = np.where(has, rarity[forth.whole.indices], 0.0)
-        found[f"chunk.{name}"] = _sum_rows(forth.whole, weights)
-        has = (back.whole.data & way) > 0
-        found[f"entity.{name}"] = _sum_rows(back.whole, has).astype(np.int32)
-    return found | {"unit": snapshot.linked("unit", "entity").whole @ rarity}
+    layer, _, way = name.partition(".")
+    link = {
+        "chunk": steps.chunk_entities,
+        "entity": steps.entity_chunks,
+        "unit": lambda of: of.linked("unit", "entity"),
+    }[layer](snapshot)
+    found = link.all_entries if rows is None else link.entries_of(rows)
+    weights = np.ones(len(found.indices))
+    if layer != "entity":
+        weights = Rarity.from_snapshot(snapshot)[found.indices]
+    if way:
+        weights = np.where(found.data & _WAYS[way] > 0, weights, 0.0)
+    return np.bincount(found.owners, weights, minlength=found.shape[0]).astype(float, copy=False)
 
 
-def _sum_rows(link: Matrix, values: NDArray[Any]) -> NDArray[np.float64]:
-    return np.asarray(replace_data(link, values.astype(np.float64)).sum(axis=1))
+_WAYS = {"mentioned": steps.MENTIONED, "titled": steps.TITLED}
+_BY_WAY = tuple(f"{layer}.{way}" for layer in ("chunk", "entity") for way in _WAYS)
 
 
-def _open_sums(snapshot: Snapshot) -> Arrays:
-    """Return the arrays of `WEIGHTS`; every document changes the rarity of all entities."""
-    return snapshot.get(WEIGHTS) if snapshot.base is None else _sum_degrees(snapshot)
+def _sum_degrees(snapshot: Snapshot) -> Arrays:
+    """Return the sums of the weights of all rows' links."""
+    found = {name: _sum_weights(snapshot, name) for name in (*_BY_WAY, "unit")}
+    kinds = {name: np.int32 for name in found if name.startswith("entity")}
+    return {name: sums.astype(kinds.get(name, float)) for name, sums in found.items()}
+
+
+def _open_sums(snapshot: Snapshot) -> Sums:
+    """Return what reads the sums of `WEIGHTS`; a document changes the rarity of all entities.
+
+    So those of chunks and units are summed up for the rows that are asked for, after edits.
+    """
+    former, back = snapshot.base_arrays(WEIGHTS), steps.entity_chunks(snapshot)
+    if former is None or not isinstance(back, TransposedEdits):
+        arrays = snapshot.get(WEIGHTS)
+        return {name: open_column(arrays, name).__getitem__ for name in arrays}
+    names = (*_BY_WAY, "unit")
+    sums: dict[str, ReadSums] = {name: partial(_sum_weights, snapshot, name) for name in names}
+    for way, mark in _WAYS.items():
+        counts = back.follow_counts(former[f"entity.{way}"], mark)
+        sums[f"entity.{way}"] = counts.__getitem__
+    return sums
 
 
 WEIGHTS = CachedArrays(
@@ -330,6 +377,10 @@ def weigh_kinds(wanted: Links, mentioned: float) -> NDArray[np.float64]:
 
 
 _GRAPH = Derived("the graph of chunks and entities", _build_graph)
+_WHOLE = Derived(
+    "all edges of that graph", lambda snapshot, links: _make_edges(snapshot.get(_GRAPH, links))
+)
+_QUESTIONS = Derived("how many questions the graph was read for", lambda *_: count())
 
 
 # -- where a question enters ----------------------------------------------------------------------
