@@ -6,7 +6,7 @@ from clew.runtime.lazy import lazy as _lazy
 
 if TYPE_CHECKING:
     from clew.steps.evidence import (
-        Stop,
+        UnreadStep,
         apparatus_behind,
         chunk_step,
         entity_step,
@@ -88,7 +88,7 @@ __all__ = [
     "Query",
     "Ranking",
     "Relevance",
-    "Stop",
+    "UnreadStep",
     "apparatus_behind",
     "beside_hybrid",
     "check_least",
@@ -143,8 +143,8 @@ __getattr__ = _lazy(
     "clew.steps",
     {
         "evidence": (
-            "Stop apparatus_behind chunk_step entity_step hits nearest_chunks ranked read_steps"
-            " subchunk_step term_step triple_step unit_step"
+            "UnreadStep apparatus_behind chunk_step entity_step hits nearest_chunks ranked"
+            " read_steps subchunk_step term_step triple_step unit_step"
         ).split(),
         "linking": (
             "Linked longest name_spans named_entities query_names reply_to same_names"

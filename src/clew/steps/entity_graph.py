@@ -57,6 +57,10 @@ class _Units:
     of_chunks: Link
     of_entities: Link
 
+    @property
+    def all(self) -> tuple[Link, ...]:
+        return self.chunks, self.entities, self.of_chunks, self.of_entities
+
 
 @dataclass(frozen=True, slots=True)
 class Rarity:
@@ -133,6 +137,7 @@ class EntityGraph:
     degrees: Degrees  # sums of the links' weights, without those of names
     units: _Units | None  # where units are nodes
     names: Link | None  # (n_entities, n_entities) shares of names' words
+    n_edges: int  # each counted from both ends
     edges: WholeGraph | None = None  # all of them, where they were made
     beyond: NDArray[np.float64] | None = None  # weights of edges to chunks that are not here
 
@@ -143,16 +148,6 @@ class EntityGraph:
     @property
     def first_entity(self) -> int:
         return len(self.degrees) - len(self.rarity)
-
-    def count_edges(self) -> int:
-        """Return how many edges the graph has, each counted from both ends."""
-        links = [self.chunk_entities, self.entity_chunks]
-        if self.units is not None:
-            links += [self.units.chunks, self.units.entities]
-            links += [self.units.of_chunks, self.units.of_entities]
-        if self.names is not None:
-            links.append(self.names)
-        return sum(int(link.counts.sum()) for link in links)
 
     def get_edges(self, nodes: NDArray[np.integer]) -> Entries:
         """Return the (m, n) rows of m nodes, ascending, of the matrix of weights."""
@@ -248,11 +243,10 @@ def entity_graph(snapshot: Snapshot, links: Links) -> EntityGraph:
     large graph read those that they go along, which is no slower than to make all.
     """
     graph = snapshot.get(_GRAPH, links)
-    if graph.edges is None and graph.count_edges() * _EDGE_BYTES <= _MOST_BYTES:
-        n_before = next(snapshot.get(_QUESTIONS, links))
-        if n_before >= _FIRST:
-            return snapshot.get(_WHOLE, links)
-    return graph
+    if graph.edges is not None or graph.n_edges * _EDGE_BYTES > _MOST_BYTES:
+        return graph
+    questions: Iterator[int] = snapshot.get(_QUESTIONS, links)
+    return graph if next(questions) < _FIRST else snapshot.get(_WHOLE, links)
 
 
 def count_titles(snapshot: Snapshot) -> int:
@@ -282,10 +276,17 @@ def _build_graph(snapshot: Snapshot, wanted: Links) -> EntityGraph:
         }
     degrees = _Degrees(wanted, forth.shape[0], in_all, rarity, *counts)
     names = steps.name_links(snapshot) if wanted.names else None
-    graph = EntityGraph(wanted, forth, back, rarity, degrees, units, names)
+    links = [
+        forth,
+        back,
+        *(() if units is None else units.all),
+        *(() if names is None else [names]),
+    ]
+    n_edges = sum(int(link.counts.sum()) for link in links)
+    graph = EntityGraph(wanted, forth, back, rarity, degrees, units, names, n_edges)
     if totals is not None:
         graph = replace(graph, beyond=_outside_weights(wanted, totals, rarity, sums, len(degrees)))
-    return _make_edges(graph) if graph.count_edges() <= MANY_EDGES else graph
+    return _make_edges(graph) if n_edges <= MANY_EDGES else graph
 
 
 def _make_edges(graph: EntityGraph) -> EntityGraph:
@@ -315,11 +316,10 @@ def _sum_weights(snapshot: Snapshot, name: str, rows: Rows | None = None) -> NDA
     chunks and entities by how a chunk has an entity: "entity.titled".
     """
     layer, _, way = name.partition(".")
-    link = {
-        "chunk": steps.chunk_entities,
-        "entity": steps.entity_chunks,
-        "unit": lambda of: of.linked("unit", "entity"),
-    }[layer](snapshot)
+    if layer == "unit":
+        link = snapshot.linked("unit", "entity")
+    else:
+        link = (steps.chunk_entities if layer == "chunk" else steps.entity_chunks)(snapshot)
     found = link.all_entries if rows is None else link.entries_of(rows)
     weights = np.ones(len(found.indices))
     if layer != "entity":
@@ -380,7 +380,7 @@ _GRAPH = Derived("the graph of chunks and entities", _build_graph)
 _WHOLE = Derived(
     "all edges of that graph", lambda snapshot, links: _make_edges(snapshot.get(_GRAPH, links))
 )
-_QUESTIONS = Derived("how many questions the graph was read for", lambda *_: count())
+_QUESTIONS: Derived[Iterator[int]] = Derived("numbers of the questions", lambda *_: count())
 
 
 # -- where a question enters ----------------------------------------------------------------------
@@ -436,6 +436,7 @@ def build_restart(
 def seed_steps(snapshot: Snapshot, seeds: Seeds) -> tuple[Step, ...]:
     """Return the seeds as stops, in the order of their rows."""
     stops = [
-        steps.Stop("entity", row, seeds[row].reason, seeds[row].weight) for row in sorted(seeds)
+        steps.UnreadStep("entity", row, seeds[row].reason, seeds[row].weight)
+        for row in sorted(seeds)
     ]
     return tuple(steps.read_steps(snapshot, stops))

@@ -129,7 +129,7 @@ def text_place(found: Hit | Step) -> tuple[str, int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class UnreadStep:
     """A stop of a path: a row, and why the method went there."""
 
     layer: str
@@ -138,7 +138,7 @@ class Stop:
     score: float | None = None
 
 
-def read_steps(snapshot: Snapshot, stops: Sequence[Stop]) -> list[Step]:
+def read_steps(snapshot: Snapshot, stops: Sequence[UnreadStep]) -> list[Step]:
     """Return stops with their texts and places; the rows of a layer are read together."""
     rows: dict[str, dict[int, None]] = {}
     for stop in stops:
@@ -184,32 +184,32 @@ def _read_names(snapshot: Snapshot, name: str, rows: list[int]) -> Iterator[dict
 
 def unit_step(snapshot: Snapshot, row: int, reason: str) -> Step:
     """Return a unit as a stop of a path, with its place in its document."""
-    return read_steps(snapshot, [Stop("unit", row, reason)])[0]
+    return read_steps(snapshot, [UnreadStep("unit", row, reason)])[0]
 
 
 def chunk_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
     """Return a chunk as a stop of a path, with its place in its document."""
-    return read_steps(snapshot, [Stop("chunk", row, reason, score)])[0]
+    return read_steps(snapshot, [UnreadStep("chunk", row, reason, score)])[0]
 
 
 def subchunk_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
     """Return a part of a chunk as a stop of a path, with its place in its document."""
-    return read_steps(snapshot, [Stop("subchunk", row, reason, score)])[0]
+    return read_steps(snapshot, [UnreadStep("subchunk", row, reason, score)])[0]
 
 
 def entity_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
     """Return an entity as a stop of a path."""
-    return read_steps(snapshot, [Stop("entity", row, reason, score)])[0]
+    return read_steps(snapshot, [UnreadStep("entity", row, reason, score)])[0]
 
 
 def triple_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
     """Return a triple as a stop of a path."""
-    return read_steps(snapshot, [Stop("triple", row, reason, score)])[0]
+    return read_steps(snapshot, [UnreadStep("triple", row, reason, score)])[0]
 
 
 def term_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
     """Return a term as a stop of a path."""
-    return read_steps(snapshot, [Stop("term", row, reason, score)])[0]
+    return read_steps(snapshot, [UnreadStep("term", row, reason, score)])[0]
 
 
 # -- what leads to other text ---------------------------------------------------------------------

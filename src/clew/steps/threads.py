@@ -16,8 +16,10 @@ from clew.types import Path, Step
 
 _MAX_STOPS = 3  # entities on a path
 
-_Mention = tuple[int, int]  # a chunk and an entity in it
-_Thread = list[steps.Stop | _Mention]  # from a chunk back to a seed; a mention is a unit, if any
+_Mention = tuple[int, int]  # a chunk and an entity in it: a stop at the first unit with it, if any
+_Thread = list[
+    steps.UnreadStep | _Mention
+]  # from a chunk back to a seed; a mention is a unit, if any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,12 +58,12 @@ def strongest_paths(
     )
 
 
-def _name_units(thread: _Thread, units: Mapping[_Mention, int]) -> Iterator[steps.Stop]:
+def _name_units(thread: _Thread, units: Mapping[_Mention, int]) -> Iterator[steps.UnreadStep]:
     for each in thread:
-        if isinstance(each, steps.Stop):
+        if isinstance(each, steps.UnreadStep):
             yield each
         elif each in units:
-            yield steps.Stop("unit", units[each], "mentions it")
+            yield steps.UnreadStep("unit", units[each], "mentions it")
 
 
 def _drop_repeated_units(steps_: Iterable[Step]) -> Iterator[Step]:
@@ -77,7 +79,7 @@ def _trace_threads(
     snapshot: Snapshot, graph: EntityGraph, spread: Spread, chunks: Sequence[int]
 ) -> list[_Thread]:
     """Return the threads of chunks, all of which go on together."""
-    threads: list[_Thread] = [[steps.Stop("chunk", chunk, "holds it")] for chunk in chunks]
+    threads: list[_Thread] = [[steps.UnreadStep("chunk", chunk, "holds it")] for chunk in chunks]
     seen: list[set[int]] = [set() for _ in chunks]
     ends = [_End(i, chunk) for i, chunk in enumerate(chunks)]
     titles = _read_titles(snapshot, spread.origins.values())
@@ -91,9 +93,11 @@ def _trace_threads(
             origin = spread.origins.get(entity, end.chunk)
             reason = "leads on" if origin == end.chunk else f"walked on from {titles[origin]}"
             reason = reason if seed is None else seed.reason
-            thread += (end.chunk, entity), steps.Stop("entity", entity, reason)
+            thread += (end.chunk, entity), steps.UnreadStep("entity", entity, reason)
             if seed is not None:
-                thread += [steps.Stop("unit", seed.unit, "near the question")] * (seed.unit >= 0)
+                thread += [steps.UnreadStep("unit", seed.unit, "near the question")] * (
+                    seed.unit >= 0
+                )
             elif origin != end.chunk and spread.before is not None:
                 thread.append((origin, entity))
                 ends.append(_End(end.thread, origin, is_before=True))
@@ -127,9 +131,9 @@ def _strongest_entities(
     )
     influence = _read_influence(spread, graph.first_entity + found.indices, ends, found.owners)
     given = weigh_kinds(graph.wanted, 1.0)[found.data] * graph.rarity[found.indices] * influence
-    for i, entities in enumerate(seen):
+    for i, known in enumerate(seen):
         own = slice(*found.indptr[i : i + 2])
-        given[own][np.isin(found.indices[own], [*entities])] = 0.0
+        given[own][np.isin(found.indices[own], [*known])] = 0.0
     strongest, own_title = _find_strongest(found, given), found.data & steps.TITLED > 0
     entities = [int(found.indices[place]) if place >= 0 else -1 for place in strongest]
     doubtful = [
