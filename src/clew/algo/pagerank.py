@@ -252,7 +252,7 @@ class _Push:
         weights = self.waiting[nodes]
         self.scores[nodes] += (1 - self._damping) * weights
         self.waiting[nodes] = 0
-        passed, ends = self._damping * weights / sums, found.indices
+        passed, ends = self._damping * weights / sums, found.indices.astype(np.intp, copy=False)
         np.add.at(self.waiting, ends, np.repeat(passed, found.counts) * found.data)
         self.reached[ends] = True
         return _unique(ends[self.waiting[ends] > self._residual * self._degrees[ends]], self._n)
