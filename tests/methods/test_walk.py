@@ -125,6 +125,9 @@ def test_the_first_questions_of_a_large_graph_give_what_later_ones_do(monkeypatc
         assert first.paths
         assert entity_graph(snapshot, Links(title_weight=5.0, names=True)).edges is not None
         assert ALONE.retrieve(QUESTION, snapshot, models()) == first
+        with built(CHAIN) as later:
+            later.prepare_as(snapshot)
+            assert entity_graph(later, Links(title_weight=5.0, names=True)).edges is not None
     with built(CHAIN) as snapshot:
         assert entity_graph(snapshot, Links(title_weight=5.0, names=True)).edges is None
 

@@ -289,6 +289,14 @@ def _build_graph(snapshot: Snapshot, wanted: Links) -> EntityGraph:
     return _make_edges(graph) if n_edges <= MANY_EDGES else graph
 
 
+def _make_whole(snapshot: Snapshot, links: Links) -> EntityGraph:
+    """Return a graph with all edges; no question reads them one by one then, as a server's."""
+    questions: Iterator[int] = snapshot.get(_QUESTIONS, links)
+    while next(questions) < _FIRST:
+        pass
+    return _make_edges(snapshot.get(_GRAPH, links))
+
+
 def _make_edges(graph: EntityGraph) -> EntityGraph:
     every = np.arange(len(graph.degrees))
     entities = every[: len(graph.rarity)]
@@ -377,9 +385,7 @@ def weigh_kinds(wanted: Links, mentioned: float) -> NDArray[np.float64]:
 
 
 _GRAPH = Derived("the graph of chunks and entities", _build_graph)
-_WHOLE = Derived(
-    "all edges of that graph", lambda snapshot, links: _make_edges(snapshot.get(_GRAPH, links))
-)
+_WHOLE = Derived("all edges of that graph", _make_whole)
 _QUESTIONS: Derived[Iterator[int]] = Derived("numbers of the questions", lambda *_: count())
 
 
