@@ -14,6 +14,7 @@ from clew.algo import pagerank
 from clew.algo.links import Entries, take_rows
 from clew.algo.pagerank import (
     BipartiteGraph,
+    WholeGraph,
     bipartite_pagerank,
     local_pagerank,
     personalized_pagerank,
@@ -320,7 +321,9 @@ def test_a_matrix_gives_what_its_rows_give(residual, beyond):
     graph = adjacency(100, edges)
     sums = np.asarray(graph.sum(axis=1))
     options = {"residual": residual, "beyond": 0.5 * sums if beyond else None}
-    whole = local_pagerank(Entries.from_matrix(graph), sums, {0: 1.0, 7: 0.5, 95: 0.1}, **options)
+    whole = local_pagerank(
+        WholeGraph(Entries.from_matrix(graph)), sums, {0: 1.0, 7: 0.5, 95: 0.1}, **options
+    )
     rows = local(graph, {0: 1.0, 7: 0.5, 95: 0.1}, **options)
     assert len(rows.nodes) > 50
     np.testing.assert_array_equal(whole.nodes, rows.nodes)

@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from clew.algo import pagerank
 from clew.methods.walk import Walk
+from clew.steps import entity_graph as graphs
 from clew.steps.entity_graph import Links, entity_graph
 from clew.testing import HashTokenEmbedder, ScriptedLLM, built, models
 from clew.text.chunking import Chunking
@@ -111,6 +113,23 @@ def test_names_that_begin_another_name_are_linked():
         assert (linked == linked.T).all()
         assert np.count_nonzero(linked) == 2
         assert not _between(entity_graph(snapshot, Links(title_weight=5.0))).any()
+
+
+def test_the_first_questions_of_a_large_graph_give_what_later_ones_do(monkeypatch):
+    """They read the edges that they go along; those behind them find all edges made."""
+    for module in (graphs, pagerank):
+        monkeypatch.setattr(module, "MANY_EDGES", 0)
+    monkeypatch.setattr(graphs, "_FIRST", 1)
+    with built(CHAIN) as snapshot:
+        first = ALONE.retrieve(QUESTION, snapshot, models())
+        assert first.paths
+        assert entity_graph(snapshot, Links(title_weight=5.0, names=True)).edges is not None
+        assert ALONE.retrieve(QUESTION, snapshot, models()) == first
+        with built(CHAIN) as later:
+            later.prepare_as(snapshot)
+            assert entity_graph(later, Links(title_weight=5.0, names=True)).edges is not None
+    with built(CHAIN) as snapshot:
+        assert entity_graph(snapshot, Links(title_weight=5.0, names=True)).edges is None
 
 
 def test_a_name_that_begins_many_others_leads_nowhere():

@@ -30,3 +30,18 @@ def sort_distinct(values: NDArray[Any]) -> NDArray[Any]:
     is_first = np.ones(len(ordered), dtype=bool)
     np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
     return np.asarray(ordered[is_first])
+
+
+def merge_sums(
+    first: tuple[NDArray[np.integer], NDArray[np.float64]],
+    second: tuple[NDArray[np.integer], NDArray[np.float64]],
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Return two lists of ascending rows as one, and of each row the sum of its numbers."""
+    both = np.concatenate([first[0], second[0]])
+    order = np.argsort(both, kind="stable")  # two runs, which are merged
+    both = both[order]
+    is_new = np.ones(len(both), dtype=bool)
+    is_new[1:] = both[1:] != both[:-1]
+    numbers = np.concatenate([first[1], second[1]])[order]
+    sums = np.bincount(np.cumsum(is_new) - 1, numbers)
+    return both[is_new].astype(np.intp), sums.astype(np.float64, copy=False)

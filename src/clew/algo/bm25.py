@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.algo.ascending import match_sorted
+from clew.algo.ascending import match_sorted, merge_sums
 from clew.algo.links import Link
 from clew.algo.topk import DECIMALS
 
@@ -101,7 +101,7 @@ def bm25_candidates(
             scores[rows] += posting.gains(places, lengths)
         else:
             gains = posting.gains(slice(None), lengths)
-            chunks, scores = _merge_scores(chunks, scores, posting.chunks, gains)
+            chunks, scores = merge_sums((chunks, scores), (posting.chunks, gains))
         left -= posting.most
     return chunks, scores
 
@@ -117,19 +117,3 @@ def _sort_postings(
         idf = np.log1p((lengths.n_chunks - n + 0.5) / (n + 0.5))
         sorted_postings.append(_Posting(chunks, counts, float(idf * (_K1 + 1))))
     return sorted(sorted_postings, key=lambda posting: len(posting.chunks))
-
-
-def _merge_scores(
-    chunks: NDArray[np.intp],
-    scores: NDArray[np.float64],
-    more: NDArray[np.integer],
-    gains: NDArray[np.float64],
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Return two sets of ascending chunks as one, and the sum of both scores of each."""
-    both = np.concatenate([chunks, more])
-    order = np.argsort(both, kind="stable")  # two runs, which are merged
-    both = both[order]
-    is_new = np.ones(len(both), dtype=bool)
-    is_new[1:] = both[1:] != both[:-1]
-    sums = np.bincount(np.cumsum(is_new) - 1, np.concatenate([scores, gains])[order])
-    return both[is_new].astype(np.intp), sums.astype(np.float64, copy=False)

@@ -77,7 +77,7 @@ def choose_rows(
 def _token_cosines(tokens: QueryTokens, left: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the (n,) cosines of the rows to the tokens, weighted by what is `left` of each."""
     query = left @ tokens.tokens
-    length = float(np.linalg.norm(query))
+    length = float(np.linalg.norm(query)) if len(query) else 0.0
     if not length > 0:
         return np.zeros(len(tokens.vectors))
     return np.asarray(tokens.vectors @ (query / length), dtype=np.float64)

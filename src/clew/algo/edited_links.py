@@ -22,18 +22,17 @@ class FreshRows:
     """The entries of some rows of a link; all other rows have none."""
 
     rows: Rows  # ascending
-    entries: Matrix  # (len(rows), n_b)
+    entries: Entries  # (len(rows), n_b)
 
     def transpose(self, n_rows: int) -> "FreshRows":
         """Return the same entries by their columns; the link has `n_rows` rows."""
-        from scipy.sparse import csr_array  # which takes longer to load than numpy
-
-        found = self.entries.tocoo()
-        rows, places = np.unique(found.col, return_inverse=True)
-        turned = found.data, (places, self.rows[found.row])
-        entries = csr_array(turned, shape=(len(rows), n_rows))
-        entries.sort_indices()
-        return FreshRows(rows.astype(np.int64), entries)
+        found = self.entries
+        rows = ascending.sort_distinct(found.indices)
+        order = np.argsort(found.indices, kind="stable")
+        ends = np.append(np.searchsorted(found.indices[order], rows), len(order))
+        columns = self.rows[found.owners[order]]
+        turned = Entries((len(rows), n_rows), ends, columns, found.data[order])
+        return FreshRows(rows.astype(np.int64), turned)
 
     def find(self, rows: NDArray[np.integer]) -> tuple[Rows, Rows]:
         """Return which of some rows are fresh, and their places."""
@@ -52,23 +51,28 @@ class _Edited(Link):
     """A link after edits; one of few entries, or that was asked for whole, is kept in memory."""
 
     def entries(self, row: int) -> "_Row":
-        matrix = self._kept
-        if matrix is None:
+        kept = self._kept
+        if kept is None:
             return self._read_row(row)
-        own = slice(matrix.indptr[row], matrix.indptr[row + 1])
-        return matrix.indices[own], matrix.data[own]
+        own = slice(kept.indptr[row], kept.indptr[row + 1])
+        return kept.indices[own], kept.data[own]
 
     def entries_of(self, rows: NDArray[np.integer]) -> Entries:
-        matrix = self._kept
-        return self._read_rows(np.asarray(rows)) if matrix is None else take_rows(matrix, rows)
+        kept = self._kept
+        return self._read_rows(np.asarray(rows)) if kept is None else take_rows(kept, rows)
+
+    @cached_property
+    def all_entries(self) -> Entries:
+        """The entries of the whole link."""
+        return self._read_rows(np.arange(self.shape[0]))
 
     @cached_property
     def whole(self) -> Matrix:
-        return self._read_rows(np.arange(self.shape[0])).to_matrix()
+        return self.all_entries.to_matrix()
 
     @property
-    def _kept(self) -> "Matrix | None":
-        return self.whole if "whole" in self.__dict__ or self._has_few else None
+    def _kept(self) -> Entries | None:
+        return self.all_entries if "all_entries" in self.__dict__ or self._has_few else None
 
     @cached_property
     def _has_few(self) -> bool:
@@ -126,7 +130,7 @@ class EditedLink(_Edited):
     def counts(self) -> NDArray[np.integer]:
         new = np.zeros(len(self.row_edits.at), dtype=np.int64)
         counts = self.row_edits.apply(self.stored.counts, new)
-        counts[self.fresh.rows] = np.diff(self.fresh.entries.indptr)
+        counts[self.fresh.rows] = self.fresh.entries.counts
         return counts
 
 
@@ -176,15 +180,26 @@ class TransposedEdits(_Edited):
 
     @cached_property
     def counts(self) -> NDArray[np.integer]:
-        edits, rows = self.edited.column_edits, self.edited.row_edits
+        return self.follow_counts(self.stored.counts)
+
+    def follow_counts(self, stored: NDArray[np.integer], mark: int | None = None) -> Rows:
+        """Return the numbers of the rows' entries, by those of the stored rows.
+
+        With a `mark` only those of entries whose weight has this bit.
+        """
+        edits, rows, fresh = self.edited.column_edits, self.edited.row_edits, self._fresh_by_column
         changed = rows.to_former(self.edited.fresh.rows)
-        left = np.concatenate([rows.gone, changed[changed >= 0]])
-        former = np.array(self.stored.counts, dtype=np.int64)
-        np.subtract.at(former, self.edited.stored.entries_of(left).indices, 1)
+        left = self.edited.stored.entries_of(np.concatenate([rows.gone, changed[changed >= 0]]))
+        came_to, came = np.repeat(fresh.rows, fresh.entries.counts), fresh.entries.data
+        gone_from, gone = left.indices, left.data
+        if mark is not None:
+            came_to, gone_from = came_to[came & mark > 0], gone_from[gone & mark > 0]
+        former = np.array(stored, dtype=np.int64)
+        np.subtract.at(former, gone_from, 1)
         moved = edits.origin >= 0
-        came = np.where(moved, former[np.where(moved, edits.origin, 0)] if len(former) else 0, 0)
-        counts = edits.apply(former, came)
-        counts[self._fresh_by_column.rows] += np.diff(self._fresh_by_column.entries.indptr)
+        followed = former[np.where(moved, edits.origin, 0)] if len(former) else 0
+        counts = edits.apply(former, np.where(moved, followed, 0))
+        np.add.at(counts, came_to, 1)
         return counts
 
     @cached_property
@@ -203,7 +218,7 @@ _Row = tuple["NDArray[np.integer]", "NDArray[Any]"]
 _Entries = tuple["NDArray[np.integer]", "NDArray[np.integer]", "NDArray[Any]"]
 
 
-def _entries_at(rows: Rows, entries: Matrix, places: Rows) -> _Entries:
+def _entries_at(rows: Rows, entries: Entries, places: Rows) -> _Entries:
     """Return the entries in some places as those of `rows`."""
     selected = take_rows(entries, places)
     return rows[selected.owners], selected.indices, selected.data

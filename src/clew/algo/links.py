@@ -42,9 +42,13 @@ def replace_data(matrix: Matrix, data: NDArray[Any]) -> Matrix:
 def expand_ranges(firsts: NDArray[Any], lasts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return every number from firsts[i] to before lasts[i], behind its i."""
     lengths = lasts - firsts
-    groups = np.repeat(np.arange(len(lengths)), lengths)
-    ends = np.cumsum(lengths)
-    return groups, np.arange(len(groups)) - (ends - lengths - firsts)[groups]
+    return np.repeat(np.arange(len(lengths)), lengths), _places_in_ranges(firsts, lengths)
+
+
+def _places_in_ranges(firsts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
+    places = np.repeat(firsts - lengths.cumsum() + lengths, lengths)
+    places += np.arange(len(places))
+    return places
 
 
 class ReadRanges(Protocol):
@@ -93,10 +97,10 @@ class Entries:
 
 def take_rows(matrix: Matrix | Entries, rows: NDArray[np.integer]) -> Entries:
     """Return the entries of some rows of a matrix, or of entries, in memory."""
-    starts, stops = matrix.indptr[rows], matrix.indptr[rows + 1]
-    _, places = expand_ranges(starts, stops)
-    shape = (len(rows), matrix.shape[1])
-    return Entries(shape, count_ends(stops - starts), matrix.indices[places], matrix.data[places])
+    starts = matrix.indptr[rows]
+    counts = matrix.indptr[rows + 1] - starts
+    places, shape = _places_in_ranges(starts, counts), (len(rows), matrix.shape[1])
+    return Entries(shape, count_ends(counts), matrix.indices[places], matrix.data[places])
 
 
 def count_ends(counts: NDArray[np.integer]) -> NDArray[np.int64]:
@@ -176,7 +180,7 @@ class StoredLink:
     def entries_of(self, rows: NDArray[np.integer]) -> Entries:
         rows = np.asarray(rows, dtype=np.intp)
         starts, stops = self.indptr[rows], self.indptr[rows + 1]
-        _, places = expand_ranges(starts, stops)
+        places = _places_in_ranges(starts, stops - starts)
         indices = widen(self.indices(starts, stops)[places])
         data = self._weights(self.data(starts, stops)[places])
         indptr = count_ends(stops - starts).astype(indices.dtype)

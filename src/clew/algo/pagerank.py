@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
-from clew.algo.ascending import match_sorted, sort_distinct
+from clew.algo.ascending import match_sorted, merge_sums, sort_distinct
 from clew.algo.links import Entries, Matrix, replace_data, take_rows
 from clew.errors import InputError
 
@@ -39,8 +39,9 @@ class LocalScores:
 
     def mix(self, other: LocalScores, share: float) -> LocalScores:
         """Return the sum of `share` of these scores and the rest of another restart's."""
-        nodes = sort_distinct(np.concatenate([self.nodes, other.nodes]))
-        scores = share * self.get(nodes) + (1 - share) * other.get(nodes)
+        nodes, scores = merge_sums(
+            (self.nodes, share * self.scores), (other.nodes, (1 - share) * other.scores)
+        )
         return LocalScores(nodes, scores, share * self.error + (1 - share) * other.error)
 
 
@@ -159,6 +160,9 @@ class Degrees(Protocol):
     def __getitem__(self, nodes: NDArray[np.integer], /) -> NDArray[np.float64]: ...
 
 
+ReadEdges: TypeAlias = "Callable[[NDArray[np.intp]], Entries]"  # the rows of nodes, ascending
+
+
 def printed_influence(
     adjacency: Matrix, terminals: Sequence[int], damping: float, tolerance: float = 1e-13
 ) -> NDArray[np.float64]:
@@ -195,7 +199,7 @@ def printed_influence(
 
 
 def local_pagerank(
-    edges: Callable[[NDArray[np.intp]], Entries] | Entries,
+    edges: ReadEdges | Entries | WholeGraph,
     degrees: Degrees,
     restart: Mapping[int, float],
     *,
@@ -205,11 +209,11 @@ def local_pagerank(
 ) -> LocalScores:
     """Return scores near the restart, as `personalized_pagerank` has them but for a known error.
 
-    `edges` are the symmetric (n, n) matrix of weights > 0, or give the (m, n) rows of m nodes,
-    ascending, of it; `degrees`, n of them, are the sums of its rows, or less for nodes with other
-    edges too. `restart` has the weights of nodes, >= 0 and at least one > 0. Where the graph is a
-    part of another one, `beyond` has the weights of each node's edges out of it: what goes along
-    these is lost.
+    `edges` are the symmetric (n, n) matrix of weights > 0, as a `WholeGraph` where several
+    questions go along it, or give the (m, n) rows of m nodes, ascending, of it; `degrees`, n of
+    them, are the sums of its rows, or less for nodes with other edges too. `restart` has the
+    weights of nodes, >= 0 and at least one > 0. Where the graph is a part of another one, `beyond`
+    has the weights of each node's edges out of it: what goes along these is lost.
 
     Forward push (Andersen, Chung and Lang 2006, "Local graph partitioning using PageRank vectors",
     section 3, without lazy steps): of the weight that has come to it, a node keeps 1 - `damping`
@@ -234,67 +238,29 @@ def local_pagerank(
     alone = degrees[nodes] == 0
     # What comes to a node without edges starts again, and so on: a geometric series.
     shares /= 1 - damping * shares[alone].sum()
-    scores, waiting, reached = np.zeros(n), np.zeros(n), np.zeros(n, dtype=bool)
-    scores[nodes[alone]] = (1 - damping) * shares[alone]
-    waiting[nodes[~alone]] = shares[~alone]
-    reached[nodes] = True
-    if isinstance(edges, Entries):
-        push = _Push(partial(take_rows, edges), _WholeGraph(edges, beyond), n, beyond)
-    else:
-        push = _Push(edges, None, n, beyond)
-    pushing = nodes[waiting[nodes] > residual * degrees[nodes]]
-    while len(pushing):
-        weights = waiting[pushing]
-        scores[pushing] += (1 - damping) * weights
-        waiting[pushing] = 0
-        ends = push(pushing, damping * weights, waiting)
-        reached[ends] = True
-        pushing = _unique(ends[waiting[ends] > residual * degrees[ends]], n)
-    nodes = np.flatnonzero(reached)
-    left = waiting[nodes]
-    return LocalScores(nodes, scores[nodes] + (1 - damping) * left, float(damping * left.sum()))
+    graph = WholeGraph(edges) if isinstance(edges, Entries) else edges
+    push = _Push(graph, degrees, damping, residual, beyond)
+    push.reached[nodes] = True
+    push.scores[nodes[alone]] = (1 - damping) * shares[alone]
+    push.waiting[nodes[~alone]] = shares[~alone]
+    pushing = nodes[push.waiting[nodes] > residual * degrees[nodes]]
+    push.run(pushing)
+    nodes = np.flatnonzero(push.reached)
+    left = push.waiting[nodes]
+    return LocalScores(
+        nodes, push.scores[nodes] + (1 - damping) * left, float(damping * left.sum())
+    )
 
 
 @dataclass(frozen=True)
-class _Push:
-    """Passes weight on from some nodes of n along their edges."""
+class WholeGraph:
+    """All edges of a graph in memory, which can be gone along at once."""
 
-    edges: Callable[[NDArray[np.intp]], Entries]
-    whole: _WholeGraph | None  # the same edges, where they are in memory
-    n: int
-    beyond: Degrees | None
+    edges: Entries  # (n, n)
 
-    def __call__(
-        self, nodes: NDArray[np.intp], weights: NDArray[np.float64], to: NDArray[np.float64]
-    ) -> NDArray[np.integer]:
-        """Add to the (n,) `to` what comes from nodes with `weights`, and return where it comes."""
-        if self.whole is not None and self.whole.has_mostly(nodes):
-            sent = np.zeros(self.n)
-            sent[nodes] = weights / self.whole.sums[nodes]
-            came = self.whole.multiply(sent)
-            to += came
-            return np.flatnonzero(came)
-        found = self.edges(nodes)
-        if found.shape != (len(nodes), self.n):
-            raise InputError(f"{found.shape[1]} nodes need as many degrees, but there are {self.n}")
-        sums = found.sum_rows()
-        if self.beyond is not None:
-            sums += self.beyond[nodes]
-        np.add.at(to, found.indices, (weights / sums)[found.owners] * found.data)
-        return found.indices
-
-
-@dataclass(frozen=True)
-class _WholeGraph:
-    """All edges of a graph, (n, n), to be gone along at once."""
-
-    edges: Entries
-    beyond: Degrees | None
-
-    def has_mostly(self, nodes: NDArray[np.intp]) -> bool:
-        """Say whether so many edges are those of some nodes that all at once are faster."""
-        n_edges = (self.edges.indptr[nodes + 1] - self.edges.indptr[nodes]).sum()
-        return bool(n_edges * _MOST_EDGES > len(self.edges.data))
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.edges.shape
 
     def multiply(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the (n,) products of the rows with a vector.
@@ -307,11 +273,24 @@ class _WholeGraph:
         products = np.bincount(self._owners, weights=parts, minlength=self.edges.shape[0])
         return products.astype(float, copy=False)
 
+    @property
+    def most(self) -> float:
+        """How many edges are gone along one by one: of more, all at once are faster.
+
+        Of many edges all are gone along so, which has the last digits of edges that are read.
+        """
+        n_edges = len(self.edges.data)
+        return n_edges / _MOST_EDGES if n_edges <= MANY_EDGES else np.inf
+
+    @cached_property
+    def counts(self) -> NDArray[np.float64]:
+        """The (n,) numbers of edges of the nodes."""
+        return self.edges.counts.astype(float)
+
     @cached_property
     def sums(self) -> NDArray[np.float64]:
-        """The (n,) sums of the weights of each node's edges, those that lead out included."""
-        sums = self.edges.sum_rows()
-        return sums if self.beyond is None else sums + self.beyond[np.arange(len(sums))]
+        """The (n,) sums of the weights of each node's edges."""
+        return self.edges.sum_rows()
 
     @cached_property
     def _owners(self) -> NDArray[np.intp]:
@@ -320,6 +299,72 @@ class _WholeGraph:
     @cached_property
     def _matrix(self) -> Matrix:
         return self.edges.to_matrix()
+
+
+class _Push:
+    """The weights of n nodes, which they keep and pass on along their edges."""
+
+    def __init__(
+        self,
+        edges: ReadEdges | WholeGraph,
+        degrees: Degrees,
+        damping: float,
+        residual: float,
+        beyond: Degrees | None,
+    ) -> None:
+        self._edges, self._degrees, self._beyond = edges, degrees, beyond
+        self._damping, self._residual = damping, residual
+        self._n = n = len(degrees)
+        self.scores, self.waiting, self.reached = np.zeros(n), np.zeros(n), np.zeros(n, dtype=bool)
+
+    def run(self, nodes: NDArray[np.intp]) -> None:
+        """Let nodes pass on what waits at them, and go on until none has enough."""
+        graph = self._edges
+        while len(nodes):
+            if isinstance(graph, WholeGraph) and graph.counts[nodes].sum() > graph.most:
+                nodes = self._along_all(graph)
+            else:
+                nodes = self._along(nodes)
+
+    def _along(self, nodes: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Pass on what waits at some nodes, and return which have enough next."""
+        edges = self._edges
+        if isinstance(edges, WholeGraph):
+            found, sums = take_rows(edges.edges, nodes), edges.sums[nodes]
+        else:
+            found = edges(nodes)
+            sums = found.sum_rows()
+        if found.shape != (len(nodes), self._n):
+            raise InputError(
+                f"{found.shape[1]} nodes need as many degrees, but there are {self._n}"
+            )
+        if self._beyond is not None:
+            sums = sums + self._beyond[nodes]
+        weights = self.waiting[nodes]
+        self.scores[nodes] += (1 - self._damping) * weights
+        self.waiting[nodes] = 0
+        passed, ends = self._damping * weights / sums, found.indices.astype(np.intp, copy=False)
+        np.add.at(self.waiting, ends, np.repeat(passed, found.counts) * found.data)
+        self.reached[ends] = True
+        return _unique(ends[self.waiting[ends] > self._residual * self._degrees[ends]], self._n)
+
+    def _along_all(self, graph: WholeGraph) -> NDArray[np.intp]:
+        """Let all nodes do it that have enough, until few edges are theirs; return which have."""
+        every, waiting = np.arange(self._n), self.waiting
+        least = self._residual * self._degrees[every]
+        sums = graph.sums if self._beyond is None else graph.sums + self._beyond[every]
+        sums = np.where(sums > 0, sums, 1.0)
+        enough = waiting > least
+        while graph.counts @ enough > graph.most:
+            weights = np.where(enough, waiting, 0.0)
+            waiting -= weights
+            self.scores += (1 - self._damping) * weights
+            weights *= self._damping
+            weights /= sums
+            waiting += graph.multiply(weights)
+            np.greater(waiting, least, out=enough)
+        self.reached |= (self.scores > 0) | (waiting > 0)
+        return np.flatnonzero(enough)
 
 
 def _unique(nodes: NDArray[np.integer], n: int) -> NDArray[np.intp]:
@@ -334,6 +379,7 @@ def _unique(nodes: NDArray[np.integer], n: int) -> NDArray[np.intp]:
 _LEFT = 1e-6
 _DENSE = 8  # nodes to one that is given: of fewer, flags are faster than sorting
 _FEW_EDGES = 50_000  # of which NumPy adds up the products
+MANY_EDGES = 1_000_000
 _MOST_EDGES = 4  # edges to one that is gone along: of fewer, all at once are faster
 
 

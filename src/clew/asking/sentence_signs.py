@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -81,7 +81,7 @@ class SentenceSigns:
         self.titles = [titles[s.title] for s in sentences]
         self.keys = [
             {name_key(name) for name in _read_names(s.text, mentions)}
-            | {name_key(code) for code in _CODE.findall(s.text) if _LETTER.search(code)}
+            | {name_key(code) for code in _find_codes(s.text) if _LETTER.search(code)}
             for s, mentions in zip(sentences, reading.mentions, strict=True)
         ]
         self._in_question = [m for m in reading.in_question if m.label != "TERM"]
@@ -175,7 +175,7 @@ class SentenceSigns:
         Such a row is what is asked of, though it says little else that the question says.
         """
         names = {self.question[m.start : m.end] for m in self.question_names}
-        keys = names | set(_CODE.findall(self.question))
+        keys = names | _find_codes(self.question)
         texts = [
             f"{s.columns}\n{s.text}" for s in map(self.sentences.__getitem__, rows) if s.columns
         ]
@@ -329,9 +329,9 @@ class _Words:
         )
         self._asked = find_content_words(question)
         self._titled = [f"{head}\n{s.text}" for head, s in zip(heads, sentences, strict=True)]
-        codes = set(_CODE.findall(question))
+        codes = _find_codes(question)
         shapes = {_shape(code) for code in codes}
-        said = [set(_CODE.findall(s.text)) for s in sentences]
+        said = [_find_codes(s.text) for s in sentences]
         self.same_code = np.array([float(bool(codes & each)) for each in said])
         alike = np.array([any(_shape(code) in shapes for code in each) for each in said])
         self.other_code = np.where(alike, 1 - self.same_code, 0.0)
@@ -355,6 +355,16 @@ def _read_names(text: str, mentions: Sequence[Mention]) -> Iterator[str]:
         name = text[each.start : each.end]
         if each.label not in {"DATE", "TERM"} or (each.label == "TERM" and is_long_term(name)):
             yield name
+
+
+@lru_cache(maxsize=1 << 9)
+def _find_codes(text: str) -> frozenset[str]:
+    """Return the codes of a text; a plain word, of letters and small but for the first, has none.
+
+    Those of the last texts are kept, as of each they are asked for twice.
+    """
+    words = (word for word in text.split() if not (word.isalpha() and word[1:].islower()))
+    return frozenset(code for word in words for code in _CODE.findall(word))
 
 
 def _has_word(text: str, word: str) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +52,7 @@ def find_sentences(passage: Passage, place: int) -> list[Sentence]:
     text, rows = passage.text, _find_rows(passage)
     found: list[Sentence] = []
     back: list[Span] = []  # the last sentence that names what it is about, and those after it
-    for start, end in sentence_spans(text):
+    for start, end in _split_passage(text):
         refers = refers_back(text[start:end]) and start not in rows
         back = [*back, (start, end)] if refers else [(start, end)]
         spans = back if refers and len(back) <= _MOST_SENTENCES else [(start, end)]
@@ -63,6 +64,12 @@ def find_sentences(passage: Passage, place: int) -> list[Sentence]:
             Sentence(place, begin, start, end, text[begin:end], *head, columns or "", columns == "")
         )
     return found
+
+
+@lru_cache(maxsize=1 << 9)
+def _split_passage(text: str) -> tuple[Span, ...]:
+    """Return its sentences; those of the last passages are kept, which other questions find too."""
+    return tuple(sentence_spans(text))
 
 
 def _find_rows(passage: Passage) -> dict[int, str]:

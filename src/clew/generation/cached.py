@@ -13,7 +13,6 @@ from weakref import ref
 
 import numpy as np
 
-from clew.algo.links import open_ranges
 from clew.derived import EarlierArrays
 from clew.errors import DamagedIndex
 from clew.generation.rows import place_by_row
@@ -38,7 +37,8 @@ def _is_input(name: str) -> bool:
 
 
 def _verify(arrays: Arrays, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
-    return open_ranges(arrays, name)(starts, stops)
+    verify = getattr(arrays, "verify_ranges", None)
+    return arrays[name] if verify is None else verify(name, starts, stops)
 
 
 class VerifiedArrays(Mapping[str, "NDArray[Any]"]):

@@ -154,7 +154,7 @@ class GenerationEdits:
     def _link(self, pair: tuple[str, str]) -> Link:
         a, b = pair
         prefix = f"link.{a}-{b}."
-        entries = link_from_arrays(self.arrays, prefix).whole
+        entries = link_from_arrays(self.arrays, prefix).all_entries
         fresh = FreshRows(self.arrays[f"{prefix}rows"], entries)
         return EditedLink(self.base.links[pair], self.rows(a), self.rows(b), fresh)
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from clew.store.schema import Segment
 
 _MOST_DOCUMENTS = 4_096  # whose texts stay in memory
+_MOST_FOUND = 1_024  # ids whose rows do
 _AT_ONCE = 256  # rows whose documents are read at once
 _MOST_KEYS = 2**16  # of entities, or of terms, that stay in memory
 _MOST_TOKENS = 32  # chunks whose tokens do: the sentences of one are read one after the other
@@ -246,6 +247,15 @@ class _Ranges(_StoredLayer):
         return self._parts.assembly.numbers(f"{self._name}.{column}", rows)
 
     def rows(self, ids: Sequence[str]) -> list[int]:
+        found = self._found.get_all(ids, self._find_rows)
+        return [found[key] for key in ids]
+
+    @cached_property
+    def _found(self) -> Once[str]:
+        """The rows of ids: those of what a question found are asked for several times."""
+        return Once(_MOST_FOUND)
+
+    def _find_rows(self, ids: Sequence[str]) -> list[int]:
         parts = [each.rpartition(":") for each in ids]
         documents = self._parts.find_rows("document", [document for document, _, _ in parts])
         return [

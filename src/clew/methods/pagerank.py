@@ -15,14 +15,13 @@ from clew.snapshot import Snapshot
 from clew.steps.entity_graph import (
     WEIGHTS,
     Links,
-    Spread,
     build_restart,
     entity_graph,
     seed_entities,
     seed_steps,
-    strongest_path,
 )
 from clew.steps.selecting import Select, select_hits
+from clew.steps.threads import Spread, strongest_paths
 from clew.types import Evidence, Limits
 
 
@@ -66,7 +65,7 @@ class PageRank:
             query=query,
             method="pagerank",
             hits=steps.hits(snapshot, rows, influence.get(np.array(rows, dtype=np.intp))),
-            paths=tuple(strongest_path(snapshot, query, graph, spread, row) for row in rows),
+            paths=strongest_paths(snapshot, query, graph, spread, rows),
             seeds=seed_steps(snapshot, seeds),
             notes=notes,
         )

@@ -22,15 +22,14 @@ from clew.steps.entity_graph import (
     EntityGraph,
     Links,
     Seeds,
-    Spread,
     build_restart,
     count_titles,
     entity_graph,
     seed_entities,
     seed_steps,
-    strongest_path,
 )
 from clew.steps.selecting import Select, select_hits
+from clew.steps.threads import Spread, strongest_paths
 from clew.types import Evidence, Hit, Limits
 
 _LEAST = 1e-12  # influence whose logarithm is taken
@@ -106,7 +105,7 @@ class Walk:
             query=query,
             method="walk",
             hits=_build_hits(snapshot, rows, chosen.also),
-            paths=tuple(strongest_path(snapshot, query, graph, spread, row) for row in rows),
+            paths=strongest_paths(snapshot, query, graph, spread, rows),
             seeds=seed_steps(snapshot, seeds),
             notes=notes,
         )

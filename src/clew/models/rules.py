@@ -28,7 +28,7 @@ class RuleTagger:
         return [list(_find_mentions(text)) for text in texts]
 
 
-@lru_cache(maxsize=1 << 10)
+@lru_cache(maxsize=1 << 12)
 def _find_mentions(given: str) -> tuple[Mention, ...]:
     """Return the mentions of a text; those of the last texts are kept, as quotes are read twice."""
     text, places = drop_and_place(given)

@@ -155,7 +155,7 @@ def _reply_near(request: exchange.Near, snapshot: Snapshot) -> exchange.Nearest:
     words = _read_words(snapshot, asked)
     lexical = steps.Ranking(*bm25_candidates(*words, request.chunks))
     near = [dense.best(request.chunks), lexical.best(request.chunks), _find_farthest(dense)]
-    units_near = steps.units_near(snapshot, query, dense)
+    units_near = steps.units_near(snapshot, query, dense, request.units)
     units, unit_scores = steps.nearest_units(snapshot, query, request.units, units_near)
     link = snapshot.linked("unit", "entity")
     triples, triple_scores = _find_triples(snapshot, query, request.triples)

@@ -6,12 +6,14 @@ from clew.runtime.lazy import lazy as _lazy
 
 if TYPE_CHECKING:
     from clew.steps.evidence import (
+        UnreadStep,
         apparatus_behind,
         chunk_step,
         entity_step,
         hits,
         nearest_chunks,
         ranked,
+        read_steps,
         subchunk_step,
         term_step,
         triple_step,
@@ -86,6 +88,7 @@ __all__ = [
     "Query",
     "Ranking",
     "Relevance",
+    "UnreadStep",
     "apparatus_behind",
     "beside_hybrid",
     "check_least",
@@ -121,6 +124,7 @@ __all__ = [
     "query_names",
     "ranked",
     "read_query",
+    "read_steps",
     "reply_to",
     "same_names",
     "similar_entities",
@@ -139,8 +143,8 @@ __getattr__ = _lazy(
     "clew.steps",
     {
         "evidence": (
-            "apparatus_behind chunk_step entity_step hits nearest_chunks ranked subchunk_step"
-            " term_step triple_step unit_step"
+            "UnreadStep apparatus_behind chunk_step entity_step hits nearest_chunks ranked"
+            " read_steps subchunk_step term_step triple_step unit_step"
         ).split(),
         "linking": (
             "Linked longest name_spans named_entities query_names reply_to same_names"

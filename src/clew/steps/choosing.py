@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew import steps
+from clew.algo.ascending import sort_distinct
 from clew.algo.choice import Candidates, ChoiceWeights, QueryTokens, choose_rows
 from clew.algo.fusion import min_max
 from clew.algo.links import Entries, Link
@@ -47,8 +48,9 @@ def choose_chunks(
     These are the entities that the question names. No more than `most` are chosen where none
     repeats another one.
     """
-    found = _build_candidates(snapshot, coverage, rows, prior, named)
-    order = choose_rows(found, _query_tokens(snapshot, coverage, rows), shares, most)
+    vectors = snapshot.layer("chunk").vectors[rows]
+    found = _build_candidates(snapshot, coverage, rows, prior, named, vectors)
+    order = choose_rows(found, _query_tokens(coverage, vectors), shares, most)
     return ChosenChunks([rows[i] for i in order], _find_repeated(rows, order, found.repeats))
 
 
@@ -127,6 +129,7 @@ def _build_candidates(
     rows: Sequence[int],
     prior: NDArray[np.float64],
     named: Collection[int],
+    vectors: NDArray[np.float32],
 ) -> Candidates:
     """Return chunks as rows to choose from, by what each is worth (n,) and `named` entities.
 
@@ -153,16 +156,16 @@ def _build_candidates(
         matches=coverage.of("chunk", rows),
         naming=naming,
         named=own,
-        repeats=_find_repeats(snapshot, rows, coverage.words, titles),
+        repeats=_find_repeats(snapshot, rows, coverage.words, titles, vectors),
     )
 
 
-def _query_tokens(snapshot: Snapshot, coverage: steps.Coverage, rows: Sequence[int]) -> QueryTokens:
-    """Return the query's tokens and the vectors of chunks, where both are of one kind."""
+def _query_tokens(coverage: steps.Coverage, vectors: NDArray[np.float32]) -> QueryTokens:
+    """Return the query's tokens and the (n, d) vectors of chunks, where both are of one kind."""
     tokens = coverage.vectors
-    none = np.zeros((len(rows), 0), dtype=np.float32)
-    vectors = snapshot.layer("chunk").vectors[rows] if tokens.shape[1] else none
-    return QueryTokens(weights=coverage.weights, tokens=tokens, vectors=vectors)
+    return QueryTokens(
+        weights=coverage.weights, tokens=tokens, vectors=vectors[:, : tokens.shape[1]]
+    )
 
 
 def _read_mentions(
@@ -175,7 +178,11 @@ def _read_mentions(
 
 
 def _find_repeats(
-    snapshot: Snapshot, rows: Sequence[int], words: Sequence[int], titles: Entries
+    snapshot: Snapshot,
+    rows: Sequence[int],
+    words: Sequence[int],
+    titles: Entries,
+    vectors: NDArray[np.float32],
 ) -> NDArray[np.bool_]:
     """Return the (n, n) truth of whether chunk i says what chunk j says, of the same length n.
 
@@ -185,25 +192,29 @@ def _find_repeats(
     of the question, or a number or code of that chunk, which the other lacks. Nor where their
     titles name two entities, unless all else is the same. No chunk repeats itself.
     """
-    vectors = snapshot.layer("chunk").vectors[rows]
     same = vectors @ vectors.T >= _SAME_MEANING
-    if not _are_alike(same):
-        return np.zeros(same.shape, dtype=np.bool_)
+    np.fill_diagonal(same, val=False)
+    if not same.any():
+        return same
     terms = snapshot.linked("chunk", "term").entries_of(np.asarray(rows, dtype=np.intp))
-    used, places = np.unique(terms.indices, return_inverse=True)
+    used = sort_distinct(terms.indices)
     counts = np.zeros((len(rows), len(used)), dtype=terms.data.dtype)
-    counts[terms.owners, places] = terms.data
-    shared = np.array([np.minimum(counts, each).sum(axis=1) for each in counts]).T
-    own = np.maximum(counts.sum(axis=1), 1)[:, None]
+    counts[terms.owners, np.searchsorted(used, terms.indices)] = terms.data
+    one, other = np.nonzero(same)
+    shared, own = np.zeros(same.shape), np.maximum(counts.sum(axis=1), 1)[:, None]
+    shared[one, other] = np.minimum(counts[one], counts[other]).sum(axis=1)
     same &= shared >= _SAME_TERMS * own
-    if not _are_alike(same):
-        return np.zeros(same.shape, dtype=np.bool_)
+    if not same.any():
+        return same
     has = counts > 0
     asked = has[:, np.isin(used, words)]
     same &= (asked[:, None] == asked).all(axis=-1)
-    words_used = snapshot.layer("term").ids(used.tolist())
-    codes = has[:, np.array([not word.isalpha() for word in words_used], dtype=bool)]
-    said = (~same & ~same.T).astype(np.intp) @ codes > 0
+    own_terms = np.flatnonzero(has[same.any(axis=0) | same.any(axis=1)].any(axis=0))
+    words_used = snapshot.layer("term").ids(used[own_terms].tolist())
+    is_code = np.array([not word.isalpha() for word in words_used], dtype=bool)
+    codes = has[:, own_terms[is_code]]
+    alike = same | np.eye(len(rows), dtype=bool)
+    said = (~alike & ~alike.T).astype(np.intp) @ codes > 0
     own_codes = codes & said
     same &= (own_codes[:, None] <= codes).all(axis=-1)
     of_title = titles.indptr[1:] > titles.indptr[:-1]
@@ -211,10 +222,4 @@ def _find_repeats(
     name[titles.owners] = titles.indices
     same_title = of_title[:, None] & (name[:, None] == name)
     same &= same_title | ~(of_title[:, None] & of_title) | (shared == own)
-    np.fill_diagonal(same, val=False)
     return np.asarray(same, dtype=np.bool_)
-
-
-def _are_alike(same: NDArray[np.bool_]) -> bool:
-    """Say whether any of some rows is the same as another one."""
-    return bool(np.count_nonzero(same) > np.count_nonzero(same.diagonal()))

@@ -1,27 +1,33 @@
-"""The graph of chunks and the entities in them: where a question enters it, and its threads.
+"""The graph of chunks and the entities in them, and where a question enters it.
 
 `pagerank` and `walk` spread weight over it. What each choice is worth: docs/results/walk.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clew import steps
-from clew.algo.links import Entries, Link, Matrix, count_ends, neighbours, open_column, replace_data
-from clew.algo.pagerank import Degrees, LocalScores, local_pagerank
-from clew.algo.topk import find_highest, top_k
+from clew.algo.edited_links import TransposedEdits
+from clew.algo.links import Entries, Link, count_ends, neighbours, open_column
+from clew.algo.pagerank import MANY_EDGES, Degrees, LocalScores, WholeGraph, local_pagerank
+from clew.algo.topk import top_k
 from clew.derived import Arrays, CachedArrays, Derived
 from clew.models import Models
 from clew.snapshot import Snapshot
 from clew.snapshot.layers import Totals
-from clew.types import Path, Step
+from clew.types import Step
 
+Rows = NDArray[np.integer]
+ReadSums = Callable[[Rows], NDArray[Any]]  # of some rows
+Sums = Mapping[str, ReadSums]
 Edges = tuple[Entries, int, NDArray[np.floating]]  # rows, the node of their first column, weights
 
 _MAX_STOPS = 3  # entities on a path
@@ -30,6 +36,7 @@ _NAME_SHARE = 0.3  # of the smaller degree of two entities: the weight of a link
 # graphs it goes on until nothing is left of it.
 _RESIDUAL, _SMALL, _NOTHING = 1e-6, 20_000, 1e-10
 _MOST_BYTES, _EDGE_BYTES = 1 << 28, 12  # of a graph whose edges are all made once; of each
+_FIRST = 4  # questions for which the edges of a large graph are not all made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +56,10 @@ class _Units:
     entities: Link
     of_chunks: Link
     of_entities: Link
+
+    @property
+    def all(self) -> tuple[Link, ...]:
+        return self.chunks, self.entities, self.of_chunks, self.of_entities
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +89,7 @@ class _Degrees:
 
     wanted: Links
     n_chunks: int  # of the graph
-    sums: Arrays  # of `WEIGHTS`
+    sums: Sums
     rarity: Rarity
     units_of_chunks: NDArray[np.integer]  # (n_chunks,) where units are nodes, else none
     chunks_of_units: NDArray[np.integer]  # (n_units,)
@@ -99,14 +110,14 @@ class _Degrees:
             found[is_entity] += self.units_of_entities[entities]
             is_unit = ~(is_chunk | is_entity)
             units = nodes[is_unit] - self.n_chunks
-            found[is_unit] = self.chunks_of_units[units] + open_column(self.sums, "unit")[units]
+            found[is_unit] = self.chunks_of_units[units] + self.sums["unit"](units)
         found[is_entity] *= self.rarity[entities]
         return found
 
     def _sum_weights(self, layer: str, rows: NDArray[np.integer]) -> NDArray[np.float64]:
         _, mentioned, titled, _ = _link_weights(self.wanted).tolist()
         by_title, by_mention = (
-            open_column(self.sums, f"{layer}.{how}")[rows] for how in ("titled", "mentioned")
+            self.sums[f"{layer}.{way}"](rows) for way in ("titled", "mentioned")
         )
         return np.asarray(titled * by_title + mentioned * by_mention)
 
@@ -126,7 +137,8 @@ class EntityGraph:
     degrees: Degrees  # sums of the links' weights, without those of names
     units: _Units | None  # where units are nodes
     names: Link | None  # (n_entities, n_entities) shares of names' words
-    edges: Entries | None = None  # all of them, where they were made
+    n_edges: int  # each counted from both ends
+    edges: WholeGraph | None = None  # all of them, where they were made
     beyond: NDArray[np.float64] | None = None  # weights of edges to chunks that are not here
 
     @property
@@ -136,16 +148,6 @@ class EntityGraph:
     @property
     def first_entity(self) -> int:
         return len(self.degrees) - len(self.rarity)
-
-    def count_edges(self) -> int:
-        """Return how many edges the graph has, each counted from both ends."""
-        links = [self.chunk_entities, self.entity_chunks]
-        if self.units is not None:
-            links += [self.units.chunks, self.units.entities]
-            links += [self.units.of_chunks, self.units.of_entities]
-        if self.names is not None:
-            links.append(self.names)
-        return sum(int(link.counts.sum()) for link in links)
 
     def get_edges(self, nodes: NDArray[np.integer]) -> Entries:
         """Return the (m, n) rows of m nodes, ascending, of the matrix of weights."""
@@ -254,15 +256,24 @@ def _read_entries(link: Link, rows: NDArray[np.integer]) -> Entries:
 
 
 def entity_graph(snapshot: Snapshot, links: Links) -> EntityGraph:
-    """Return the graph of a snapshot with such links."""
-    return snapshot.get(_GRAPH, links)
+    """Return the graph of a snapshot with such links.
+
+    Its edges are made once, unless they would take more than 256 MB. The first questions of a
+    large graph read those that they go along, which is no slower than to make all.
+    """
+    graph = snapshot.get(_GRAPH, links)
+    if graph.edges is not None or graph.n_edges * _EDGE_BYTES > _MOST_BYTES:
+        return graph
+    questions: Iterator[int] = snapshot.get(_QUESTIONS, links)
+    return graph if next(questions) < _FIRST else snapshot.get(_WHOLE, links)
 
 
 def count_titles(snapshot: Snapshot) -> int:
     """Return how many entities are the title of a document."""
     if snapshot.totals is not None:
         return snapshot.totals.n_titles
-    return int(np.count_nonzero(snapshot.get(_SUMS)["entity.titled"]))
+    every = np.arange(len(snapshot.layer("entity")))
+    return int(np.count_nonzero(snapshot.get(_SUMS)["entity.titled"](every)))
 
 
 def _build_graph(snapshot: Snapshot, wanted: Links) -> EntityGraph:
@@ -277,56 +288,100 @@ def _build_graph(snapshot: Snapshot, wanted: Links) -> EntityGraph:
     sums, totals = snapshot.get(_SUMS), snapshot.totals
     in_all = sums
     if totals is not None:
-        in_all = {**sums, "entity.titled": totals.titled, "entity.mentioned": totals.mentioned}
+        in_all = {
+            **sums,
+            "entity.titled": totals.titled.__getitem__,
+            "entity.mentioned": totals.mentioned.__getitem__,
+        }
     degrees = _Degrees(wanted, forth.shape[0], in_all, rarity, *counts)
     names = steps.name_links(snapshot) if wanted.names else None
-    graph = EntityGraph(wanted, forth, back, rarity, degrees, units, names)
+    links = [
+        forth,
+        back,
+        *(() if units is None else units.all),
+        *(() if names is None else [names]),
+    ]
+    n_edges = sum(int(link.counts.sum()) for link in links)
+    graph = EntityGraph(wanted, forth, back, rarity, degrees, units, names, n_edges)
     if totals is not None:
         graph = replace(graph, beyond=_outside_weights(wanted, totals, rarity, sums, len(degrees)))
-    if graph.count_edges() * _EDGE_BYTES > _MOST_BYTES:
-        return graph
-    every = np.arange(len(degrees))
-    entities = every[: len(rarity)]
-    graph = replace(graph, degrees=degrees[every], rarity=rarity[entities])
-    return replace(graph, edges=graph.get_edges(every))
+    return _make_edges(graph) if n_edges <= MANY_EDGES else graph
+
+
+def _make_whole(snapshot: Snapshot, links: Links) -> EntityGraph:
+    """Return a graph with all edges; no question reads them one by one then, as a server's."""
+    questions: Iterator[int] = snapshot.get(_QUESTIONS, links)
+    while next(questions) < _FIRST:
+        pass
+    return _make_edges(snapshot.get(_GRAPH, links))
+
+
+def _make_edges(graph: EntityGraph) -> EntityGraph:
+    every = np.arange(len(graph.degrees))
+    entities = every[: len(graph.rarity)]
+    graph = replace(graph, degrees=graph.degrees[every], rarity=graph.rarity[entities])
+    return replace(graph, edges=WholeGraph(graph.get_edges(every)))
 
 
 def _outside_weights(
-    wanted: Links, totals: Totals, rarity: Rarity, sums: Arrays, n_nodes: int
+    wanted: Links, totals: Totals, rarity: Rarity, sums: Sums, n_nodes: int
 ) -> NDArray[np.float64]:
     """Return the (n_nodes,) weights of links to chunks that are in the index and not here."""
     _, mentioned, titled, _ = _link_weights(wanted).tolist()
-    missing = titled * (totals.titled - sums["entity.titled"])
-    missing += mentioned * (totals.mentioned - sums["entity.mentioned"])
+    every = np.arange(len(rarity))
+    missing = titled * (totals.titled - sums["entity.titled"](every))
+    missing += mentioned * (totals.mentioned - sums["entity.mentioned"](every))
     found = np.zeros(n_nodes)
-    found[n_nodes - len(rarity) :] = np.maximum(missing, 0) * rarity[np.arange(len(rarity))]
+    found[n_nodes - len(rarity) :] = np.maximum(missing, 0) * rarity[every]
     return found
 
 
-def _sum_degrees(snapshot: Snapshot) -> Arrays:
-    """Return what the weights of nodes' links sum to, by how a chunk has an entity.
+def _sum_weights(snapshot: Snapshot, name: str, rows: Rows | None = None) -> NDArray[np.float64]:
+    """Return what the weights of some rows' links sum to, or those of all.
 
-    Of chunks and units the rarities of their entities, of entities how many chunks have them.
+    Of chunks and units the rarities of their entities, of entities how many chunks have them; of
+    chunks and entities by how a chunk has an entity: "entity.titled".
     """
-    forth, back = steps.chunk_entities(snapshot), steps.entity_chunks(snapshot)
-    rarity = Rarity.from_snapshot(snapshot)[np.arange(back.shape[0])]
-    found = {}
-    for name, way in (("mentioned", steps.MENTIONED), ("titled", steps.TITLED)):
-        has = (forth.whole.data & way) > 0
-        weights = np.where(has, rarity[forth.whole.indices], 0.0)
-        found[f"chunk.{name}"] = _sum_rows(forth.whole, weights)
-        has = (back.whole.data & way) > 0
-        found[f"entity.{name}"] = _sum_rows(back.whole, has).astype(np.int32)
-    return found | {"unit": snapshot.linked("unit", "entity").whole @ rarity}
+    layer, _, way = name.partition(".")
+    if layer == "unit":
+        link = snapshot.linked("unit", "entity")
+    else:
+        link = (steps.chunk_entities if layer == "chunk" else steps.entity_chunks)(snapshot)
+    found = link.all_entries if rows is None else link.entries_of(rows)
+    weights = np.ones(len(found.indices))
+    if layer != "entity":
+        weights = Rarity.from_snapshot(snapshot)[found.indices]
+    if way:
+        weights = np.where(found.data & _WAYS[way] > 0, weights, 0.0)
+    return np.bincount(found.owners, weights, minlength=found.shape[0]).astype(float, copy=False)
 
 
-def _sum_rows(link: Matrix, values: NDArray[Any]) -> NDArray[np.float64]:
-    return np.asarray(replace_data(link, values.astype(np.float64)).sum(axis=1))
+_WAYS = {"mentioned": steps.MENTIONED, "titled": steps.TITLED}
+_BY_WAY = tuple(f"{layer}.{way}" for layer in ("chunk", "entity") for way in _WAYS)
 
 
-def _open_sums(snapshot: Snapshot) -> Arrays:
-    """Return the arrays of `WEIGHTS`; every document changes the rarity of all entities."""
-    return snapshot.get(WEIGHTS) if snapshot.base is None else _sum_degrees(snapshot)
+def _sum_degrees(snapshot: Snapshot) -> Arrays:
+    """Return the sums of the weights of all rows' links."""
+    found = {name: _sum_weights(snapshot, name) for name in (*_BY_WAY, "unit")}
+    kinds = {name: np.int32 for name in found if name.startswith("entity")}
+    return {name: sums.astype(kinds.get(name, float)) for name, sums in found.items()}
+
+
+def _open_sums(snapshot: Snapshot) -> Sums:
+    """Return what reads the sums of `WEIGHTS`; a document changes the rarity of all entities.
+
+    So those of chunks and units are summed up for the rows that are asked for, after edits.
+    """
+    former, back = snapshot.base_arrays(WEIGHTS), steps.entity_chunks(snapshot)
+    if former is None or not isinstance(back, TransposedEdits):
+        arrays = snapshot.get(WEIGHTS)
+        return {name: open_column(arrays, name).__getitem__ for name in arrays}
+    names = (*_BY_WAY, "unit")
+    sums: dict[str, ReadSums] = {name: partial(_sum_weights, snapshot, name) for name in names}
+    for way, mark in _WAYS.items():
+        counts = back.follow_counts(former[f"entity.{way}"], mark)
+        sums[f"entity.{way}"] = counts.__getitem__
+    return sums
 
 
 WEIGHTS = CachedArrays(
@@ -340,14 +395,17 @@ _SUMS = Derived("sums of the weights of links", _open_sums)
 
 def _link_weights(wanted: Links) -> NDArray[np.float64]:
     """Return the weight of each way to have an entity: none, in the text, as the title, both."""
-    return _weigh_kinds(wanted, 0.0 if wanted.unit_nodes else 1.0)
+    return weigh_kinds(wanted, 0.0 if wanted.unit_nodes else 1.0)
 
 
-def _weigh_kinds(wanted: Links, mentioned: float) -> NDArray[np.float64]:
+def weigh_kinds(wanted: Links, mentioned: float) -> NDArray[np.float64]:
+    """Return the (4,) weights of ways to have an entity, one in the text weighing `mentioned`."""
     return np.array([0.0, mentioned, wanted.title_weight, wanted.title_weight + mentioned])
 
 
 _GRAPH = Derived("the graph of chunks and entities", _build_graph)
+_WHOLE = Derived("all edges of that graph", _make_whole)
+_QUESTIONS: Derived[Iterator[int]] = Derived("numbers of the questions", lambda *_: count())
 
 
 # -- where a question enters ----------------------------------------------------------------------
@@ -378,7 +436,7 @@ def seed_entities(
     seeds: Seeds = {link.row: Seed(link.score, link.reason) for link in linked}
     named = frozenset(seeds)
     units = snapshot.linked("unit", "entity")
-    near = steps.units_near(snapshot, asked, dense)
+    near = steps.units_near(snapshot, asked, dense, n_units)
     rows, cosines = steps.nearest_units(snapshot, asked, n_units, near)
     for unit, cosine in zip(rows.tolist(), cosines.tolist(), strict=True):
         for entity in neighbours(units, unit).tolist() if cosine > 0 else ():
@@ -402,124 +460,8 @@ def build_restart(
 
 def seed_steps(snapshot: Snapshot, seeds: Seeds) -> tuple[Step, ...]:
     """Return the seeds as stops, in the order of their rows."""
-    rows, layer = sorted(seeds), snapshot.layer("entity")
-    named = zip(rows, layer.ids(rows), layer.texts(rows), strict=True)
-    return tuple(
-        Step(layer="entity", id=key, text=text, reason=seeds[row].reason, score=seeds[row].weight)
-        for row, key, text in named
-    )
-
-
-# -- threads --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
-    """How weight came to the nodes of a graph, for those who ask for a thread."""
-
-    influence: LocalScores
-    seeds: Seeds
-    # The chunk from which a walk went on to an entity, and the influence before it did.
-    origins: Mapping[int, int] = field(default_factory=dict)
-    before: LocalScores | None = None
-
-
-def strongest_path(
-    snapshot: Snapshot, query: str, graph: EntityGraph, spread: Spread, chunk: int
-) -> Path:
-    """Return the thread along which most of a chunk's influence can have come from a seed."""
-    backwards = [steps.chunk_step(snapshot, chunk, "holds it")]
-    here, influence = chunk, spread.influence
-    seen: set[int] = set()
-    while here >= 0 and len(seen) < _MAX_STOPS:
-        entity = _strongest_entity(graph, here, influence, seen, spread)
-        if entity < 0:
-            break
-        seen.add(entity)
-        backwards += _find_mention(snapshot, here, entity)
-        origin = spread.origins.get(entity, here)
-        reason = _explain_step(snapshot, spread, entity, here)
-        backwards.append(steps.entity_step(snapshot, entity, reason))
-        if entity in spread.seeds:
-            if (unit := spread.seeds[entity].unit) >= 0:
-                backwards.append(steps.unit_step(snapshot, unit, "near the question"))
-            break
-        if origin != here and spread.before is not None:
-            backwards += _find_mention(snapshot, origin, entity)
-            here, influence = origin, spread.before
-        else:
-            here = _strongest_chunk(graph, entity, influence, {here})
-    path = (Step(layer="query", id="", text=query), *_drop_repeated_units(reversed(backwards)))
-    return Path(path, float(spread.influence.get(np.array([chunk]))[0]))
-
-
-def _drop_repeated_units(steps_: Iterable[Step]) -> Iterator[Step]:
-    seen: set[str] = set()
-    for step in steps_:
-        if step.layer != "unit" or step.id not in seen:
-            yield step
-        if step.layer == "unit":
-            seen.add(step.id)
-
-
-def _explain_step(snapshot: Snapshot, spread: Spread, entity: int, here: int) -> str:
-    """Return why a thread that stops at an entity of the chunk `here` came by it."""
-    if entity in spread.seeds:
-        return spread.seeds[entity].reason
-    origin = spread.origins.get(entity, here)
-    if origin == here:
-        return "leads on"
-    row = int(snapshot.layer("chunk").columns["document"][origin])
-    [document] = snapshot.documents([row])
-    return f"walked on from {document.title or document.id}"
-
-
-def _strongest_entity(
-    graph: EntityGraph, chunk: int, influence: LocalScores, leave_out: set[int], spread: Spread
-) -> int:
-    """Return the entity of a chunk that gives it most; -1 for none.
-
-    Its document's own title is no reason to come to it where no other chunk led there and the
-    question names another entity of the chunk.
-    """
-    entities, kinds = graph.chunk_entities.entries(chunk)
-    weights = _weigh_kinds(graph.wanted, 1.0)[kinds]
-    given = weights * graph.rarity[entities] * influence.get(graph.first_entity + entities)
-    strongest = _find_strongest(entities, given, leave_out)
-    own = entities[kinds & steps.TITLED > 0]
-    seeds, origin = spread.seeds, spread.origins.get(strongest, chunk)
-    if strongest in own and strongest not in seeds and origin == chunk:
-        is_named = [e in seeds and seeds[e].unit < 0 for e in entities.tolist()]
-        named = _find_strongest(entities, given * np.array(is_named), leave_out)
-        return named if named >= 0 else strongest
-    return strongest
-
-
-def _strongest_chunk(
-    graph: EntityGraph, entity: int, influence: LocalScores, leave_out: set[int]
-) -> int:
-    """Return the chunk with an entity that gives it most; -1 for none."""
-    chunks, kinds = graph.entity_chunks.entries(entity)
-    weights = _weigh_kinds(graph.wanted, 1.0)[kinds]
-    return _find_strongest(chunks, weights * influence.get(chunks), leave_out)
-
-
-def _find_strongest(
-    neighbours: NDArray[np.integer], given: NDArray[np.float64], leave_out: set[int]
-) -> int:
-    """Return the neighbour that gives most, link weight times influence; -1 for none."""
-    kept = given > 0
-    for each in leave_out:
-        kept &= neighbours != each
-    given = np.where(kept, given, 0.0)
-    if not given.any():
-        return -1
-    return int(neighbours[find_highest(given / given.max())])
-
-
-def _find_mention(snapshot: Snapshot, chunk: int, entity: int) -> Sequence[Step]:
-    """Return the first unit of the chunk that mentions the entity; none where its title does."""
-    units = snapshot.linked("chunk", "unit").row(chunk)
-    found = snapshot.linked("unit", "entity").entries_of(units)
-    places = found.owners[found.indices == entity]
-    return [steps.unit_step(snapshot, int(units[places[0]]), "mentions it")] if len(places) else []
+    stops = [
+        steps.UnreadStep("entity", row, seeds[row].reason, seeds[row].weight)
+        for row in sorted(seeds)
+    ]
+    return tuple(steps.read_steps(snapshot, stops))

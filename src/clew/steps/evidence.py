@@ -1,8 +1,8 @@
 """Rows to hits and to stops of paths."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,62 +128,88 @@ def text_place(found: Hit | Step) -> tuple[str, int, int]:
     return found.document_id, found.start, found.end
 
 
+@dataclass(frozen=True, slots=True)
+class UnreadStep:
+    """A stop of a path: a row, and why the method went there."""
+
+    layer: str
+    row: int
+    reason: str
+    score: float | None = None
+
+
+def read_steps(snapshot: Snapshot, stops: Sequence[UnreadStep]) -> list[Step]:
+    """Return stops with their texts and places; the rows of a layer are read together."""
+    rows: dict[str, dict[int, None]] = {}
+    for stop in stops:
+        rows.setdefault(stop.layer, {})[stop.row] = None
+    read: dict[tuple[str, int], dict[str, Any]] = {}
+    for layer, distinct in rows.items():
+        of_layer = [*distinct]
+        fields = (_read_ranges if layer in _RANGES else _read_names)(snapshot, layer, of_layer)
+        read |= {(layer, row): each for row, each in zip(of_layer, fields, strict=True)}
+    return [
+        Step(layer=s.layer, reason=s.reason, score=s.score, **read[s.layer, s.row]) for s in stops
+    ]
+
+
+_RANGES = ("chunk", "subchunk", "unit")  # layers whose rows have a place in their document
+
+
+def _read_ranges(snapshot: Snapshot, name: str, rows: list[int]) -> Iterator[dict[str, Any]]:
+    layer, documents = snapshot.layer(name), snapshot.layer("chunk").columns["document"]
+    chunks = rows if name == "chunk" else layer.columns["chunk"][rows]
+    starts, ends = (layer.columns[end][rows].tolist() for end in ("start", "end"))
+    texts = zip(layer.ids(rows), layer.texts(rows), strict=True)
+    read = snapshot.documents(documents[chunks].tolist())
+    for (key, text), document, start, end in zip(texts, read, starts, ends, strict=True):
+        yield {
+            "id": key,
+            "text": text,
+            "document_id": document.id,
+            "start": start,
+            "end": end,
+            "source": document.source,
+            "section": document.section_at(start),
+            "page": document.pages_of(start, end)[0],
+            "line": document.line_at(start),
+        }
+
+
+def _read_names(snapshot: Snapshot, name: str, rows: list[int]) -> Iterator[dict[str, Any]]:
+    layer = snapshot.layer(name)
+    for key, text in zip(layer.ids(rows), layer.texts(rows), strict=True):
+        yield {"id": key, "text": text}
+
+
 def unit_step(snapshot: Snapshot, row: int, reason: str) -> Step:
     """Return a unit as a stop of a path, with its place in its document."""
-    return _range_step(snapshot, "unit", row, reason, None)
+    return read_steps(snapshot, [UnreadStep("unit", row, reason)])[0]
 
 
 def chunk_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
     """Return a chunk as a stop of a path, with its place in its document."""
-    return _range_step(snapshot, "chunk", row, reason, score)
+    return read_steps(snapshot, [UnreadStep("chunk", row, reason, score)])[0]
 
 
 def subchunk_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
     """Return a part of a chunk as a stop of a path, with its place in its document."""
-    return _range_step(snapshot, "subchunk", row, reason, score)
-
-
-def _range_step(snapshot: Snapshot, name: str, row: int, reason: str, score: float | None) -> Step:
-    layer = snapshot.layer(name)
-    chunk = row if name == "chunk" else int(layer.columns["chunk"][row])
-    [document] = snapshot.documents([int(snapshot.layer("chunk").columns["document"][chunk])])
-    start, end = (int(layer.columns[name][row]) for name in ("start", "end"))
-    return Step(
-        layer=name,
-        id=layer.ids([row])[0],
-        text=layer.texts([row])[0],
-        reason=reason,
-        score=score,
-        document_id=document.id,
-        start=start,
-        end=end,
-        source=document.source,
-        section=document.section_at(start),
-        page=document.pages_of(start, end)[0],
-        line=document.line_at(start),
-    )
+    return read_steps(snapshot, [UnreadStep("subchunk", row, reason, score)])[0]
 
 
 def entity_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
     """Return an entity as a stop of a path."""
-    return _named_step(snapshot, "entity", row, reason, score)
+    return read_steps(snapshot, [UnreadStep("entity", row, reason, score)])[0]
 
 
 def triple_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
     """Return a triple as a stop of a path."""
-    return _named_step(snapshot, "triple", row, reason, score)
+    return read_steps(snapshot, [UnreadStep("triple", row, reason, score)])[0]
 
 
 def term_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
     """Return a term as a stop of a path."""
-    return _named_step(snapshot, "term", row, reason, score)
-
-
-def _named_step(snapshot: Snapshot, name: str, row: int, reason: str, score: float | None) -> Step:
-    layer = snapshot.layer(name)
-    return Step(
-        layer=name, id=layer.ids([row])[0], text=layer.texts([row])[0], reason=reason, score=score
-    )
+    return read_steps(snapshot, [UnreadStep("term", row, reason, score)])[0]
 
 
 # -- what leads to other text ---------------------------------------------------------------------

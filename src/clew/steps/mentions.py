@@ -5,7 +5,15 @@ from numpy.typing import NDArray
 
 from clew.algo.ascending import match_sorted, sort_distinct
 from clew.algo.edited_links import EditedLink, FreshRows, TransposedEdits
-from clew.algo.links import Link, Matrix, link_from_arrays, link_to_arrays, replace_data
+from clew.algo.links import (
+    Entries,
+    Link,
+    Matrix,
+    count_ends,
+    link_from_arrays,
+    link_to_arrays,
+    replace_data,
+)
 from clew.derived import Arrays, CachedArrays, Derived
 from clew.snapshot import Snapshot
 from clew.steps.scores import chunk_titles
@@ -112,14 +120,23 @@ def _open_chunks(snapshot: Snapshot) -> Link:
     return EditedLink(link_from_arrays(found), edits, snapshot.base.rows("entity"), fresh)
 
 
-def _read_entries(snapshot: Snapshot, chunks: NDArray[np.int64]) -> Matrix:
-    from scipy.sparse import csr_array  # which takes longer to load than numpy
-
-    inside = snapshot.linked("chunk", "unit").rows(chunks)
-    units, places = np.unique(inside.indices, return_inverse=True)
-    inside = csr_array((inside.data, places, inside.indptr), shape=(len(chunks), len(units)))
-    mentioned = inside @ snapshot.linked("unit", "entity").rows(units)
-    return _join_marks(mentioned, chunk_titles(snapshot, chunks).to_matrix())
+def _read_entries(snapshot: Snapshot, chunks: NDArray[np.int64]) -> Entries:
+    """Return what `_link_chunks` does of some chunks."""
+    n = max(len(snapshot.layer("entity")), 1)
+    inside = snapshot.linked("chunk", "unit").entries_of(chunks)
+    mentioned = snapshot.linked("unit", "entity").entries_of(inside.indices)
+    titled = chunk_titles(snapshot, chunks)
+    keys = [
+        inside.owners[mentioned.owners] * n + mentioned.indices,
+        titled.owners * n + titled.indices,
+    ]
+    both = sort_distinct(np.concatenate(keys))
+    data = np.zeros(len(both), dtype=np.uint8)
+    for own, mark in zip(keys, (MENTIONED, TITLED), strict=True):
+        data[match_sorted(both, own)[1]] |= np.uint8(mark)
+    owners, columns = np.divmod(both, n)
+    counts = np.bincount(owners, minlength=len(chunks))
+    return Entries((len(chunks), n), count_ends(counts), columns.astype(np.int32), data)
 
 
 def _open_entities(snapshot: Snapshot) -> Link:

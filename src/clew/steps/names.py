@@ -156,7 +156,7 @@ def _read_name_links(snapshot: Snapshot) -> Link:
     some = np.union1d(some, _drop_negative(edits.to_present(touched.indices, followed=False)))
     fresh = np.union1d(some, names.find_linked(some)[1])
     entries = _link_names(names, fresh, len(snapshot.layer("entity")))
-    return EditedLink(stored, edits, edits, FreshRows(fresh, entries.to_matrix()))
+    return EditedLink(stored, edits, edits, FreshRows(fresh, entries))
 
 
 def _drop_negative(rows: NDArray[np.int64]) -> NDArray[np.int64]:

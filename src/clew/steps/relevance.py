@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.algo.ascending import match_sorted
 from clew.algo.links import neighbours
 from clew.algo.maxsim import best_matches, weighted_mean
 from clew.models import Models, TokenVectors, is_late
@@ -90,16 +91,21 @@ class Coverage:
         return read
 
     def _match_words(self, layer: str, rows: Sequence[int]) -> NDArray[np.float32]:
-        of_words = self._words.rows
+        of_words = np.array(self._words.rows, dtype=np.int64)
         if layer == "chunk":
             link = self._snapshot.linked("chunk", "term").entries_of(np.asarray(rows))
-            has = [set(neighbours(link, i).tolist()) for i in range(len(rows))]
+            owners, found = link.owners, link.indices
         else:
             texts = self._snapshot.layer(layer).texts(rows)
             known = self._snapshot.layer("term")
-            has = [set(known.rows(list(dict.fromkeys(terms(text))))) for text in texts]
-        met = [[row >= 0 and row in here for row in of_words] for here in has]
-        return np.array(met, dtype=np.float32).reshape(len(rows), len(of_words))
+            has = [known.rows(list(dict.fromkeys(terms(text)))) for text in texts]
+            owners = np.repeat(np.arange(len(rows)), list(map(len, has)))
+            found = np.array([row for here in has for row in here], dtype=np.int64)
+        words, places = np.unique(of_words, return_inverse=True)
+        met = np.zeros((len(rows), len(words)), dtype=np.float32)
+        entries, which = match_sorted(words, found)
+        met[owners[entries], which] = 1.0
+        return np.where(of_words >= 0, met[:, places], np.float32(0))
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:

@@ -100,7 +100,7 @@ def _read_chunk_lengths(snapshot: Snapshot) -> Lengths:
     if found is None or snapshot.base is None:
         return Lengths.from_counts(np.asarray(snapshot.get(LENGTHS)["lengths"]))
     edits = snapshot.base.rows("chunk")
-    came = snapshot.linked("chunk", "term").rows(edits.at).sum(axis=1)
+    came = snapshot.linked("chunk", "term").entries_of(edits.at).sum_rows()
     return Lengths.from_counts(edits.apply(found["lengths"], came))
 
 

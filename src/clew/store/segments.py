@@ -154,6 +154,10 @@ class _Mapped:
     sums: NDArray[np.uint32]  # of its blocks
     checked: NDArray[np.bool_]  # blocks that are sound
     touched: NDArray[np.bool_]  # those, of these, that were read since the file was let go of
+    is_touched: bool = False  # all of them
+
+    def let_go(self) -> None:
+        self.touched[:] = self.is_touched = False
 
 
 class MappedSegment(Mapping[str, "NDArray[Any]"]):
@@ -190,7 +194,8 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         mapped = self._arrays[name]
-        self._touch(name, np.flatnonzero(~mapped.touched))
+        if not mapped.is_touched:
+            self._touch(name, np.flatnonzero(~mapped.touched))
         return mapped.array
 
     def length(self, name: str) -> int:
@@ -206,6 +211,8 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
     def verify_ranges(self, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
         """Return an array of which only the rows from `starts` to `stops` are verified."""
         mapped = self._arrays[name]
+        if mapped.is_touched:
+            return mapped.array
         if len(starts) <= _FEW:
             width = mapped.width
             for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
@@ -237,16 +244,17 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
         self._n_touched += len(blocks)
         if self._n_touched * self._block > _TOUCHED:
             for each in self._arrays.values():
-                each.touched[:] = False
+                each.let_go()
             self._n_touched = len(blocks)
             if _LET_GO is not None:
                 self._data.madvise(_LET_GO)
         mapped.touched[blocks] = True
+        mapped.is_touched = bool(mapped.touched.all())
 
     def let_go(self, name: str) -> None:
         mapped = self._arrays[name]
         self._let_go(mapped.begin, mapped.begin + mapped.array.nbytes)
-        mapped.touched[:] = False
+        mapped.let_go()
 
     def _let_go(self, begin: int, end: int) -> None:
         if _LET_GO is not None and end > begin:

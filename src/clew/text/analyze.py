@@ -80,7 +80,7 @@ def terms(text: str) -> list[str]:
     return [term for term, _, _ in term_spans(text)]
 
 
-@lru_cache(maxsize=1 << 11)
+@lru_cache(maxsize=1 << 12)
 def term_set(text: str) -> frozenset[str]:
     """Return the distinct terms of a sentence or a name; those of the last ones are kept."""
     return frozenset(terms(text))
