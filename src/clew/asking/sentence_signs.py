@@ -15,6 +15,7 @@ import numpy as np
 from clew.algo.fusion import min_max
 from clew.runtime.lazy import compile_re
 from clew.text.analyze import term_set, term_spans, terms
+from clew.text.forms import find_base
 from clew.text.keys import name_key
 from clew.text.names import is_long_term, strip_title
 from clew.text.phrases import overlap, query_type
@@ -366,7 +367,9 @@ def _has_word(text: str, word: str) -> bool:
 
 
 def _are_forms(a: str, b: str) -> bool:
-    """Say whether two terms may be forms of one word: "fix" and "fixed", "서울" and "서울은"."""
+    """Say whether two terms may be forms of one word: "leads" and "led", "서울" and "서울은"."""
+    if find_base(a) == find_base(b):
+        return True
     short, long = sorted((a, b), key=len)
     is_word = len(short) > (2 if short.isascii() else 1)
     return is_word and long.startswith(short) and len(long) - len(short) <= _ENDING
