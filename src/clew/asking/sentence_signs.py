@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.algo.fusion import min_max
+from clew.asking.comparisons import MONTH
 from clew.runtime.lazy import compile_re
 from clew.text.analyze import term_set, term_spans, terms
 from clew.text.forms import find_base
@@ -52,6 +53,7 @@ _LINK = 0.4  # what a name of two passages is worth beside all that they say abo
 _PARTNERS = 40  # sentences, the best ones, each looked at together with the best of all
 # A number, a code, a name with an underscore or in capitals: what alike records differ in.
 _CODE = compile_re(r"[A-Za-z]*\d(?:[\w./:-]*\w)?|\w+_\w+|[A-Z][A-Z0-9&-]+|\w+[#+]+")
+_PLACED = compile_re(r"(?:\b(?:in|at|from|near|into|outside)\s+(?:the\s+)?|, )$")
 _ENDING = 3  # characters, at most, by which a form of a word is longer
 _LETTER = compile_re(r"(?=.*\d).*[A-Za-z]")  # in a code that has a digit, too
 
@@ -95,7 +97,7 @@ class SentenceSigns:
                 if not s.columns:
                     heads[i] = f"{s.head}\n{sentences[lead].text}"
                     self._met[i] = np.maximum(self._met[i], reading.matches[lead] * _TITLE)
-        self.words = _Words(question, sentences, heads, self._in_question)
+        self.words = _Words(question, sentences, heads, reading.in_question)
 
     @cached_property
     def of_question(self) -> dict[str, float]:
@@ -127,8 +129,9 @@ class SentenceSigns:
         words, own = self.words, self._reading.own @ self._reading.weights
         asked, kinds = self._match_asked(), self._find_kinds()
         links = self._links
+        chains = self._match_chains(links)
         signs = {
-            "chain": self._match_chains(links),
+            "chain": chains,
             "gap": self._alone - self._alone.max(),
             "asked": asked,
             "kind": kinds,
@@ -149,6 +152,9 @@ class SentenceSigns:
             "asks": np.array(
                 [float(s.parts[-1].rstrip().endswith(QUESTION_MARKS)) for s in self.sentences]
             ),
+            "far": self._match_far(links, chains),
+            "subject": words.begins,
+            "forms": words.forms,
             **self._find_values(),
         }
         full = words.titled_shares.max() ** 3
@@ -245,22 +251,41 @@ class SentenceSigns:
             dates = [sentence.text[m.start : m.end] for m in own if m.label == "DATE"]
             names = [sentence.text[m.start : m.end] for m in own if m.label != "DATE"]
             if kind == "number":
-                new = _is_new(find_numbers(sentence.parts[-1]), known)
+                new = _is_new(find_numbers(sentence.said), known)
             elif kind == "date":
                 new = _is_new(dates, known)
             else:
                 new = _is_new(names, known | term_set(sentence.title))
-                new = new and (kind != "place" or names_a_place(sentence.parts[-1]))
+                new = new and (kind != "place" or names_a_place(sentence.said))
             found.append(new)
         return np.array(found, dtype=np.float64)
 
     def _find_values(self) -> dict[str, Floats]:
-        """Return whether each has a number or a date, where the question asks for that."""
-        kind = question_kind(self.question)
-        numbers = [bool(find_numbers(s.parts[-1])) for s in self.sentences]
-        dates = [any(m.label == "DATE" for m in each) for each in self._reading.mentions]
-        has = {"number": numbers, "date": dates}
-        return {f"a {k}": np.array(v, dtype=np.float64) * (k == kind) for k, v in has.items()}
+        """Return whether each has a number, a date or a place, where the question asks for that.
+
+        A day is a new date with its month, unless a year is asked for; a place is a new name behind
+        a preposition or another name.
+        """
+        kind, known = question_kind(self.question), term_set(self.question)
+        noun = self.question[slice(*(find_kind_noun(self.question) or (0, 0)))]
+        found = []
+        for sentence, mentions in zip(self.sentences, self._reading.mentions, strict=True):
+            text, titled = sentence.text, known | term_set(sentence.title)
+            own = [m for m in mentions if m.start >= sentence.own - sentence.start]
+            days = [text[m.start : m.end] for m in own if m.label == "DATE"]
+            places = [m for m in own if m.label != "DATE" and _PLACED.search(text[: m.start])]
+            found.append(
+                (
+                    kind == "number" and bool(find_numbers(sentence.said)),
+                    kind == "date" and any(m.label == "DATE" for m in mentions),
+                    kind == "date"
+                    and noun.casefold() != "year"
+                    and _is_new([day for day in days if MONTH.search(day)], known),
+                    kind == "place" and _is_new([text[m.start : m.end] for m in places], titled),
+                )
+            )
+        names = ("a number", "a date", "a day", "a place")
+        return dict(zip(names, np.array(found, dtype=np.float64).T, strict=True))
 
     def _find_others(self) -> Floats:
         """Return whether each names something, and nothing of what the question names."""
@@ -277,6 +302,13 @@ class SentenceSigns:
             chains = together / spread + _LINK * links[i]
             best = np.where(self.places == place, best, np.maximum(best, chains))
         return np.asarray(best)
+
+    def _match_far(self, links: Floats, chains: Floats) -> Floats:
+        """Return what the best chain says that ends at a name of each, beside the best of all."""
+        apart = self.places[:, None] != self.places
+        return np.asarray(
+            np.where(apart & (links > 0), chains, 0.0).max(axis=1) / max(chains.max(), 1e-9)
+        )
 
     @property
     def _links(self) -> Floats:
@@ -304,7 +336,7 @@ class _Words:
         question: str,
         sentences: Sequence[Sentence],
         heads: Sequence[str],
-        names: Sequence[Mention],
+        mentions: Sequence[Mention],
     ) -> None:
         joining = find_joining(question)
         asked = [term for term in dict.fromkeys(terms(question)) if term not in joining]
@@ -318,10 +350,14 @@ class _Words:
             known, key=lambda word: (known[word], question.casefold().find(word)), default=""
         )
         self.rare = np.array([float(rarest in has) for has in texts])
-        named = [term_set(question[m.start : m.end]) for m in names]
+        named = [term_set(question[m.start : m.end]) for m in mentions if m.label != "TERM"]
         named = [each for each in named if each]
         whole = [[name <= has for name in named] or [False] for has in titled]
         self.named = np.array([float(np.mean(each)) for each in whole])
+        self.forms = _share_forms(question, asked, titled, texts, mentions)
+        bases = set(map(find_base, asked))
+        firsts = [next(map(find_base, terms(s.parts[-1])), "") for s in sentences]
+        self.begins = np.array([float(first in bases) for first in firsts])
         self.nothing_new = np.array(
             [
                 float(s.is_header or has <= set(asked))
@@ -379,6 +415,26 @@ def _share(known: Mapping[str, float], texts: Sequence[AbstractSet[str]]) -> Flo
     """Return the share of the question's known words, by weight, that each text has."""
     total = sum(known.values()) or 1.0
     return np.array([sum(known[word] for word in known if word in has) / total for has in texts])
+
+
+def _share_forms(
+    question: str,
+    asked: Sequence[str],
+    titled: Sequence[AbstractSet[str]],
+    texts: Sequence[AbstractSet[str]],
+    mentions: Sequence[Mention],
+) -> Floats:
+    """Return the share of the question's words in no name, in any form, that each text has."""
+    names = [(m.start, m.end) for m in mentions]
+    free = {
+        find_base(term)
+        for term, start, end in term_spans(question)
+        if term in asked and not any(overlap((start, end), name) for name in names)
+    }
+    heads = [set(map(find_base, has)) for has in titled]
+    counts = {word: sum(word in has for has in heads) for word in sorted(free)}
+    known = {word: float(np.log1p(len(heads) / n)) for word, n in counts.items() if n}
+    return _share(known, [frozenset(map(find_base, has)) for has in texts])
 
 
 def _shape(code: str) -> str:
