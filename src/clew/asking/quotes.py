@@ -70,7 +70,7 @@ def choose_quotes(
     likely = FITTED.estimate(signs)
     chosen = choose_sentences(signs, likely, most)
     quotes = build_quotes(question, [sentences[i] for i in chosen], likely[chosen], passages)
-    return quotes, signs.of_quotes(chosen, float(likely[chosen].max()))
+    return quotes, signs.of_quotes(chosen, likely[chosen])
 
 
 def choose_sentences(signs: SentenceSigns, likely: NDArray[np.float64], most: int) -> list[int]:

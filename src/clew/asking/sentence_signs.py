@@ -63,10 +63,10 @@ class QuoteSigns:
     """What tells how well quotes together answer a question, each from 0 to 1."""
 
     likely: float  # how probably the first one holds the answer
-    met: float  # how well they meet the question's tokens, rare ones more
-    named: float  # how well they meet the name of it that they meet least
     missing: float  # the share of the question's codes that none of them has
     whole: float  # the share of the question's words that the one with most of them has
+    unnamed: float  # the share of the words of its names, else of all, that none of them has
+    far: float  # what the best chain says that ends at a name of the first, beside the best of all
     row: float = 0.0  # whether a row of a table has every name and code of the question
 
 
@@ -160,21 +160,23 @@ class SentenceSigns:
         full = words.titled_shares.max() ** 3
         return signs | {f"{name} full": full * values for name, values in signs.items()}
 
-    def of_quotes(self, rows: Sequence[int], likely: float) -> QuoteSigns:
-        """Return what tells how well some sentences answer, the first one so `likely`."""
-        met, weights = self._met[rows].max(axis=0), self._reading.weights
-        spans = [(m.start, m.end) for m in self.question_names]
-        inside = [[overlap(token, name) for token in self._reading.spans] for name in spans]
-        shares = [float(weights @ np.array(each, dtype=np.float64)) for each in inside]
-        named = [
-            float((met * weights)[each].sum()) / share
-            for each, share in zip(inside, shares, strict=True)
-            if share > 0
-        ]
+    def of_quotes(self, rows: Sequence[int], likely: Floats) -> QuoteSigns:
+        """Return what tells how well some sentences answer, each of which is so `likely`."""
+        names = [(m.start, m.end) for m in self._reading.in_question]
+        words = list(term_spans(self.question))
+        named = [w for w in words if any(overlap(w[1:], name) for name in names)] or words
+        asked = {find_base(term) for term, _, _ in named} - find_joining(self.question)
+        texts = [f"{self.sentences[i].head}\n{self.sentences[i].text}" for i in rows]
+        said = {find_base(term) for text in texts for term in term_set(text)}
         missing, whole = self.words.match_exactly(rows)
-        total = float(met @ weights)
-        least = min(named, default=total)
-        return QuoteSigns(likely, total, least, missing, whole, self._match_row(rows))
+        return QuoteSigns(
+            likely=float(likely.max()),
+            missing=missing,
+            whole=whole,
+            unnamed=len(asked - said) / max(len(asked), 1),
+            far=float(self.columns["far"][rows[int(likely.argmax())]]),
+            row=self._match_row(rows),
+        )
 
     def _match_row(self, rows: Sequence[int]) -> float:
         """Return 1 if some row of a table has every name and code of the question, which has one.
