@@ -7,6 +7,7 @@ fitted on is, with its weight:
 
     chain    the questions of the training sets that no single document answers, 1
     part     the questions that these are put together from, where a data set has them, .5
+    sub      two or more of these steps in one, in words that the steps give, 1
     records  `records.json`: questions about one of several alike records, all of our own words, .1
 
 A sentence holds the answer if it has one of the answers as whole words, and is of a document that
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import tempfile
 from collections import defaultdict
 from dataclasses import dataclass
@@ -46,10 +48,20 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 FOLDS = 4
-WEIGHTS = {"chain": 1.0, "part": 0.5, "records": 0.1}
+WEIGHTS = {"chain": 1.0, "part": 0.5, "sub": 1.0, "records": 0.1}
 PENALTY = 1.0  # of a standardised weight, squared
 RARER = 1.0  # of the odds of one sentence, by e: what is fitted on has more of such than is asked
 CHAINED = ("asked", "kind", "place", "link", "words", "gap", "rare", "named", "chain")
+# A step as a part of another: "the company that published A", of "What company published A?".
+PHRASES = (
+    (r"(?:what|which) (\w+) (?:is|was|are|were) (\w+ed\b.*|in.*|the.*)", r"the \1 that is \2"),
+    (r"(?:what|which) (\w+) (?:is|was|are|were) (.*)", r"the \1 of \2"),
+    (r"(?:what|which) (\w+(?: \w+)?) (?:did|does|do) (.*)", r"the \1 where \2"),
+    (r"(?:what|which) (\w+) (.*)", r"the \1 that \2"),
+    (r"(?:who|what) (?:is|was|are|were) (?:the )?(.*)", r"the \1"),
+    (r"who (.*)", r"the person who \1"),
+    (r"where (?:is|was|are|were|did|does) (.*)", r"the place of \1"),
+)
 RECORDS = Path(__file__).with_name("records.json")
 
 
@@ -61,12 +73,16 @@ class Case:
     group: str  # of what is in one fold
     signs: SentenceSigns
     holds: NDArray[np.bool_]
+    passages: Sequence[clew.Passage]
 
     def choose(self, model: SentenceModel) -> list[int]:
         """Return the rows of the quotes, the first one first."""
         likely = model.estimate(self.signs)
-        chosen = quotes.choose_sentences(self.signs, likely, 3)
-        return sorted(chosen, key=lambda i: -likely[i])
+        rows = quotes.choose_sentences(self.signs, likely, 3)
+        sentences = [self.signs.sentences[i] for i in rows]
+        built = quotes.build_quotes(self.signs.question, sentences, likely[rows], self.passages)
+        ends = [(self.passages[s.place], self.passages[s.place].start + s.end) for s in sentences]
+        return [rows[ends.index((each.passage, each.end))] for each in built]
 
 
 # -- what is asked --------------------------------------------------------------------------------
@@ -86,19 +102,21 @@ def read_case(index: clew.Index, row: Mapping[str, Any], kind: str, group: str) 
     gold = np.isin([passages[s.place].document_id for s in sentences], row["supporting_ids"])
     reading = read_sentences(question, sentences, passages, index.models, index.snapshot())
     signs = SentenceSigns(question, sentences, reading)
-    return Case(kind, group, signs, has & gold if (has & gold).any() else has)
+    return Case(kind, group, signs, has & gold if (has & gold).any() else has, passages)
 
 
 def read_dataset(folder: Path, indexes: Path) -> Iterator[Case]:
-    """Yield the questions of a data set, and those that they are put together from."""
+    """Yield the questions of a data set, their parts, and what is put together from these."""
     lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     with clew.open(indexes / folder.name) as index:
         for row in map(json.loads, lines):
             if row["answers"] and (case := read_case(index, row, "chain", row["id"])):
                 yield case
-            for part in find_parts(row.get("decomposition", ())):
-                if case := read_case(index, part, "part", row["id"]):
-                    yield case
+            steps = row.get("decomposition", ())
+            for kind, asked in (("part", find_parts(steps)), ("sub", find_chains(steps))):
+                for part in asked:
+                    if case := read_case(index, part, kind, row["id"]):
+                        yield case
 
 
 def find_parts(steps: Sequence[Mapping[str, str]]) -> Iterator[dict[str, Any]]:
@@ -108,12 +126,50 @@ def find_parts(steps: Sequence[Mapping[str, str]]) -> Iterator[dict[str, Any]]:
         text = step["question"]
         for number, answer in enumerate(answers, 1):
             text = text.replace(f"#{number}", answer)
-        if ">>" in text:
-            subject, _, relation = text.partition(">>")
-            text = f"What is the {relation.strip()} of {subject.strip()}?"
         answers.append(step["answer"])
         supporting = [step["supporting_id"]]
-        yield {"question": text, "answers": [step["answer"]], "supporting_ids": supporting}
+        yield {
+            "question": as_question(text),
+            "answers": [step["answer"]],
+            "supporting_ids": supporting,
+        }
+
+
+def find_chains(steps: Sequence[Mapping[str, str]]) -> Iterator[dict[str, Any]]:
+    """Yield each run of two steps or more, of which every one needs the one before, as one."""
+    for first in range(len(steps) - 1):
+        known = {f"#{n}": step["answer"] for n, step in enumerate(steps[:first], 1)}
+        for last, step in enumerate(steps[first:], first):
+            text = step["question"].strip()
+            if last > first and (f"#{last}" not in text or f"#{last}" not in known):
+                break
+            for name, phrase in known.items():
+                text = text.replace(name, phrase)
+            if last > first and "#" not in text:
+                supporting = [each["supporting_id"] for each in steps[first : last + 1]]
+                question = as_question(text)
+                answers = [step["answer"]]
+                yield {"question": question, "answers": answers, "supporting_ids": supporting}
+            if phrase := as_phrase(text):
+                known[f"#{last + 1}"] = phrase
+
+
+def as_question(step: str) -> str:
+    """Return a step as a question: one of a subject and its relation is asked in words."""
+    subject, between, relation = step.partition(">>")
+    return f"What is the {relation.strip()} of {subject.strip()}?" if between else step
+
+
+def as_phrase(step: str) -> str:
+    """Return what a step asks for as a noun phrase, "" where no rule gives one."""
+    subject, between, relation = step.partition(">>")
+    if between:
+        return f"the {relation.strip()} of {subject.strip()}"
+    asked = re.sub(r"^(?:in|on|at) ", "", step.rstrip("? "), flags=re.IGNORECASE)
+    for pattern, phrase in PHRASES:
+        if match := re.fullmatch(pattern, asked, re.IGNORECASE):
+            return match.expand(phrase)
+    return ""
 
 
 def read_records() -> Iterator[Case]:
@@ -160,7 +216,7 @@ def documents(n: int, each: Mapping[str, Any], *, together: bool) -> list[clew.D
 
 def fit_model(cases: Sequence[Case]) -> SentenceModel:
     """Return the model of most penalised likelihood of the sentences that hold the answers."""
-    single = [case for case in cases if case.kind != "chain" and not case.signs.sides]
+    single = [case for case in cases if case.kind in {"part", "records"} and not case.signs.sides]
     chains = [case for case in cases if case.kind != "part" and not case.signs.sides]
     names = [name for name in cases[0].signs.columns if not name.endswith(" full")]
     full = [f"{name} full" for name in CHAINED]
@@ -194,6 +250,7 @@ def fit_softmax(
 
 def fit_way(cases: Sequence[Case]) -> dict[str, float]:
     """Return the weights of what tells that one sentence answers a question."""
+    cases = [case for case in cases if case.kind != "sub"]
     names = list(cases[0].signs.of_question)
     signs = np.array([[case.signs.of_question[name] for name in names] for case in cases])
     truth = np.array([case.kind != "chain" for case in cases], dtype=np.float64)

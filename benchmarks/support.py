@@ -17,7 +17,7 @@ A question for which the method finds nothing is left out: its support is 0, wha
 
 With --fit the weights are fitted on the training sets, and printed as the module has them; the
 kinds `gone` and `foreign` weigh as much together as the answerable questions, half each, and the
-rates of the training sets are of five folds by question. Records weigh .3, and are fitted on for
+rates of the training sets are of five folds by question. Records weigh .3 and `last` .15, both for
 quotes alone, whose model takes the support of the evidence as the module has it. Else the weights
 of the module are measured.
 `refused` is the share below the default of `min_support`. Scores repeat to the digit.
@@ -57,6 +57,7 @@ KINDS = ("late", "words")
 FOLDS, BINS = 5, 10
 RECORDS = 0.3  # the weight of a question about records
 SHARES = {"answerable": 1.0, "gone": 0.5, "foreign": 0.5}  # weights of what is fitted
+LAST = 0.15  # the weight of the kind `last`, on which quotes alone are fitted
 PENALTY = 0.3  # variance of a standardised weight
 
 
@@ -212,7 +213,8 @@ def sample(seen: Sequence[Seen], kind: str, what: str) -> Sample:
         for each in used
     ]
     sizes = [len(each) for each in truth]
-    weights = [SHARES[each.kind] * (RECORDS if each.dataset == "records" else 1) for each in used]
+    shares = SHARES | {"last": LAST}
+    weights = [shares[each.kind] * (RECORDS if each.dataset == "records" else 1) for each in used]
     return Sample(
         np.concatenate(signs),
         np.concatenate(truth).astype(float),
@@ -223,7 +225,9 @@ def sample(seen: Sequence[Seen], kind: str, what: str) -> Sample:
 
 def is_fitted_on(seen: Seen, what: str) -> bool:
     """Say whether a question of a training set is one that a model is fitted on."""
-    return seen.kind in SHARES and (what == "quotes" or seen.dataset != "records")
+    if what == "quotes":
+        return seen.kind in SHARES or seen.kind == "last"
+    return seen.kind in SHARES and seen.dataset != "records"
 
 
 def read_signs(seen: Seen, kind: str, what: str) -> NDArray[np.float64]:

@@ -143,14 +143,6 @@ def test_the_thread_leads_from_quote_to_quote():
         most=2,
     )
     assert set(said) == {"Ada Lund was the builder of the Hesper.", "Ada Lund was born in Moss."}
-    said = quoted(
-        "Where was the builder of the vessel raised?",
-        "The vessel had a builder from Moss, Ada Lund.",
-        "Bo Tarn was raised in Moss in Holt.",
-        "Cy Venn was raised in Moss in Berg.",
-        "Ada Lund was raised in Moss in Dale.",
-    )
-    assert "Ada Lund was raised in Moss in Dale." in said
 
 
 def test_what_refers_back_is_quoted_with_what_it_refers_to():
@@ -169,6 +161,19 @@ def test_what_refers_back_is_quoted_with_what_it_refers_to():
         ["Nobody knew.", "She sank in 1811.", "The Hesper sank off Moss."],
         ["Nobody knew.", "The Hesper sank off Moss. She sank in 1811."],
     )
+
+
+def test_a_definition_is_quoted_with_its_term():
+    """The line above says what is defined, so a term is no answer by itself."""
+    text = (
+        "scan_delay (default: 300s)\n\nThe time between scans of the queue. It may be 0.\n\n"
+        "queue_lifetime (default: 5d)\n\nHow long a letter stays before it is sent back.\n\n"
+        "Other matters\n\nHow long a letter is, nobody knows."
+    )
+    [said] = quoted("How long does a letter stay before it is sent back?", text, most=1)
+    assert said == text[text.index("queue_lifetime") : text.index("\n\nOther")]
+    [said] = quoted("What does nobody know of a letter?", text, most=1)
+    assert said == "How long a letter is, nobody knows."
 
 
 def test_a_comparison_is_quoted_one_sentence_for_each_side():
@@ -208,6 +213,22 @@ ALIKE = {
     "{} holds a degree in {}.": [("Ann Berg", "physics"), ("Bo Dahl", "botany")],
     "`{}` returns {}.": [("read_rows", "a list"), ("count_rows", "a number")],
 }
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("Which ship was launched first, Fram or Gjøa?", "Gjøa"),
+        ("Which ship was launched later, Gjøa or Fram?", "Fram"),
+        ("Which ship was launched first, Gjøa or Fram?", "Gjøa"),
+    ],
+)
+def test_what_a_comparison_by_date_gives_is_quoted_first(question, first):
+    """The quotes are the same; their dates say which of the two is the answer."""
+    fram, gjoa = "The Fram was launched on 26 October 1892.", "The Gjøa was launched in 1872."
+    quotes = quoted(question, fram, gjoa, titles=("Fram", "Gjøa"))
+    assert sorted(quotes) == sorted([fram, gjoa])
+    assert first in quotes[0]
 
 
 @pytest.mark.parametrize(("record", "values"), ALIKE.items())

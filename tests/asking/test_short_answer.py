@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
-from clew.asking.answer_spans import find_spans
+from clew.asking.answer_spans import SpanSigns, find_spans
 from clew.asking.comparisons import compare_sides
 from clew.asking.quotes import Quote
 from clew.asking.short_answer import NOT_ALL, add_short_answer, find_short_answer
@@ -221,3 +221,22 @@ def test_extractive_answers_are_written_by_no_llm(tmp_path):
     with pytest.raises(InputError, match="take extractive or extractive:MODEL"):
         load_reader("abstractive")
     assert Specs(reader="extractive").reader == "extractive"
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "other"),
+    [
+        ("What is written in C#?", "The firmware is written in C++, the dashboard in C#.", "C++"),
+        (
+            "Who was born in Leeds?",
+            "The baker was born in Leeds, Ole Vik was born in York.",
+            "York",
+        ),
+        ("What was leased from AT&T?", "It was leased from the GPO, then from AT&T.", "GPO"),
+    ],
+)
+def test_another_value_of_what_the_question_names_is_no_answer(question, text, other):
+    """What stands where the question has a name of its own is asked about, not asked for."""
+    asked = SpanSigns(question, [quote(1, text, "Page")], [], real_models())
+    assert other not in {span.text for span in asked.find_spans(frozenset({"NAME", "PHRASE"}))}
+    assert other in {span.text for span in find_spans(text, asked.mentions[0])}

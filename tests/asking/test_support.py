@@ -117,6 +117,8 @@ SHORT = {
     "languages": "The firmware is written in C++, and the boot loader in C.",
     "screens": "The dashboard is written in C#.",
     "log": "Release v2.1 fixed the login page. Release v2.10 removed the export.",
+    "made": "Production is led by Per Foss.",
+    "school": "Sara Holm teaches chemistry. Karl Vik wrote The Long Night.",
     "line": "The line was leased from AT&T in 1988. The AT-6 flew from the field in 1951.",
     "it": "The IT department is led by Ida Moen. It moved to the third floor.",
     "ferries": "All ferries take cars, except the Lofoten.",
@@ -132,6 +134,12 @@ SHORT = {
         ("What did v2.1 fix?", "log"),
         ("List all ferries", "ferries"),
         ("What is written in C#?", "screens"),
+        ("Who leads IT?", "it"),
+        ("Who leads production?", "made"),
+        ("By whom is chemistry taught?", "school"),
+        ("By whom was The Long Night written?", "school"),
+        ("What changed in v2.10?", "log"),
+        ("What is new in v2.1?", "log"),
     ],
 )
 def test_keywords_and_codes_are_answered_by_what_has_them(tmp_path, question, document):
@@ -142,6 +150,14 @@ def test_keywords_and_codes_are_answered_by_what_has_them(tmp_path, question, do
     assert answer.kind == "quoted"
     assert answer.citations[0].document_id == document
     assert answer.evidence.support >= 0.5
+
+
+@pytest.mark.parametrize("question", ["Who leads sales?", "What changed in v2.12?"])
+def test_a_verb_alone_answers_nothing(tmp_path, question):
+    """Who leads something else, and what another version changed, is refused."""
+    with open_index(tmp_path / "i.clew", models=models(Calibrated())) as opened:
+        opened.add([Document(id=name, text=text) for name, text in SHORT.items()])
+        assert opened.ask(question).kind == "refused"
 
 
 def test_a_code_that_no_quote_has_lowers_the_support(index):

@@ -16,6 +16,7 @@ from clew.models import gives_tokens
 from clew.models.maxsim import unit_rows
 from clew.runtime.lazy import compile_re
 from clew.text.analyze import term_set, term_spans, terms
+from clew.text.forms import find_base
 from clew.text.keys import name_key
 from clew.text.names import strip_title
 from clew.text.phrases import overlap, phrase_spans
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
     from clew.types import Mention, Passage
 
 
+# A name, code or number, and the words before one that say how it stands there.
+_VALUE = compile_re(r"(?<!\w)(?:[^\W\d_a-zà-þ]|\d)\S*")
+_FRAME = compile_re(
+    r"(\w+) (in|on|at|by|from|to|with|for|of|into|under)(?: the)?[ \"'“‘]$", re.IGNORECASE
+)
 _AROUND = 6  # words on each side of a span that are compared with the question
 _WORD = compile_re(r"\w+")
 _YEAR = compile_re(r"\b(?:1\d{3}|20\d{2})\b")
@@ -154,6 +160,7 @@ class SpanSigns:
         self.in_question, *self._mentions = models.tagger.tag([question, *self.texts])
         self.kind, self.noun = _read_question(question)
         self._known = term_set(question)
+        self._frames = {_read_frame(question, start) for start in _find_values(question)} - {()}
         self.spans = self.find_spans(_LABELS[self.kind])
         self._titles = {name_key(strip_title(each.title)) for each in passages}
         has = [term_set(f"{each.title} {each.text}") for each in passages]
@@ -171,12 +178,18 @@ class SpanSigns:
         return self.find_spans(_LABELS["place"])
 
     def find_spans(self, labels: frozenset[str]) -> list[CandidateSpan]:
-        """Return the spans of some labels that say something beside the question."""
+        """Return the spans of some labels that say something beside the question.
+
+        None that stands where the question has a value of its own: "York" in "born in York" does
+        not say who was born in Leeds.
+        """
         return [
             span
             for i, (text, found) in enumerate(zip(self.texts, self._mentions, strict=True))
             for span in find_spans(text, found, i)
-            if span.label in labels and not self._known.issuperset(term_set(span.text))
+            if span.label in labels
+            and not self._known.issuperset(term_set(span.text))
+            and _read_frame(text, span.start) not in self._frames
         ]
 
     def read(self) -> list[dict[str, float]]:
@@ -280,6 +293,17 @@ def _widen(text: str, span: CandidateSpan) -> Span:
     before = [m.start() for m in _WORD.finditer(text[: span.start])]
     behind = [m.end() for m in _WORD.finditer(text, span.end)]
     return [*before, span.start][-_AROUND - 1 :][0], [span.end, *behind][: _AROUND + 1][-1]
+
+
+def _find_values(question: str) -> list[int]:
+    """Return where the names, codes and numbers of a question begin, behind its first word."""
+    return [m.start() for m in _VALUE.finditer(question) if question[: m.start()].strip()]
+
+
+def _read_frame(text: str, start: int) -> tuple[str, ...]:
+    """Return the base forms of a word and a preposition right before a place, () if none."""
+    match = _FRAME.search(text, 0, start)
+    return (find_base(match[1].lower()), match[2].lower()) if match else ()
 
 
 def _holds(outer: CandidateSpan, span: CandidateSpan) -> bool:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from clew.types import Mention
 
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-_MONTH = compile_re(rf"\b({'|'.join(_MONTHS)})[a-z]*\b", re.IGNORECASE)
+MONTH = compile_re(rf"\b({'|'.join(_MONTHS)})[a-z]*\b", re.IGNORECASE)
 _YEAR = compile_re(r"\b(?:1\d{3}|20\d{2})\b")
 _DAY = compile_re(r"\b([1-3]?\d)(?:st|nd|rd|th)?\b(?!\d)")
 _BIRTH = compile_re(r"\b(?:born|birth|older|oldest|elder|eldest|younger|youngest)\b", re.IGNORECASE)
@@ -195,7 +195,7 @@ def _read_dates(text: str) -> list[Date]:
     years = [int(each) for each in _YEAR.findall(text)]
     if len(years) != 1:
         return [(year,) for year in years]
-    month = _MONTH.search(text)
+    month = MONTH.search(text)
     if month is None:
         return [(years[0],)]
     day = _DAY.search(_YEAR.sub("", text))

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.algo.topk import top_k
+from clew.asking.comparisons import compare_sides
 from clew.asking.sentence_signs import QuoteSigns, SentenceSigns
 from clew.asking.sentence_weights import FITTED
 from clew.asking.sentences import find_sentences, read_sentences
+from clew.text.questions import is_yes_no
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,11 +69,8 @@ def choose_quotes(
     signs = SentenceSigns(question, sentences, reading)
     likely = FITTED.estimate(signs)
     chosen = choose_sentences(signs, likely, most)
-    quotes: list[Quote] = []
-    for i in chosen:
-        quotes.append(_build_quote(sentences[i], float(likely[i]), passages, quotes))
-    told = signs.of_quotes(chosen, float(likely[chosen].max()))
-    return [quotes[i] for i in top_k(likely[chosen], len(chosen))], told
+    quotes = build_quotes(question, [sentences[i] for i in chosen], likely[chosen], passages)
+    return quotes, signs.of_quotes(chosen, likely[chosen])
 
 
 def choose_sentences(signs: SentenceSigns, likely: NDArray[np.float64], most: int) -> list[int]:
@@ -97,6 +96,26 @@ def choose_sentences(signs: SentenceSigns, likely: NDArray[np.float64], most: in
                 left[i] = -1.0
         left[best] = -1.0
     return chosen
+
+
+def build_quotes(
+    question: str,
+    sentences: Sequence[Sentence],
+    likely: NDArray[np.float64],
+    passages: Sequence[Passage],
+) -> list[Quote]:
+    """Return chosen sentences as quotes, the likeliest first, or what a comparison by date gives.
+
+    That says which of two things is the answer: "Which was built first, A or B?"
+    """
+    built: list[Quote] = []
+    for sentence, probability in zip(sentences, likely.tolist(), strict=True):
+        built.append(_build_quote(sentence, probability, passages, built))
+    quotes = [built[i] for i in top_k(likely, len(built))]
+    compared = None if is_yes_no(question) else compare_sides(question, quotes, ())
+    if compared is not None:
+        quotes.insert(0, quotes.pop(compared.sides[0].quote))
+    return quotes
 
 
 def _build_quote(

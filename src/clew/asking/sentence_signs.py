@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.algo.fusion import min_max
+from clew.asking.comparisons import MONTH
 from clew.runtime.lazy import compile_re
 from clew.text.analyze import term_set, term_spans, terms
+from clew.text.forms import find_base
 from clew.text.keys import name_key
 from clew.text.names import is_long_term, strip_title
 from clew.text.phrases import overlap, query_type
@@ -51,6 +53,7 @@ _LINK = 0.4  # what a name of two passages is worth beside all that they say abo
 _PARTNERS = 40  # sentences, the best ones, each looked at together with the best of all
 # A number, a code, a name with an underscore or in capitals: what alike records differ in.
 _CODE = compile_re(r"[A-Za-z]*\d(?:[\w./:-]*\w)?|\w+_\w+|[A-Z][A-Z0-9&-]+|\w+[#+]+")
+_PLACED = compile_re(r"(?:\b(?:in|at|from|near|into|outside)\s+(?:the\s+)?|, )$")
 _ENDING = 3  # characters, at most, by which a form of a word is longer
 _LETTER = compile_re(r"(?=.*\d).*[A-Za-z]")  # in a code that has a digit, too
 
@@ -60,10 +63,10 @@ class QuoteSigns:
     """What tells how well quotes together answer a question, each from 0 to 1."""
 
     likely: float  # how probably the first one holds the answer
-    met: float  # how well they meet the question's tokens, rare ones more
-    named: float  # how well they meet the name of it that they meet least
     missing: float  # the share of the question's codes that none of them has
     whole: float  # the share of the question's words that the one with most of them has
+    unnamed: float  # the share of the words of its names, else of all, that none of them has
+    far: float  # what the best chain says that ends at a name of the first, beside the best of all
     row: float = 0.0  # whether a row of a table has every name and code of the question
 
 
@@ -94,7 +97,7 @@ class SentenceSigns:
                 if not s.columns:
                     heads[i] = f"{s.head}\n{sentences[lead].text}"
                     self._met[i] = np.maximum(self._met[i], reading.matches[lead] * _TITLE)
-        self.words = _Words(question, sentences, heads, self._in_question)
+        self.words = _Words(question, sentences, heads, reading.in_question)
 
     @cached_property
     def of_question(self) -> dict[str, float]:
@@ -126,8 +129,9 @@ class SentenceSigns:
         words, own = self.words, self._reading.own @ self._reading.weights
         asked, kinds = self._match_asked(), self._find_kinds()
         links = self._links
+        chains = self._match_chains(links)
         signs = {
-            "chain": self._match_chains(links),
+            "chain": chains,
             "gap": self._alone - self._alone.max(),
             "asked": asked,
             "kind": kinds,
@@ -148,26 +152,31 @@ class SentenceSigns:
             "asks": np.array(
                 [float(s.parts[-1].rstrip().endswith(QUESTION_MARKS)) for s in self.sentences]
             ),
+            "far": self._match_far(links, chains),
+            "subject": words.begins,
+            "forms": words.forms,
             **self._find_values(),
         }
         full = words.titled_shares.max() ** 3
         return signs | {f"{name} full": full * values for name, values in signs.items()}
 
-    def of_quotes(self, rows: Sequence[int], likely: float) -> QuoteSigns:
-        """Return what tells how well some sentences answer, the first one so `likely`."""
-        met, weights = self._met[rows].max(axis=0), self._reading.weights
-        spans = [(m.start, m.end) for m in self.question_names]
-        inside = [[overlap(token, name) for token in self._reading.spans] for name in spans]
-        shares = [float(weights @ np.array(each, dtype=np.float64)) for each in inside]
-        named = [
-            float((met * weights)[each].sum()) / share
-            for each, share in zip(inside, shares, strict=True)
-            if share > 0
-        ]
+    def of_quotes(self, rows: Sequence[int], likely: Floats) -> QuoteSigns:
+        """Return what tells how well some sentences answer, each of which is so `likely`."""
+        names = [(m.start, m.end) for m in self._reading.in_question]
+        words = list(term_spans(self.question))
+        named = [w for w in words if any(overlap(w[1:], name) for name in names)] or words
+        asked = {find_base(term) for term, _, _ in named} - find_joining(self.question)
+        texts = [f"{self.sentences[i].head}\n{self.sentences[i].text}" for i in rows]
+        said = {find_base(term) for text in texts for term in term_set(text)}
         missing, whole = self.words.match_exactly(rows)
-        total = float(met @ weights)
-        least = min(named, default=total)
-        return QuoteSigns(likely, total, least, missing, whole, self._match_row(rows))
+        return QuoteSigns(
+            likely=float(likely.max()),
+            missing=missing,
+            whole=whole,
+            unnamed=len(asked - said) / max(len(asked), 1),
+            far=float(self.columns["far"][rows[int(likely.argmax())]]),
+            row=self._match_row(rows),
+        )
 
     def _match_row(self, rows: Sequence[int]) -> float:
         """Return 1 if some row of a table has every name and code of the question, which has one.
@@ -244,22 +253,41 @@ class SentenceSigns:
             dates = [sentence.text[m.start : m.end] for m in own if m.label == "DATE"]
             names = [sentence.text[m.start : m.end] for m in own if m.label != "DATE"]
             if kind == "number":
-                new = _is_new(find_numbers(sentence.parts[-1]), known)
+                new = _is_new(find_numbers(sentence.said), known)
             elif kind == "date":
                 new = _is_new(dates, known)
             else:
                 new = _is_new(names, known | term_set(sentence.title))
-                new = new and (kind != "place" or names_a_place(sentence.parts[-1]))
+                new = new and (kind != "place" or names_a_place(sentence.said))
             found.append(new)
         return np.array(found, dtype=np.float64)
 
     def _find_values(self) -> dict[str, Floats]:
-        """Return whether each has a number or a date, where the question asks for that."""
-        kind = question_kind(self.question)
-        numbers = [bool(find_numbers(s.parts[-1])) for s in self.sentences]
-        dates = [any(m.label == "DATE" for m in each) for each in self._reading.mentions]
-        has = {"number": numbers, "date": dates}
-        return {f"a {k}": np.array(v, dtype=np.float64) * (k == kind) for k, v in has.items()}
+        """Return whether each has a number, a date or a place, where the question asks for that.
+
+        A day is a new date with its month, unless a year is asked for; a place is a new name behind
+        a preposition or another name.
+        """
+        kind, known = question_kind(self.question), term_set(self.question)
+        noun = self.question[slice(*(find_kind_noun(self.question) or (0, 0)))]
+        found = []
+        for sentence, mentions in zip(self.sentences, self._reading.mentions, strict=True):
+            text, titled = sentence.text, known | term_set(sentence.title)
+            own = [m for m in mentions if m.start >= sentence.own - sentence.start]
+            days = [text[m.start : m.end] for m in own if m.label == "DATE"]
+            places = [m for m in own if m.label != "DATE" and _PLACED.search(text[: m.start])]
+            found.append(
+                (
+                    kind == "number" and bool(find_numbers(sentence.said)),
+                    kind == "date" and any(m.label == "DATE" for m in mentions),
+                    kind == "date"
+                    and noun.casefold() != "year"
+                    and _is_new([day for day in days if MONTH.search(day)], known),
+                    kind == "place" and _is_new([text[m.start : m.end] for m in places], titled),
+                )
+            )
+        names = ("a number", "a date", "a day", "a place")
+        return dict(zip(names, np.array(found, dtype=np.float64).T, strict=True))
 
     def _find_others(self) -> Floats:
         """Return whether each names something, and nothing of what the question names."""
@@ -276,6 +304,13 @@ class SentenceSigns:
             chains = together / spread + _LINK * links[i]
             best = np.where(self.places == place, best, np.maximum(best, chains))
         return np.asarray(best)
+
+    def _match_far(self, links: Floats, chains: Floats) -> Floats:
+        """Return what the best chain says that ends at a name of each, beside the best of all."""
+        apart = self.places[:, None] != self.places
+        return np.asarray(
+            np.where(apart & (links > 0), chains, 0.0).max(axis=1) / max(chains.max(), 1e-9)
+        )
 
     @property
     def _links(self) -> Floats:
@@ -303,7 +338,7 @@ class _Words:
         question: str,
         sentences: Sequence[Sentence],
         heads: Sequence[str],
-        names: Sequence[Mention],
+        mentions: Sequence[Mention],
     ) -> None:
         joining = find_joining(question)
         asked = [term for term in dict.fromkeys(terms(question)) if term not in joining]
@@ -317,10 +352,14 @@ class _Words:
             known, key=lambda word: (known[word], question.casefold().find(word)), default=""
         )
         self.rare = np.array([float(rarest in has) for has in texts])
-        named = [term_set(question[m.start : m.end]) for m in names]
+        named = [term_set(question[m.start : m.end]) for m in mentions if m.label != "TERM"]
         named = [each for each in named if each]
         whole = [[name <= has for name in named] or [False] for has in titled]
         self.named = np.array([float(np.mean(each)) for each in whole])
+        self.forms = _share_forms(question, asked, titled, texts, mentions)
+        bases = set(map(find_base, asked))
+        firsts = [next(map(find_base, terms(s.parts[-1])), "") for s in sentences]
+        self.begins = np.array([float(first in bases) for first in firsts])
         self.nothing_new = np.array(
             [
                 float(s.is_header or has <= set(asked))
@@ -376,7 +415,9 @@ def _has_word(text: str, word: str) -> bool:
 
 
 def _are_forms(a: str, b: str) -> bool:
-    """Say whether two terms may be forms of one word: "fix" and "fixed", "서울" and "서울은"."""
+    """Say whether two terms may be forms of one word: "leads" and "led", "서울" and "서울은"."""
+    if find_base(a) == find_base(b):
+        return True
     short, long = sorted((a, b), key=len)
     is_word = len(short) > (2 if short.isascii() else 1)
     return is_word and long.startswith(short) and len(long) - len(short) <= _ENDING
@@ -386,6 +427,26 @@ def _share(known: Mapping[str, float], texts: Sequence[AbstractSet[str]]) -> Flo
     """Return the share of the question's known words, by weight, that each text has."""
     total = sum(known.values()) or 1.0
     return np.array([sum(known[word] for word in known if word in has) / total for has in texts])
+
+
+def _share_forms(
+    question: str,
+    asked: Sequence[str],
+    titled: Sequence[AbstractSet[str]],
+    texts: Sequence[AbstractSet[str]],
+    mentions: Sequence[Mention],
+) -> Floats:
+    """Return the share of the question's words in no name, in any form, that each text has."""
+    names = [(m.start, m.end) for m in mentions]
+    free = {
+        find_base(term)
+        for term, start, end in term_spans(question)
+        if term in asked and not any(overlap((start, end), name) for name in names)
+    }
+    heads = [set(map(find_base, has)) for has in titled]
+    counts = {word: sum(word in has for has in heads) for word in sorted(free)}
+    known = {word: float(np.log1p(len(heads) / n)) for word, n in counts.items() if n}
+    return _share(known, [frozenset(map(find_base, has)) for has in texts])
 
 
 def _shape(code: str) -> str:

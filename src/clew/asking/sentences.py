@@ -13,6 +13,7 @@ from clew.algo.links import neighbours
 from clew.algo.maxsim import best_matches
 from clew.models import Models, gives_tokens, is_paid
 from clew.models.maxsim import unit_rows
+from clew.runtime.lazy import compile_re
 from clew.snapshot import Snapshot
 from clew.text.analyze import term_set, term_spans
 from clew.text.languages import find_language
@@ -24,6 +25,8 @@ from clew.types import Mention, Passage
 
 _NEAR = 0.6  # the weight of a sentence's nearness beside words, where there are no token vectors
 _MOST_SENTENCES = 3  # of a quote
+_TERM_LENGTH = 80  # characters at most
+_TERM = compile_re(r"(?:[a-z$]|-\S|[A-Z][A-Z\d_]|\w+_)[^\n]*[^\s.!?:;,|]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class Sentence:
 
     place: int  # of its passage, from 0
     start: int  # in the passage's text
-    own: int  # where itself starts
+    own: int  # where itself starts, with the term that it defines
     end: int
     text: str
     title: str
@@ -40,6 +43,11 @@ class Sentence:
     parts: tuple[str, ...]  # its sentences, itself the last
     columns: str = ""  # of a row of a table, their names
     is_header: bool = False  # it is a row that names the columns
+
+    @property
+    def said(self) -> str:
+        """Its own words."""
+        return self.text[self.own - self.start :]
 
     @property
     def head(self) -> str:
@@ -52,16 +60,20 @@ def find_sentences(passage: Passage, place: int) -> list[Sentence]:
     text, rows = passage.text, _find_rows(passage)
     found: list[Sentence] = []
     back: list[Span] = []  # the last sentence that names what it is about, and those after it
+    term: Span | None = None  # the sentence before, if that is a term
     for start, end in _split_passage(text):
-        refers = refers_back(text[start:end]) and start not in rows
+        defines = term is not None and text[term[1] : start].isspace()
+        refers = defines or (refers_back(text[start:end]) and start not in rows)
         back = [*back, (start, end)] if refers else [(start, end)]
         spans = back if refers and len(back) <= _MOST_SENTENCES else [(start, end)]
+        own = term[0] if term and defines and len(spans) > 1 else start
+        term = (start, end) if _is_term(text, start, end) else None
         begin = spans[0][0]
         parts = tuple(text[a:b] for a, b in spans)
         head = passage.title, not found, parts
         columns = rows.get(start)
         found.append(
-            Sentence(place, begin, start, end, text[begin:end], *head, columns or "", columns == "")
+            Sentence(place, begin, own, end, text[begin:end], *head, columns or "", columns == "")
         )
     return found
 
@@ -70,6 +82,16 @@ def find_sentences(passage: Passage, place: int) -> list[Sentence]:
 def _split_passage(text: str) -> tuple[Span, ...]:
     """Return its sentences; those of the last passages are kept, which other questions find too."""
     return tuple(sentence_spans(text))
+
+
+def _is_term(text: str, start: int, end: int) -> bool:
+    """Say whether a sentence is a term above its definition, as in a manual: "max_idle (100s)".
+
+    It is a paragraph of a few words without an end, and begins like no heading.
+    """
+    is_apart = not text[:start].strip(" ") or text[:start].rstrip(" ").endswith("\n\n")
+    is_apart = is_apart and text[end:].lstrip(" ").startswith("\n\n")
+    return is_apart and end - start <= _TERM_LENGTH and bool(_TERM.fullmatch(text, start, end))
 
 
 def _find_rows(passage: Passage) -> dict[int, str]:

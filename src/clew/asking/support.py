@@ -80,9 +80,9 @@ RELEVANCE = {
 
 # What was retrieved, by the logarithm of the odds of its support, and `QuoteSigns`.
 QUOTES = LogisticModel(
-    signs=("retrieved", "likely", "met", "named", "missing", "whole"),
-    weights=(0.765, 1.63, 0.913, 0.27, -1.759, 0.592),
-    constant=-1.275,
+    signs=("retrieved", "likely", "missing", "whole", "unnamed", "far"),
+    weights=(0.619, 2.878, -1.303, 1.769, -0.972, 1.061),
+    constant=-1.759,
 )
 _ROW = 0.3  # the support of a row of a table that has all names and codes of it, at least
 _WHOLE = 0.5  # the support of a quote that has all words of the question, at least
@@ -108,7 +108,8 @@ def read_quote_signs(support: float, quotes: QuoteSigns) -> NDArray[np.float64]:
     odds = float(np.log(known / (1 - known)))
     is_whole = float(quotes.whole >= 1)
     return np.array(
-        [odds, quotes.likely, quotes.met, quotes.named, quotes.missing, is_whole], dtype=np.float64
+        [odds, quotes.likely, quotes.missing, is_whole, quotes.unnamed, quotes.far],
+        dtype=np.float64,
     )
 
 

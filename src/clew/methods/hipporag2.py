@@ -131,7 +131,7 @@ _GRAPH = Derived("HippoRAG 2's graph", _build_graph)
 
 def _count_chunks(graph: PassageGraph, nodes: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return how many chunks each of some nodes is joined to."""
-    edges = graph.edges
+    edges = graph.graph.edges
     rows = (edges.indices[edges.indptr[node] : edges.indptr[node + 1]] for node in nodes)
     return np.array([np.searchsorted(row, graph.n_chunks) for row in rows], dtype=np.int64)
 

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from clew import steps
 from clew.algo.fusion import min_max
 from clew.algo.links import Entries
-from clew.algo.pagerank import LocalScores, local_pagerank
+from clew.algo.pagerank import LocalScores, WholeGraph, local_pagerank
 from clew.algo.topk import find_highest
 from clew.steps.entity_graph import best_chunks, choose_residual
 
@@ -30,7 +30,7 @@ class PassageGraph:
     """Chunks, then entities, as nodes."""
 
     n_chunks: int
-    edges: Entries  # (n, n) weights, symmetric
+    graph: WholeGraph  # (n, n) weights, symmetric
     degrees: NDArray[np.float64]  # (n,) their sums
 
     @classmethod
@@ -44,12 +44,12 @@ class PassageGraph:
         half = csr_array((weights[kept].astype(np.float64), (a[kept], b[kept])), shape=(n, n))
         both = csr_array(half + half.T)
         both.sort_indices()
-        return cls(n_chunks, Entries.from_matrix(both), np.asarray(both.sum(axis=1)))
+        return cls(n_chunks, WholeGraph(Entries.from_matrix(both)), np.asarray(both.sum(axis=1)))
 
     def spread(self, restart: Mapping[int, float], damping: float) -> LocalScores:
         """Return the PageRank scores of nodes near to those that it starts from."""
         residual = choose_residual(len(self.degrees))
-        return local_pagerank(self.edges, self.degrees, restart, damping=damping, residual=residual)
+        return local_pagerank(self.graph, self.degrees, restart, damping=damping, residual=residual)
 
     def best_chunks(self, scores: LocalScores, k: int, then: steps.Ranking) -> list[int]:
         """Return the `k` chunks of the highest scores, best first, then the best in `then`."""
@@ -61,11 +61,11 @@ class PassageGraph:
         The next one is a seed, if there is one, that gives most of its score along the edge, else
         any node that does.
         """
-        way = [chunk]
+        way, edges = [chunk], self.graph.edges
         while way[-1] not in seeds:
-            row = slice(*self.edges.indptr[way[-1] : way[-1] + 2].tolist())
-            others = self.edges.indices[row]
-            given = self.edges.data[row] * scores.get(others) / self.degrees[others]
+            row = slice(*edges.indptr[way[-1] : way[-1] + 2].tolist())
+            others = edges.indices[row]
+            given = edges.data[row] * scores.get(others) / self.degrees[others]
             given[np.isin(others, way)] = 0.0
             first = np.isin(others, list(seeds)) & (given > 0)
             given = np.where(first, given, 0.0) if first.any() else given

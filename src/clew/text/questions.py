@@ -88,6 +88,12 @@ _ONLY_ASKING = frozenset(
 _YES_NO = compile_re(
     r"\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b", re.IGNORECASE
 )
+# What asks for all that is said of something.
+_OPEN = compile_re(
+    r"\bwhat(?:['’]s| is| was| has)? (?:new|changed|changes|different|happened|happens)\b"
+    r"|\b(?:mean|stand for)\W*$",
+    re.IGNORECASE,
+)
 # Words that stand for what a sentence before named.
 _PRONOUN = compile_re(
     r"\W*(?:He|She|It|They|His|Her|Its|Their|This|These|Those"
@@ -205,10 +211,10 @@ def is_yes_no(question: str) -> bool:
 def find_content_words(question: str) -> list[str]:
     """Return the words of a question but those that only ask, as they are written.
 
-    >>> find_content_words("Who leads IT?"), find_content_words("List all ferries")
-    (['leads', 'IT'], ['ferries'])
+    >>> find_content_words("Who leads IT?"), find_content_words("What changed in v2.10?")
+    (['leads', 'IT'], ['v2.10'])
     """
-    words = [word.strip(_MARKS) for word in question.split()]
+    words = [word.strip(_MARKS) for word in _OPEN.sub(" ", question).split()]
     asking = _ONLY_ASKING | find_joining(question)
     return [
         word

@@ -1,0 +1,52 @@
+"""Which English words are forms of one: "leads" and "led", "owns" and "owned"."""
+
+from functools import lru_cache
+
+from clew.runtime.lazy import compile_re
+
+_IRREGULAR = (
+    "become became, begin began begun, bind bound, break broke broken, bring brought,"
+    " build built, buy bought, catch caught, choose chose chosen, come came, deal dealt,"
+    " draw drew drawn, drive drove driven, die died, eat ate eaten, fall fell fallen, feed fed,"
+    " fight fought, find found, fly flew flown, forbid forbade forbidden, freeze froze frozen,"
+    " get got gotten, give gave given, go went gone, grow grew grown, hang hung, hear heard,"
+    " hide hid hidden, hold held, keep kept, know knew known, lay laid, lead led, leave left,"
+    " lend lent, light lit, lose lost, make made, mean meant, meet met, pay paid,"
+    " ride rode ridden, ring rang rung, rise rose risen, run ran, say said, see saw seen,"
+    " seek sought, sell sold, send sent, shake shook shaken, shine shone, shoot shot,"
+    " sing sang sung, sink sank sunk, sit sat, sleep slept, speak spoke spoken, spend spent,"
+    " stand stood, steal stole stolen, strike struck, swim swam swum, take took taken,"
+    " teach taught, tell told, think thought, throw threw thrown, tie tied,"
+    " understand understood, use used using, wear wore worn, win won, wind wound,"
+    " withdraw withdrew withdrawn, write wrote written"
+)
+_VERBS = {
+    form: words[0]
+    for words in (each.split() for each in _IRREGULAR.split(","))
+    for form in words[1:]
+}
+_INFLECTED = compile_re(
+    r"(?<=[a-z]{3})(?:ing|(?<!e)ed|(?<=ch|sh|ss)es|(?<=[xz])es)$|(?<=[a-z]{2})(?<!s)s$"
+)
+_DOUBLED = compile_re(r"(?<=[a-z]{2})([bdgmnprt])\1$")
+_VOWEL = compile_re("[aeiouy]")
+
+
+@lru_cache(maxsize=1 << 12)
+def find_base(term: str) -> str:
+    """Return what the inflected forms of a term in lower case share, which may be no word.
+
+    >>> find_base("led"), find_base("owned"), find_base("studies"), find_base("managing")
+    ('lead', 'own', 'study', 'manag')
+    """
+    if not (term.isascii() and term.isalpha()):
+        return term
+    known = _VERBS.get(term, term)
+    if len(known) > 4 and known.endswith(("ies", "ied")):
+        return f"{known[:-3]}y"
+    cut = _INFLECTED.sub("", known)
+    if not _VOWEL.search(cut):
+        return known
+    if known.endswith(("ing", "ed")):
+        cut = _DOUBLED.sub(r"\1", cut)
+    return cut.removesuffix("e") if len(cut) > 3 else cut
