@@ -1,12 +1,14 @@
-"""The figures of `docs/results`: ablations as bars, sensitivity as curves, with 95 % intervals."""
+"""The figures of `docs/results`: bars, curves and quality against time, with 95 % intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from clew.evaluate import Report
 from clew.evaluate.figures import canvas
 from clew.evaluate.figures.bars import Bars, bar_figure
+from clew.evaluate.figures.tradeoff import Point, tradeoff_figure
 from clew.evaluate.summary import Estimate
 from clew.types import Scalar
 
@@ -46,3 +48,15 @@ def draw_sensitivity(
         figure.suptitle(f"{metric} over parameters; bars are 95 % intervals")
     about = f"Curves of {metric} with 95 % intervals: {', '.join(groups)}."
     canvas.save(figure, file, f"Sensitivity, {metric}", about)
+
+
+def draw_ranking(report: Report, labels: Sequence[str], file: Path) -> None:
+    """Write recall@5 over the median seconds of a question, a point for each setting."""
+    points = [
+        Point(s.label, s.search.p50_s, s.estimates["recall@5"])
+        for s in report.summaries
+        if s.label in labels and s.search is not None
+    ]
+    title = f"recall@5 against seconds, {report.dataset.name}"
+    figure = tradeoff_figure(points, "recall@5", "median seconds of a question", title)
+    canvas.save(figure, file, title, f"Points of {', '.join(point.label for point in points)}.")

@@ -106,6 +106,20 @@ def matrix(reports: Mapping[str, Report], labels: Sequence[str], metric: str) ->
     return replace(_table([metric, *labels], rows), partial=True)
 
 
+def ranking(reports: Mapping[str, Report], labels: Sequence[str]) -> Table:
+    """A row per setting, the best of the first report first: recall@5 of each, and seconds."""
+    of = {name: {s.label: s for s in report.summaries} for name, report in reports.items()}
+    first = next(iter(of.values()))
+    header = ["method"]
+    for name in of:
+        header += [name, "95 %"]
+    rows = []
+    for label in sorted(labels, key=lambda label: -first[label].estimates["recall@5"].mean):
+        cells = [cell for each in of.values() for cell in _means(each[label], ["recall@5"])]
+        rows.append([label, *cells, _seconds(first[label])])
+    return _table([*header, "s p50"], rows)
+
+
 def index_costs(reports: Mapping[str, Report]) -> Table:
     """A row per index: its size, and how long making it took."""
     names = ("documents", "chunks", "triples", "seconds")
