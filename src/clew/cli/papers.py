@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,12 +83,11 @@ def measure_paper(  # noqa: PLR0913 -- one argument for each option
     folder = (into or Path("papers.clew")) / f"{name}-{dataset.name}"
 
     def open_index(place: Path, chunking: Mapping[str, int]) -> Index:
-        from clew.index import Settings
+        from clew.index import PAPERS
         from clew.text.chunking import Chunking
 
         how = paid.choose_models()
-        if chunking:
-            how["settings"] = Settings(chunking=Chunking(**chunking))
+        how["settings"] = replace(PAPERS, chunking=Chunking(**chunking))
         return opener(place, **how)
 
     for line in _plan(table, columns, dataset, open_index, folder, paid):
