@@ -367,6 +367,8 @@ class _Words:
             ]
         )
         self._asked = find_content_words(question)
+        dates = [question[m.start : m.end].split() for m in mentions if m.label == "DATE"]
+        self._dated = {word for date in dates if len(date) > 1 for word in date}
         self._titled = [f"{head}\n{s.text}" for head, s in zip(heads, sentences, strict=True)]
         codes = _find_codes(question)
         shapes = {_shape(code) for code in codes}
@@ -378,12 +380,13 @@ class _Words:
     def match_exactly(self, rows: Sequence[int]) -> tuple[float, float]:
         """Return the share of the question's codes that no row has, and of its words that one has.
 
-        That is the row with most of the words; a code counts where it stands as it is written.
+        That is the row with most of the words; a code counts where it stands as it is written, and
+        the day of a date is none.
         """
         if not self._asked:
             return 0.0, 0.0
         has = np.array([[_has_word(self._titled[i], word) for word in self._asked] for i in rows])
-        codes = np.array([bool(_CODE.fullmatch(word)) for word in self._asked])
+        codes = np.array([bool(_CODE.fullmatch(w)) and w not in self._dated for w in self._asked])
         missing = float(1 - has[:, codes].any(axis=0).mean()) if codes.any() else 0.0
         return missing, float(has.mean(axis=1).max())
 
