@@ -18,13 +18,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import click
 import numpy as np
 
 import clew
+from clew.algo import coding
 from clew.asking.method import build_method
 from clew.evaluate import load
 from clew.index import PAPERS, Settings
@@ -93,13 +94,20 @@ def in_memory(
 ) -> Iterator[Snapshot]:
     """Give the snapshot whose vectors are float32 arrays in memory that nothing has coded."""
     with (
-        patch.object(schema, "encode_array", lambda _name, array, _recipe=None, **_: array),
+        patch.object(schema, "encode_array", _as_bytes),
+        patch.object(coding, "decode", lambda rows, _dimension, _bits: rows.view(np.float32)),
         indexed(documents, models, PAPERS, triples) as snapshot,
     ):
         for name in ("chunk", "subchunk", "unit", "entity", "triple", "profile"):
             layer = snapshot.layer(name)
             layer.vectors = np.asarray(layer.vectors)  # type: ignore[misc] -- instead of stored ones
         yield snapshot
+
+
+def _as_bytes(name: str, array: NDArray[Any], recipe: object) -> NDArray[Any]:  # noqa: ARG001 -- bits
+    """Return vectors as the bytes of their numbers, other arrays as they are."""
+    is_coded = name.endswith(".vectors") and array.dtype == np.float32
+    return np.ascontiguousarray(array).view(np.uint8).copy() if is_coded else array
 
 
 def first_chunks(preset: str, questions: Sequence[str], snapshot: Snapshot, models: Models):  # noqa: ANN201

@@ -190,7 +190,7 @@ def test_a_judge_judges_the_answers(clew, dataset, llms, tmp_path):
     options = ("--methods", "bm25", "--answers", "--judge", "local", "--runs", "runs")
     result = clew("eval", dataset, *options, "--judge-metrics", "taste")
     assert result.exit_code == 1
-    assert "judge, correctness, answer coverage, faithfulness" in result.stderr
+    assert "judge, graded, correctness, answer coverage, faithfulness" in result.stderr
     assert not (tmp_path / "tiny.clew").exists()
     data = json.loads(clew("eval", dataset, *options, "--json").stdout)
     method = data["methods"]["bm25"]

@@ -266,6 +266,7 @@ class OpenIndex(Closing):
                 self._llms[spec] = llm
         return recorded(llm, self._ledger, budget, self._prices)
 
+    @checked
     def reach_llm(self, llm: LLM | None) -> None:
         """Raise EndpointError where an LLM that will be needed does not answer.
 

@@ -12,7 +12,6 @@ import click
 from clew.cli import options, settings
 from clew.cli.building import describe_added, warn_skipped
 from clew.cli.graph_questions import measure_graph_questions
-from clew.cli.papers import measure_paper
 from clew.cli.plain import echo_json, one_line
 from clew.cli.program import SKIPPED, GroupedCommand
 from clew.cli.progress import show_progress, show_questions
@@ -54,14 +53,23 @@ def compare_runs(
     print_report(report, reports, as_json=as_json)
 
 
+def _find_command(word: str) -> click.Command | None:
+    """Return the command that `clew eval` has of a name, None where it has none."""
+    if word == "papers":
+        from clew.cli.papers import measure_paper
+
+        return measure_paper
+    return {"compare": compare_runs, "graph": measure_graph_questions}.get(word)
+
+
 class EvaluationGroup(GroupedCommand):
     """Measures, unless its first word is that of another command."""
 
     def make_context(self, info_name: str | None, args: list[str], *more: Any, **extra: Any) -> Any:  # noqa: ANN401 -- click's
-        for command in (compare_runs, measure_graph_questions, measure_paper):
-            if args and args[0] == command.name:
-                name = f"{info_name} {command.name}"
-                return command.make_context(name, args[1:], *more, **extra)
+        command = _find_command(args[0]) if args else None
+        if command is not None:
+            name = f"{info_name} {command.name}"
+            return command.make_context(name, args[1:], *more, **extra)
         return super().make_context(info_name, args, *more, **extra)
 
 

@@ -163,9 +163,12 @@ class Ragged:
             for segment in segments
             if wide in segment
         ]
-        if not any(begins[-1] for _, begins in parts):  # every range is empty
-            parts = []
         return cls(wide, parts, np.cumsum([len(begins) - 1 for _, begins in parts], dtype=np.int64))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether every range is."""
+        return not any(begins[-1] for _, begins in self.parts)
 
     def row(self, stored: int) -> NDArray[Any] | None:
         """Return the range of a stored row, or None if no segment has such an array."""
@@ -492,7 +495,7 @@ class _Triples(_StoredLayer):
         return [self._parts.text("triple", "n_relation", int(stored[row])) for row in rows]
 
     def descriptions(self, row: int, chunks: Collection[int] | None = None) -> list[str]:
-        if not self._parts.open_ragged("triple", "n_description").parts:
+        if self._parts.open_ragged("triple", "n_description").is_empty:
             return []
         order, begins = self._occurrences
         rows = order[begins[row] : begins[row + 1]]
