@@ -273,7 +273,7 @@ class Adding(OpenIndex):
 
         rules = loading.load_extractor(wanted.triples, self.models.tagger)
         check_wanted(self._find_store(), limit_models(self.models, budget), wanted, rules=rules)
-        if wanted.list_kinds():
+        if wanted.list_kinds() and self.models.llm is not None:
             self.reach_llm(self.models.llm)
 
     def _name_roots(self, source: Source, name: str) -> Roots:

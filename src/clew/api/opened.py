@@ -267,7 +267,7 @@ class OpenIndex(Closing):
         return recorded(llm, self._ledger, budget, self._prices)
 
     @checked
-    def reach_llm(self, llm: LLM | None) -> None:
+    def reach_llm(self, llm: LLM) -> None:
         """Raise EndpointError where an LLM that will be needed does not answer.
 
         Where the ledger has replies of it, it may not be needed at all.
