@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import textwrap
 from pathlib import Path
 
 import clew
+from clew.errors import RecipeMismatch
 from clew.evaluate import Dataset, Report, Scoring, Setting, evaluate, load
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,9 +27,22 @@ WIDTH = 100
 
 
 def main() -> None:
-    """Index, ask some questions in full, score all of them, and say how to go on."""
+    """Show it all on an index of this version, and say how to go on."""
     os.chdir(ROOT)
     dataset = load(QUESTIONS, corpus=ARTICLES)
+    title(f"Indexing {ARTICLES} into {INDEX}")
+    try:
+        show(dataset)
+    except RecipeMismatch:  # an earlier version of Clew made the index
+        shutil.rmtree(INDEX)
+        show(dataset)
+    print(f"\nWhat an LLM would cost:  .venv-demo/bin/clew plan {ARTICLES} --into {INDEX}")
+    asked = "Which airship crossed the North Pole in 1926?"
+    print(f"Go on:  .venv-demo/bin/clew ask {json.dumps(asked)} --index {INDEX}")
+
+
+def show(dataset: Dataset) -> None:
+    """Index the articles, ask some questions in full, and score all of them."""
     with clew.open(INDEX) as index:
         build(index)
         for question in dataset.questions[IN_FULL]:
@@ -36,14 +51,10 @@ def main() -> None:
         ask(index, FOREIGN, "no answer (no article is about bread)")
         title(f"All {len(dataset.questions)} questions")
         show_scores(dataset, scored(index, dataset))
-    print(f"\nWhat an LLM would cost:  .venv-demo/bin/clew plan {ARTICLES} --into {INDEX}")
-    asked = "Which airship crossed the North Pole in 1926?"
-    print(f"Go on:  .venv-demo/bin/clew ask {json.dumps(asked)} --index {INDEX}")
 
 
 def build(index: clew.Index) -> None:
     """Bring the index up to date, and say what that took."""
-    title(f"Indexing {ARTICLES} into {INDEX}")
     added = index.add(ARTICLES)
     print(
         f"{added.n_documents} documents, {added.n_chunks} chunks, of which "
