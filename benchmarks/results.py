@@ -41,7 +41,8 @@ PAGES = (*sorted(RESULTS.glob("*.md")), ROOT / "README.md")
 FIGURES = RESULTS / "figures"
 
 METHODS = ("dense", "bm25", "hybrid", "pagerank", "clue", "ket", "bubble", "agrag", "auto", "walk")
-PRINTED = ("clue_paper", "ket_rag_p", "agrag_paper")  # as their papers have them
+# As their papers have them.
+PRINTED = ("clue_paper", "ket_rag_p", "agrag_paper", "hipporag2", "linearrag", "raptor", "lightrag")
 # What KET-RAG's paper compares with, on the questions that it was measured on.
 COMPARED = {
     "musique_ketrag500": (
