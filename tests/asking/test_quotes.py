@@ -176,6 +176,38 @@ def test_a_definition_is_quoted_with_its_term():
     assert said == "How long a letter is, nobody knows."
 
 
+CHANGES = """## v2.10
+
+The importer reads ODS. It also writes CSV.
+
+## v2.9
+
+A crash on start was fixed.
+
+## v2.1
+
+The parser was rewritten. A leak of memory was fixed."""
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("What changed in v2.10?", "The importer reads ODS."),
+        ("What was fixed in v2.9?", "A crash on start was fixed."),
+        ("What was fixed in v2.1?", "A leak of memory was fixed."),
+    ],
+)
+def test_a_sentence_is_read_below_its_heading(question, first):
+    """A heading is no quote, and what refers back refers to nothing above it."""
+    quotes = quoted(question, CHANGES)
+    assert quotes[0] == first
+    assert not [quote for quote in quotes if "#" in quote]
+
+
+def test_headings_alone_are_quoted():
+    assert quoted("What is planned for v3?", "## Planned for v3") == ["## Planned for v3"]
+
+
 def test_a_comparison_is_quoted_one_sentence_for_each_side():
     said = quoted(
         "Who was born earlier, Ada Lund or Bo Tarn?",

@@ -372,7 +372,7 @@ class _Words:
         self._titled = [f"{head}\n{s.text}" for head, s in zip(heads, sentences, strict=True)]
         codes = _find_codes(question)
         shapes = {_shape(code) for code in codes}
-        said = [_find_codes(s.text) for s in sentences]
+        said = [_find_codes(f"{s.heading} {s.text}") for s in sentences]
         self.same_code = np.array([float(bool(codes & each)) for each in said])
         alike = np.array([any(_shape(code) in shapes for code in each) for each in said])
         self.other_code = np.where(alike, 1 - self.same_code, 0.0)

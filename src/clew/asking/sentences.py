@@ -26,6 +26,7 @@ from clew.types import Mention, Passage
 _NEAR = 0.6  # the weight of a sentence's nearness beside words, where there are no token vectors
 _MOST_SENTENCES = 3  # of a quote
 _TERM_LENGTH = 80  # characters at most
+_HEADING = compile_re(r"#{2,6} +(\S[^\n]*)\s*")  # of Markdown; one mark may be of a comment
 _TERM = compile_re(r"(?:[a-z$]|-\S|[A-Z][A-Z\d_]|\w+_)[^\n]*[^\s.!?:;,|]")
 
 
@@ -43,6 +44,7 @@ class Sentence:
     parts: tuple[str, ...]  # its sentences, itself the last
     columns: str = ""  # of a row of a table, their names
     is_header: bool = False  # it is a row that names the columns
+    heading: str = ""  # that stands above it in its passage
 
     @property
     def said(self) -> str:
@@ -51,8 +53,8 @@ class Sentence:
 
     @property
     def head(self) -> str:
-        """What stands above it: the title of its passage, and the names of its columns."""
-        return f"{self.title}\n{self.columns}"
+        """What stands above it: the title of its passage, a heading, the names of its columns."""
+        return f"{self.title}\n{self.heading}\n{self.columns}"
 
 
 def find_sentences(passage: Passage, place: int) -> list[Sentence]:
@@ -61,9 +63,10 @@ def find_sentences(passage: Passage, place: int) -> list[Sentence]:
     found: list[Sentence] = []
     back: list[Span] = []  # the last sentence that names what it is about, and those after it
     term: Span | None = None  # the sentence before, if that is a term
-    for start, end in _split_passage(text):
+    for start, end, heading in _split_passage(text):
         defines = term is not None and text[term[1] : start].isspace()
         refers = defines or (refers_back(text[start:end]) and start not in rows)
+        refers = refers and bool(found) and heading == found[-1].heading
         back = [*back, (start, end)] if refers else [(start, end)]
         spans = back if refers and len(back) <= _MOST_SENTENCES else [(start, end)]
         own = term[0] if term and defines and len(spans) > 1 else start
@@ -72,16 +75,28 @@ def find_sentences(passage: Passage, place: int) -> list[Sentence]:
         parts = tuple(text[a:b] for a, b in spans)
         head = passage.title, not found, parts
         columns = rows.get(start)
-        found.append(
-            Sentence(place, begin, own, end, text[begin:end], *head, columns or "", columns == "")
-        )
+        above = columns or "", columns == "", heading
+        found.append(Sentence(place, begin, own, end, text[begin:end], *head, *above))
     return found
 
 
 @lru_cache(maxsize=1 << 9)
-def _split_passage(text: str) -> tuple[Span, ...]:
-    """Return its sentences; those of the last passages are kept, which other questions find too."""
-    return tuple(sentence_spans(text))
+def _split_passage(text: str) -> tuple[tuple[int, int, str], ...]:
+    """Return its sentences, each with the heading above it in the passage.
+
+    Headings are none, unless there is nothing else. Those of the last passages are kept, which
+    other questions find too.
+    """
+    found, heading = [], ""
+    spans = sentence_spans(text)
+    for start, end in spans:
+        line = None if text[:start].rstrip(" ")[-1:].strip() else _HEADING.match(text, start, end)
+        if line is not None:
+            heading = line[1].rstrip()
+        begin = start if line is None else line.end()
+        if begin < end:
+            found.append((begin, end, heading))
+    return tuple(found or ((start, end, "") for start, end in spans))
 
 
 def _is_term(text: str, start: int, end: int) -> bool:
