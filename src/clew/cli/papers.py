@@ -107,10 +107,8 @@ def measure_paper(  # noqa: PLR0913 -- one argument for each option
             on_progress=on_progress,
         )
     rows = list(_list_rows(table, columns, measured, paid.llm))
-    words = chain(
-        _describe_rows(table, columns, rows),
-        [f"Here: {', '.join(map(one_line, dict.fromkeys(measured.models.values())))}."],
-    )
+    models = ", ".join(map(one_line, dict.fromkeys(measured.models.values())))
+    words = chain(_describe_rows(table, columns, rows), [f"Here: {models}."] if models else [])
     result = {"table": name, "models": measured.models, "rows": rows}
     print_result(result, words, as_json=as_json)
 
