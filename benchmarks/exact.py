@@ -30,7 +30,8 @@ from clew.asking.method import build_method
 from clew.evaluate import load
 from clew.index import PAPERS, Settings
 from clew.loading import Specs, load_models
-from clew.models import Embedder, Kind, Models
+from clew.models import Kind, Models
+from clew.models.around import AroundEmbedder
 from clew.snapshot import Snapshot
 from clew.store import schema
 from clew.testing import models as doubles
@@ -48,20 +49,11 @@ BITS = {
 }
 
 
-@dataclass
-class Remembering:
+@dataclass(frozen=True, slots=True)
+class Remembering(AroundEmbedder):
     """An embedder that reads each text once in a run."""
 
-    inner: Embedder
     known: dict[tuple[str, str], NDArray[np.float32]] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    @property
-    def dimension(self) -> int:
-        return self.inner.dimension
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:
         new = list(dict.fromkeys(text for text in texts if (kind, text) not in self.known))

@@ -305,7 +305,8 @@ def test_scipy_adds_up_to_the_same_bits(monkeypatch):
     """It does so for graphs of many edges."""
     draw = np.random.default_rng(3)
     graph = adjacency(100, [(*draw.integers(0, 90, 2).tolist(), draw.random()) for _ in range(300)])
-    given = Entries.from_matrix(graph), np.asarray(graph.sum(axis=1)), {0: 1.0, 7: 0.5}
+    whole = WholeGraph(Entries.from_matrix(graph))
+    given = whole, np.asarray(graph.sum(axis=1)), {0: 1.0, 7: 0.5}
     few = local_pagerank(*given, residual=1e-10)
     monkeypatch.setattr(pagerank, "_FEW_EDGES", 0)
     many = local_pagerank(*given, residual=1e-10)

@@ -128,7 +128,10 @@ def _part_large(vectors: ReadsRows, rows: Rows, n_coordinates: int, most: int) -
 def _part(
     vectors: ReadsRows, rows: Rows, n_coordinates: int, threshold: float, fewest: int
 ) -> Iterator[Rows]:
-    """Yield the rows of each of at least `fewest` Gaussians, if any; few are not parted."""
+    """Yield the rows of each cluster, a Gaussian of a mixture of at least `fewest`.
+
+    A cluster without rows is left out, and so few rows that nothing can be fitted are one cluster.
+    """
     if len(rows) <= n_coordinates + 1:
         yield rows
         return

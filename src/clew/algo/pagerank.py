@@ -199,7 +199,7 @@ def printed_influence(
 
 
 def local_pagerank(
-    edges: ReadEdges | Entries | WholeGraph,
+    edges: ReadEdges | WholeGraph,
     degrees: Degrees,
     restart: Mapping[int, float],
     *,
@@ -209,11 +209,11 @@ def local_pagerank(
 ) -> LocalScores:
     """Return scores near the restart, as `personalized_pagerank` has them but for a known error.
 
-    `edges` are the symmetric (n, n) matrix of weights > 0, as a `WholeGraph` where several
-    questions go along it, or give the (m, n) rows of m nodes, ascending, of it; `degrees`, n of
-    them, are the sums of its rows, or less for nodes with other edges too. `restart` has the
-    weights of nodes, >= 0 and at least one > 0. Where the graph is a part of another one, `beyond`
-    has the weights of each node's edges out of it: what goes along these is lost.
+    `edges` are the symmetric (n, n) matrix of weights > 0, or give the (m, n) rows of m nodes,
+    ascending, of it; `degrees`, n of them, are the sums of its rows, or less for nodes with other
+    edges too. `restart` has the weights of nodes, >= 0 and at least one > 0. Where the graph is a
+    part of another one, `beyond` has the weights of each node's edges out of it: what goes along
+    these is lost.
 
     Forward push (Andersen, Chung and Lang 2006, "Local graph partitioning using PageRank vectors",
     section 3, without lazy steps): of the weight that has come to it, a node keeps 1 - `damping`
@@ -238,8 +238,7 @@ def local_pagerank(
     alone = degrees[nodes] == 0
     # What comes to a node without edges starts again, and so on: a geometric series.
     shares /= 1 - damping * shares[alone].sum()
-    graph = WholeGraph(edges) if isinstance(edges, Entries) else edges
-    push = _Push(graph, degrees, damping, residual, beyond)
+    push = _Push(edges, degrees, damping, residual, beyond)
     push.reached[nodes] = True
     push.scores[nodes[alone]] = (1 - damping) * shares[alone]
     push.waiting[nodes[~alone]] = shares[~alone]

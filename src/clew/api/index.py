@@ -47,7 +47,7 @@ _OF_GRAPHS = "auto"  # the default method where an index has an imported graph
 
 
 class HowToOpen(TypedDict, total=False):
-    """What an index is opened with, by the arguments of `open_index`."""
+    """The keyword arguments of `open_index`."""
 
     models: Models | None
     specs: loading.Specs | None

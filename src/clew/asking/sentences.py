@@ -65,8 +65,8 @@ def find_sentences(passage: Passage, place: int) -> list[Sentence]:
     term: Span | None = None  # the sentence before, if that is a term
     for start, end, heading in _split_passage(text):
         defines = term is not None and text[term[1] : start].isspace()
-        refers = defines or (refers_back(text[start:end]) and start not in rows)
-        refers = refers and bool(found) and heading == found[-1].heading
+        is_below = bool(found) and heading == found[-1].heading
+        refers = is_below and (defines or (refers_back(text[start:end]) and start not in rows))
         back = [*back, (start, end)] if refers else [(start, end)]
         spans = back if refers and len(back) <= _MOST_SENTENCES else [(start, end)]
         own = term[0] if term and defines and len(spans) > 1 else start

@@ -283,7 +283,9 @@ def read_paid(
     prompts: Path | None = None,
     **drawn: Any,  # noqa: ANN401 -- of `Specs`
 ) -> PaidModels:
-    """Return what `PAID_OPTIONS` ask for; a budget also limits the LLMs in `others`.
+    """Return the LLM, prices and budget that a command's options name.
+
+    The budget also limits the LLMs in `others`.
 
     The prompts of a folder stand for Clew's own from then on, in this process.
     """

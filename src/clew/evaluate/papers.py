@@ -35,7 +35,7 @@ _PAID_FILES = ("calls.sqlite", "embeddings.sqlite")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperColumn:
-    """A data set of a table, with the metrics of each cell."""
+    """A column of a paper's table: the data set that it is measured on, and its metrics."""
 
     name: str
     format: str  # of the data set

@@ -35,7 +35,10 @@ _AT_ONCE = 2**20  # numbers
 
 
 def compact_segments(segments: Sequence[Segment], documents: Rows) -> Compacted:
-    """Return the live `documents` (stored rows in id order) of `segments` as one segment."""
+    """Return one segment with the `documents`, which are not removed, and all that is theirs.
+
+    They are stored rows of `segments`, in the order of their ids.
+    """
     table = schema.OpenColumns(segments)
     live = live_rows(table, documents)
     entities, titles = _entities(table, live)

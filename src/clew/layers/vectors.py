@@ -167,7 +167,7 @@ def name_columns(entities: Sequence[int], vectors: NDArray[np.float32]) -> Colum
 
 
 def _quantize(vectors: NDArray[np.float32], kept: type[np.generic]) -> NDArray[Any]:
-    """Return (n, d) token vectors of length one as they are stored: as they are, or in int8."""
+    """Return (n, d) token vectors scaled to length one, in the type in which they are `kept`."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     return unit if kept is np.float32 else np.asarray(np.rint(unit * _SCALE), dtype=np.int8)

@@ -124,7 +124,7 @@ def activate_entities(
     levels: int,
     n_sentences: int,
 ) -> dict[int, Activated]:
-    """Return the active entities by their rows: those that are `linked`, and what they lead to.
+    """Return the activation of each entity by its row: of `linked` ones, and of what they lead to.
 
     From an entity its nearest sentences lead to all others in them, with its score times their
     cosine to the question; each sentence does so once. An entity keeps its best score of the first

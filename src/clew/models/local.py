@@ -57,8 +57,12 @@ class LocalChat:
     def name(self) -> str:
         from clew.models.openai import name_sampled
 
-        model = f"{self.file.stem}-{_digest(self.file)}"
-        return name_sampled(model, self.temperature, self.top_p, self.seed)
+        return name_sampled(self._model, self.temperature, self.top_p, self.seed)
+
+    @cached_property
+    def _model(self) -> str:
+        """The file's name with its digest, however replies are drawn."""
+        return f"{self.file.stem}-{_digest(self.file)}"
 
     @property
     def concurrency(self) -> int:
@@ -114,7 +118,7 @@ class LocalChat:
             raise ModelError(f"{settings.model.path} cannot be loaded: {error}") from error
         chat = OpenAIChat(
             base_url=f"{server.listening_address}/v1",
-            model=self.name.partition(" ")[0],
+            model=self._model,
             api_key=key,
             temperature=self.temperature,
             top_p=self.top_p,

@@ -61,9 +61,9 @@ def use_folder(folder: Path | None) -> None:
     global _folder  # noqa: PLW0603 -- of the whole process, as its command says
     _parts.cache_clear()
     _folder = None
-    own = {name: _slots(_parts(name)[2]) for name in list_prompts()}
     if folder is None:
         return
+    own = {name: _slots(_parts(name)[2]) for name in list_prompts()}
     found = sorted(folder.glob(f"*{_SUFFIX}"))
     if not found:
         raise InputError(f"{folder} has no prompt NAME{_SUFFIX}: it takes {', '.join(own)}")

@@ -14,7 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 def follow(target: T, look: Callable[[T], object], every_s: float) -> Callable[[], None]:
-    """Do something with an object every so many seconds, and return what ends that.
+    """Call `look` with an object every `every_s` seconds, and return a function that ends that.
 
     It ends with the object, too. What goes wrong is told once, and is tried again.
     """

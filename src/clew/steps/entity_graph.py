@@ -309,7 +309,10 @@ def _build_graph(snapshot: Snapshot, wanted: Links) -> EntityGraph:
 
 
 def _make_whole(snapshot: Snapshot, links: Links) -> EntityGraph:
-    """Return a graph with all edges; no question reads them one by one then, as a server's."""
+    """Return the graph with all of its edges in memory, which later questions take.
+
+    A server makes it before the first question, which need not read single edges then.
+    """
     questions: Iterator[int] = snapshot.get(_QUESTIONS, links)
     while next(questions) < _FIRST:
         pass

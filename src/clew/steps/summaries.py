@@ -35,7 +35,7 @@ class Summaries:
 
 
 def summaries(snapshot: Snapshot) -> Summaries:
-    """Return the tree of a snapshot's texts."""
+    """Return RAPTOR's tree of summaries of a snapshot's chunks."""
     return snapshot.get(_SUMMARIES)
 
 

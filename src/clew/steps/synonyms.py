@@ -28,15 +28,9 @@ def synonym_pairs(
     return members[rows[kept]], members[columns[kept]], pairs.data[kept]
 
 
-def _compute_pairs(snapshot: Snapshot) -> Arrays:
-    return _build_arrays(snapshot, None)
-
-
-def _update_pairs(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
-    return _build_arrays(snapshot, earlier)
-
-
-def _build_arrays(snapshot: Snapshot, earlier: EarlierArrays | None) -> dict[str, NDArray[Any]]:
+def _compute_pairs(
+    snapshot: Snapshot, earlier: EarlierArrays | None = None
+) -> dict[str, NDArray[Any]]:
     """Return the pairs of the entities that triples have; only those that are new are compared."""
     layer, columns = snapshot.layer("entity"), snapshot.layer("triple").columns
     rows = np.unique(np.concatenate([columns["subject"], columns["object"]])).astype(np.int64)
@@ -72,6 +66,6 @@ SYNONYMS = CachedArrays(
     "synonyms",
     _compute_pairs,
     inputs=("entity", "triple"),
-    update=_update_pairs,
+    update=_compute_pairs,
     worth=lambda snapshot: len(snapshot.layer("triple")) > 0,
 )

@@ -17,9 +17,7 @@ from clew.types import Path, Step
 _MAX_STOPS = 3  # entities on a path
 
 _Mention = tuple[int, int]  # a chunk and an entity in it: a stop at the first unit with it, if any
-_Thread = list[
-    steps.UnreadStep | _Mention
-]  # from a chunk back to a seed; a mention is a unit, if any
+_Thread = list[steps.UnreadStep | _Mention]  # from a chunk back to a seed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,10 +123,8 @@ def _strongest_entities(
     Its document's own title is no reason to come to it where no other chunk led there and the
     question names another entity of the chunk.
     """
-    found, seeds = (
-        graph.chunk_entities.entries_of(np.array([end.chunk for end in ends])),
-        spread.seeds,
-    )
+    found = graph.chunk_entities.entries_of(np.array([end.chunk for end in ends]))
+    seeds = spread.seeds
     influence = _read_influence(spread, graph.first_entity + found.indices, ends, found.owners)
     given = weigh_kinds(graph.wanted, 1.0)[found.data] * graph.rarity[found.indices] * influence
     for i, known in enumerate(seen):

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from clew.algo.links import Entries
-from clew.algo.pagerank import local_pagerank, personalized_pagerank
+from clew.algo.pagerank import WholeGraph, local_pagerank, personalized_pagerank
 from clew.methods.agrag.view import LOCAL_ABOVE, AgragGraph, compute_influence
 
 
@@ -52,7 +52,7 @@ def test_a_large_graph_is_read_near_the_terminals_only():
     assert small.n_edges < LOCAL_ABOVE < large.n_edges
     found = compute_influence(large, [5, 40], 0.5)
     near = local_pagerank(
-        Entries.from_matrix(large.adjacency),
+        WholeGraph(Entries.from_matrix(large.adjacency)),
         large.degrees,
         {5: 1.0, 40: 1.0},
         damping=0.5,

@@ -17,6 +17,7 @@ from clew import steps
 from clew.algo.fusion import min_max
 from clew.algo.links import Entries, entry_rows, expand_ranges
 from clew.algo.pagerank import (
+    WholeGraph,
     local_pagerank,
     personalized_pagerank,
     printed_influence,
@@ -71,6 +72,11 @@ class AgragGraph:
     def degrees(self) -> NDArray[np.float64]:
         """The (n,) sums of the weights of each node's edges."""
         return np.asarray(self.adjacency.sum(axis=1), dtype=np.float64)
+
+    @cached_property
+    def whole(self) -> WholeGraph:
+        """All edges, for a push along them."""
+        return WholeGraph(Entries.from_matrix(self.adjacency))
 
     @cached_property
     def transition(self) -> csr_array:
@@ -207,13 +213,7 @@ def compute_influence(
             graph.transition, restart, damping=damping, tolerance=_TOLERANCE
         )
     starts = dict.fromkeys(terminals, 1.0)
-    near = local_pagerank(
-        Entries.from_matrix(graph.adjacency),
-        graph.degrees,
-        starts,
-        damping=damping,
-        residual=_RESIDUAL,
-    )
+    near = local_pagerank(graph.whole, graph.degrees, starts, damping=damping, residual=_RESIDUAL)
     scores = np.zeros(n)
     scores[near.nodes] = near.scores
     return scores
