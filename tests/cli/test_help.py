@@ -31,8 +31,10 @@ COMMANDS = {
     "index": f"{SET} {BUILD} --units --value --triples --core --core-by {RELATED} --retry "
     f"--as --prune --for --workers --shards --part --watch {FILES} {PAID} --json",
     "ask": f"{QUERY} {PAID} --context-tokens --threshold --quotes --anyway --answers --history "
-    "--json",
+    "--proof --json",
     "search": f"{QUERY} {PAID} --context-tokens --json",
+    "hop": "--query --chunks --where --index --json",
+    "verify": "--index --json",
     "classify": "--file --label --name-weight --method --param --reranker --where --index "
     f"{PAID} --context-tokens --json",
     "plan": f"{SET} {BUILD} {FILES} {PAID} --core {RELATED} --probe --json",

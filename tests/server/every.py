@@ -10,6 +10,8 @@ from clew.wire.names import PREFIX
 QUESTION = "Who built the Comet in Bakken?"
 JOB = "j1"  # an evaluation of the index, which has ended
 KNOWN = {"id": "q1", "question": QUESTION, "supporting_ids": ["comet"]}
+QUOTE = {"document_id": "comet", "start": 0, "end": 9, "quote": "The Comet", "sha256": "0"}
+PROOF = {"question": QUESTION, "text": "", "kind": "quoted", "quotes": [{"number": 1, **QUOTE}]}
 NEW = {"id": "new", "text": "The Comet was new."}
 
 
@@ -58,6 +60,9 @@ def reads(index):
         Asked("POST", f"{at}/search", f"{to}/search", {"query": QUESTION}),
         Asked("POST", f"{at}/ask", f"{to}/ask", {"question": QUESTION}),
         Asked("POST", f"{at}/ask", f"{to}/ask", {"question": QUESTION, "graph": True}, stream),
+        Asked("POST", f"{at}/proof", f"{to}/proof", {"question": QUESTION}),
+        Asked("POST", f"{at}/verify", f"{to}/verify", PROOF),
+        Asked("POST", f"{at}/hop", f"{to}/hop", {"start": "Comet", "query": QUESTION}),
         Asked("POST", f"{at}/classify", f"{to}/classify", {"text": QUESTION, "label": "group"}),
         Asked("POST", f"{at}/plan", f"{to}/plan", {}),
         Asked("GET", f"{at}/graph", f"{to}/graph"),

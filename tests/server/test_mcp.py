@@ -98,6 +98,19 @@ async def test_ask_and_thread(home):
         }
 
 
+async def test_an_agent_hops_from_what_it_was_given(home):
+    async with in_process(home) as client:
+        for start in ("Bakken", "small/bakken", "small/bakken:0-10", "bakken"):
+            found = await given(client, "hop", start=start)
+            titles = {each["title"] for each in found["passages"]}
+            assert "Eriksen" in titles
+            assert ("Bakken" in titles) == (start == "Bakken")  # itself is not another document
+            assert [step["layer"] for step in found["paths"][0]][:2] == ["query", "entity"]
+        onward = await given(client, "hop", start=found["passages"][0]["id"], query=QUESTION)
+        assert onward["passages"]
+        assert "no passage, document or entity" in await refused(client, "hop", start="x/y")
+
+
 async def test_what_there_is_and_what_an_extraction_would_cost(home):
 
     async with in_process(home) as client:

@@ -108,6 +108,34 @@ class Index(Adding, Upkeep, Askable):
         snapshot = self.snapshot(question.where)
         return snapshot.exactly() if question.exact else snapshot
 
+    def list_snapshots(self) -> tuple[Snapshot]:
+        """Return the newest generation."""
+        return (self.snapshot(),)
+
+    @checked
+    def hop(
+        self, start: str, *, query: str = "", chunks: int = 5, where: str | Filter | None = None
+    ) -> Evidence:
+        """Return the next passages from one, from a document or from an entity, and why.
+
+            index.hop("Colin Archer", query="Who sailed the ship?").paths
+
+        An agent that walks by itself asks this at every stop; no LLM is called. A passage is of
+        another document, and shares the entity that its path names.
+
+        Args:
+            start: The id of a chunk or of a document, or an entity's name.
+            query: What is looked for: passages like it come first.
+            chunks: How many passages, at most.
+            where: A filter of the documents that are seen.
+
+        Raises:
+            InputError: Nothing has that id or name, or the filter cannot be met.
+        """
+        from clew.asking.hop import hop_on
+
+        return hop_on(start, self.snapshot(where), self.models, query, chunks)
+
     @checked
     @asking()
     def answer(

@@ -1,8 +1,11 @@
 """What can be asked: the same two functions of an index and of shards."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
 from clew.asking import pipeline
 from clew.asking.answer import OnCitation
@@ -19,11 +22,19 @@ from clew.snapshot import Snapshot
 from clew.text.pieces import OnPiece
 from clew.types import Answer, Evidence, Exchange, Scalar
 
+if TYPE_CHECKING:
+    from clew.wire.proofs import Proof, Verified
+
 _TEXT = arguments.instance("a text", str, Question)
 _checked = arguments.check_values(
     {
         "query": _TEXT,
         "question": _TEXT,
+        "answer": arguments.instance("the Answer that ask gave", Answer),
+        "proof": arguments.Kind(
+            lambda value: hasattr(value, "quotes") or arguments.is_path(value),
+            "a proof, or the path of a file that holds one",
+        ),
         **dict.fromkeys(("on_evidence", "on_text", "on_citation"), arguments.FUNCTION),
     }
 )
@@ -45,6 +56,10 @@ class Askable:
     @abstractmethod
     def snapshot_for(self, question: Question, method: Method, models: Models) -> Snapshot:
         """Return the snapshot in which a method retrieves for a question."""
+
+    @abstractmethod
+    def list_snapshots(self) -> Sequence[Snapshot]:
+        """Return the newest generations, which together hold all documents."""
 
     @_checked
     @asking()
@@ -169,6 +184,32 @@ class Askable:
         )
         listeners = Listeners(on_evidence=on_evidence, on_text=on_text, on_citation=on_citation)
         return pipeline.answer_question(asked, self, listeners)
+
+    @_checked
+    def prove(self, answer: Answer) -> Proof:
+        """Return the proof of an answer: its quotes, their places, and hashes of their documents.
+
+            json.dump(index.prove(index.ask("Who built the Fram?")).to_dict(), file)
+
+        Raises InputError where a document that is cited changed since.
+        """
+        from clew.asking.proof import build_proof
+
+        return build_proof(answer, self.list_snapshots())
+
+    @_checked
+    def verify(self, proof: Proof | str | Path) -> Verified:
+        """Return whether each quote of a proof stands, and whether the quotes hold the answer.
+
+            index.verify("answer.json").is_sound
+
+        `proof` may be a file with one. A quote that its document has elsewhere, or that another
+        document has, is said to have moved. Raises InputError for a file without a proof.
+        """
+        from clew.asking.proof import read_proof, verify_proof
+
+        read = read_proof(proof) if isinstance(proof, str | Path) else proof
+        return verify_proof(read, self.list_snapshots())
 
     asearch = awaitable(search)
     aask = awaitable(ask)

@@ -11,7 +11,7 @@ import click
 
 from clew import __version__
 from clew.cli import talk
-from clew.cli.asking import run_ask, run_search
+from clew.cli.asking import run_ask, run_hop, run_search, run_verify
 from clew.cli.building import (
     backup_index,
     compact_index,
@@ -63,9 +63,9 @@ def main(context: click.Context) -> None:
 
 main.params += talk.build_options()
 for _command in (
-    run_index, run_ask, run_search, run_classify, run_plan, show_index, list_documents,
-    export_graph, show_methods, remove_documents, compact_index, check_index, backup_index,
-    restore_index, split_index, import_graph, import_triples, merge_names, unmerge_name,
-    run_server, manage_keys, run_mcp, run_evaluation, run_config, show_help,
+    run_index, run_ask, run_search, run_hop, run_verify, run_classify, run_plan, show_index,
+    list_documents, export_graph, show_methods, remove_documents, compact_index, check_index,
+    backup_index, restore_index, split_index, import_graph, import_triples, merge_names,
+    unmerge_name, run_server, manage_keys, run_mcp, run_evaluation, run_config, show_help,
 ):  # fmt: skip
     main.add_command(_command)

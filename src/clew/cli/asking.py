@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,13 +12,15 @@ from typing import TYPE_CHECKING
 import click
 
 from clew.cli import options, render
-from clew.cli.plain import echo_json, to_json
+from clew.cli.plain import bold, dim, echo_json, one_line, to_json, wrap_text
 from clew.cli.program import REFUSED, GroupedCommand
+from clew.cli.talk import print_result
 from clew.cli.writing import AnswerWriter
 from clew.errors import InputError
 
 if TYPE_CHECKING:
-    from clew.types import Exchange
+    from clew.types import Evidence, Exchange
+    from clew.wire.proofs import Verified
 
 
 @click.command("ask", cls=GroupedCommand)
@@ -31,9 +34,14 @@ if TYPE_CHECKING:
     "A conversation: QUESTION follows the turns in FILE, and goes there with its answer.",
     type=click.Path(path_type=Path, dir_okay=False),
 )
+@options.text(
+    "--proof FILE",
+    "Write the answer with its quotes and the hashes of their documents, for 'clew verify'.",
+    type=click.Path(path_type=Path, dir_okay=False),
+)
 @options.json
 @click.pass_obj
-def run_ask(
+def run_ask(  # noqa: PLR0913 -- one argument for each option
     opener: options.Opener,
     question: str,
     asked: options.QuestionOptions,
@@ -41,6 +49,7 @@ def run_ask(
     reader: str | None,
     history: Path | None,
     *,
+    proof: Path | None,
     anyway: bool,
     as_json: bool,
 ) -> None:
@@ -62,6 +71,7 @@ def run_ask(
     )
     with asked.open_index(opener, paid, reader) as index, writing or nullcontext():
         answer = index.ask(whole, on_text=writing)
+        proved = index.prove(answer) if proof else None
     is_written = writing is not None and writing.finish(answer)
     if as_json:
         echo_json(answer)
@@ -69,8 +79,43 @@ def run_ask(
         click.echo(render.render_answer(answer, is_written=is_written))
     if history is not None and answer.text:
         write_turn(history, question, answer.text)
+    if proof is not None:
+        _write_file(proof, f"{to_json(proved)}\n", "w")
     if answer.kind == "refused":
         sys.exit(REFUSED)
+
+
+@click.command("verify", cls=GroupedCommand)
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@options.usual
+def run_verify(opener: options.Opener, file: Path, folder: Path, *, as_json: bool) -> None:
+    """Say whether the quotes of an answer still stand, by FILE, which 'clew ask --proof' wrote.
+
+    A quote stands where it stood, moved to another place or document, or is gone. What an answer
+    says that none of its quotes holds is shown, too. The exit status is 1 where a quote is gone or
+    something is not held.
+    """
+    with options.open_any(opener, folder) as index:
+        verified = index.verify(file)
+    print_result(verified, _describe_verified(verified), as_json=as_json)
+    if not verified.is_sound:
+        sys.exit(1)
+
+
+def _describe_verified(verified: Verified) -> Iterator[str]:
+    yield bold(one_line(verified.question))
+    for said in filter(None, (verified.short, verified.text)):
+        yield wrap_text(said, first="  ", rest="  ")
+    for each in verified.quotes:
+        place = f"  {one_line(each.place)}" if each.document_id else ""
+        changed = dim("  (the document has changed)") if each.is_changed else ""
+        yield f"[{each.number}] {each.state}{place}{changed}"
+        if each.state == "gone":
+            yield wrap_text(each.quote, first="    ", rest="    ")
+    for sentence in verified.unsupported:
+        yield wrap_text(f"No quote holds: {sentence}", rest="  ")
+    if not (verified.quotes or verified.unsupported):
+        yield "The answer quotes nothing, so there is nothing to verify."
 
 
 @click.command("search", cls=GroupedCommand)
@@ -99,6 +144,41 @@ def run_search(
         echo_json(evidence)
     else:
         click.echo(render.render_evidence(evidence))
+
+
+@click.command("hop", cls=GroupedCommand)
+@click.argument("start", metavar="ID|NAME")
+@options.text("--query TEXT", "What is looked for: passages like it come first.", default="")
+@click.option("--chunks", type=click.IntRange(1), default=5, show_default=True, help="Passages.")
+@options.where
+@options.usual
+def run_hop(
+    opener: options.Opener,
+    start: str,
+    folder: Path,
+    *,
+    query: str,
+    chunks: int,
+    filters: Sequence[str],
+    as_json: bool,
+) -> None:
+    """Show the next passages from a passage, a document or an entity, and why.
+
+    Each is of another document and shares an entity with the start. No LLM is called: an agent
+    walks with it from passage to passage at no cost.
+    """
+    where = options.join_filters(filters)
+    with opener(folder) as index:
+        evidence = index.hop(start, query=query, chunks=chunks, where=where)
+    print_result(evidence, _describe_hops(evidence), as_json=as_json)
+
+
+def _describe_hops(evidence: Evidence) -> Iterator[str]:
+    for hit, path in zip(evidence.hits, evidence.paths, strict=True):
+        entity, *sentence = [step.text for step in path.steps[1:-1]]
+        yield f"{bold(one_line(hit.chunk_id))}  {one_line(hit.head)}"
+        yield wrap_text(f"{entity}: {''.join(sentence) or 'its title'}", first="  ", rest="  ")
+    yield from map(one_line, evidence.notes)
 
 
 def read_turns(path: Path | None) -> tuple[Exchange, ...]:
@@ -131,8 +211,12 @@ def read_turns(path: Path | None) -> tuple[Exchange, ...]:
 
 def write_turn(path: Path, question: str, answer: str) -> None:
     """Write a turn at the end of a file. Raises InputError."""
+    _write_file(path, f"{to_json({'question': question, 'answer': answer})}\n", "a")
+
+
+def _write_file(path: Path, text: str, mode: str) -> None:
     try:
-        with path.open("a", encoding="utf-8") as file:
-            file.write(f"{to_json({'question': question, 'answer': answer})}\n")
+        with path.open(mode, encoding="utf-8") as file:
+            file.write(text)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from error

@@ -31,6 +31,7 @@ from clew.wire.indexes import (
     Listed,
 )
 from clew.wire.jobs import DONE, ENDED, FAILED, EvaluationView, JobView
+from clew.wire.proofs import Proof, Verified
 from clew.wire.refusals import Refusal
 
 T = TypeVar("T")
@@ -181,6 +182,31 @@ def ask(at: str, /, question: str | Question, **options: Any) -> Operation[Answe
     Options are those of `Index.ask`, and `budget_tokens` and `budget_usd` for its budget.
     """
     return _send("POST", f"{at}/ask", Answer, body=_make_body(question, **options))
+
+
+def prove(at: str, /, question: str | Question, **options: Any) -> Operation[Proof]:  # noqa: ANN401 -- as `_make_body`
+    """Ask a question, as `ask` does, and return the proof of its answer."""
+    return _send("POST", f"{at}/proof", Proof, body=_make_body(question, **options))
+
+
+def verify(at: str, /, proof: Proof) -> Operation[Verified]:
+    """Return whether the quotes of a proof still stand, as `Index.verify` does."""
+    return _send("POST", f"{at}/verify", Verified, body=proof.to_dict(), is_repeatable=True)
+
+
+def hop(
+    at: str, /, start: str, *, query: str = "", chunks: int = 5, where: str | Filter | None = None
+) -> Operation[Evidence]:
+    """Return the next passages from a passage, a document or an entity, as `Index.hop` does."""
+    body = _leave_out_none(
+        {
+            "start": start,
+            "query": query,
+            "chunks": chunks,
+            "where": None if where is None else str(where),
+        }
+    )
+    return _send("POST", f"{at}/hop", Evidence, body=body, is_repeatable=True)
 
 
 def request_answer_stream(at: str, /, question: str | Question, **options: Any) -> ClientRequest:  # noqa: ANN401 -- as `_make_body`

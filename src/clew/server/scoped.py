@@ -20,7 +20,7 @@ from clew.shards.exchange import Request
 from clew.shards.shard import GenerationChanged, reply_to_request
 from clew.snapshot import Snapshot
 from clew.text.keys import name_key
-from clew.types import Classified, Document, Plan
+from clew.types import Classified, Document, Evidence, Plan
 from clew.views import describe
 from clew.wire.graphs import DrawnIndex
 from clew.wire.indexes import DocumentLine, EntityLine, EntityView, IndexView, Listed
@@ -120,6 +120,14 @@ class ScopedIndex(Scoped):
             asked.method = found.evidence.method
         return replace(found, evidence=self.hide_server(found.evidence, question.where))
 
+    def hop(self, start: str, *, query: str, chunks: int, where: str | None = None) -> Evidence:
+        """Do as `Index.hop` does."""
+        with self.record_question("hop") as asked, self._refuse_if_changed():
+            asked.method = "hop"
+            wanted = self.narrow_filter(where)
+            found = self.index.hop(start, query=query, chunks=chunks, where=wanted)
+        return self.hide_server(found, where)
+
     def plan(self, documents: Sequence[Document] | None, **given: Any) -> Plan:  # noqa: ANN401 -- as `Index.plan` takes them
         """Do as `Index.plan` does, for some documents or those of the index."""
         self.check_whole("a plan is")
@@ -140,6 +148,9 @@ class ScopedIndex(Scoped):
         chosen = snapshot_views.select_documents(seen, rows, pattern=pattern, sort=sort)
         lines = snapshot_views.view_document_lines(seen, chosen[offset : offset + limit])
         return Listed(items=lines, total=len(chosen))
+
+    def list_snapshots(self) -> tuple[Snapshot]:
+        return (self.snapshot(),)
 
     def find_snapshot(self, document_id: str) -> Snapshot:  # noqa: ARG002 -- of shards it matters
         return self.snapshot()

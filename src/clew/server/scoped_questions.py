@@ -7,7 +7,7 @@ admin gets their ids in its place.
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from clew.api import Index
 from clew.asking.askable import Askable
 from clew.asking.pipeline import NO_LISTENERS, Listeners
+from clew.asking.proof import build_proof, verify_proof
 from clew.asking.question import Question
 from clew.errors import InputError
 from clew.filters import Filter, to_filter
@@ -27,6 +28,7 @@ from clew.shards import Shards
 from clew.snapshot import Snapshot
 from clew.types import Answer, Document, Evidence, Scalar
 from clew.wire.indexes import DocumentView, IndexView
+from clew.wire.proofs import Proof, Verified
 from clew.wire.refusals import Refusal, forbidden
 
 _SOURCE = "source"
@@ -71,6 +73,10 @@ class Scoped:
     @abstractmethod
     def find_snapshot(self, document_id: str) -> Snapshot:
         """Return the snapshot in which a document is, if the caller sees it."""
+
+    @abstractmethod
+    def list_snapshots(self) -> Sequence[Snapshot]:
+        """Return the generations of the documents that the caller sees."""
 
     @abstractmethod
     def describe(self) -> IndexView:
@@ -134,6 +140,18 @@ class Scoped:
             context=replace(found.context, passages=passages),
             citations=hide_sources(found.citations),
         )
+
+    def prove(self, question: Question) -> Proof:
+        """Ask a question, and return the proof of its answer."""
+        found = build_proof(self.ask(question), self.list_snapshots())
+        return replace(found, generation=0) if self.is_bound else found  # it counts all writes
+
+    def verify(self, proof: Proof) -> Verified:
+        """Return what is left of a proof in the documents that the caller sees."""
+        found = verify_proof(proof, self.list_snapshots())
+        if self.caller.may("admin"):
+            return found
+        return replace(found, quotes=hide_sources(found.quotes))
 
     def narrow(self, question: Question) -> Question:
         """Return a question of the documents that the caller sees, within the caller's budget."""
@@ -238,6 +256,10 @@ class ScopedShards(Scoped):
         if found is None:
             raise snapshot_views.make_missing_document(document_id)
         return found
+
+    def list_snapshots(self) -> list[Snapshot]:
+        self.narrow_filter()
+        return self.askable.list_snapshots()
 
     def describe(self) -> IndexView:
         n_documents, n_chunks = self.count_documents()

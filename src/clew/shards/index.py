@@ -189,6 +189,20 @@ class Shards(Askable, Closing):
             )
         return None
 
+    def list_snapshots(self) -> list[Snapshot]:
+        """Return the newest generation of every shard.
+
+        Raises InputError where one is behind a server or in another process.
+        """
+        found = []
+        for shard in self._shards:
+            if not isinstance(shard, LocalShard):
+                raise InputError(
+                    f"the documents of the shard {shard.name} cannot be read from here"
+                )
+            found.append(shard.snapshot())
+        return found
+
     def refresh(self) -> None:
         """Look at the newest generation of every shard from the next question on."""
         with self._lock:

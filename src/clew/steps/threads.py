@@ -45,7 +45,7 @@ def strongest_paths(
 ) -> tuple[Path, ...]:
     """Return the threads along which most of chunks' influence can have come from a seed."""
     threads = _trace_threads(snapshot, graph, spread, chunks)
-    units = _find_mentions(snapshot, [e for each in threads for e in each if isinstance(e, tuple)])
+    units = find_mentions(snapshot, [e for each in threads for e in each if isinstance(e, tuple)])
     stops = [list(_name_units(thread, units)) for thread in threads]
     read = iter(steps.read_steps(snapshot, [stop for each in stops for stop in each]))
     start = Step(layer="query", id="", text=query)
@@ -187,7 +187,7 @@ def _find_strongest(entries: Entries, given: NDArray[np.float64]) -> list[int]:
     return strongest
 
 
-def _find_mentions(snapshot: Snapshot, mentions: Iterable[_Mention]) -> dict[_Mention, int]:
+def find_mentions(snapshot: Snapshot, mentions: Iterable[_Mention]) -> dict[_Mention, int]:
     """Return the first unit of each chunk that mentions its entity; none where its title does."""
     pairs = list(dict.fromkeys(mentions))
     chunks, entities = np.array(pairs, dtype=np.intp).reshape(-1, 2).T

@@ -17,12 +17,12 @@ from clew.display.shown import plain
 from clew.errors import InputError
 from clew.server import across
 from clew.server.addresses import build_document_address
-from clew.server.bodies import LONGEST_FILTER, Asking
+from clew.server.bodies import LONGEST, LONGEST_FILTER, Asking
 from clew.server.endpoints import Access
 from clew.server.openai.citations import NEAREST, REFUSAL
 from clew.server.scoped import ScopedIndex
 from clew.server.scoped_questions import Scoped
-from clew.types import Citation, Document, Hit, Passage, ShortAnswer, Step
+from clew.types import Citation, Document, Evidence, Hit, Passage, ShortAnswer, Step
 from clew.wire.refusals import no_such_resource
 
 PLACE = "clew.place"  # in the scope of a request over HTTP
@@ -254,9 +254,7 @@ class AnsweredBy(_Reply):
         default="", description="of a quoted answer: it in a few words, where that is likely enough"
     )
     support: float | None = Field(description="how probably what was found answers the question")
-    no_such_resource: list[str] = Field(
-        description="sentences of the answer that no document holds"
-    )
+    unsupported: list[str] = Field(description="sentences of the answer that no document holds")
     notes: list[str]
     cost_usd: float | None
 
@@ -283,7 +281,7 @@ def ask(place: Place, given: Ask) -> AnsweredBy:
         ],
         short=_write_short(answer.short),
         support=answer.evidence.support,
-        no_such_resource=list(answer.unsupported),
+        unsupported=list(answer.unsupported),
         notes=list(answer.evidence.notes),
         cost_usd=answer.usage.cost_usd,
     )
@@ -330,7 +328,7 @@ class FoundPassage(SearchResult):
 
 
 class ThreadsFound(_Reply):
-    """What `thread` gives."""
+    """What `thread` and `hop` give."""
 
     paths: list[list[ThreadStep]] = Field(description="ways from the question to the passages")
     passages: list[FoundPassage]
@@ -343,14 +341,48 @@ def thread(place: Place, given: Ask) -> ThreadsFound:
     each with the reason, and the passages whole. Writes no answer.
     """  # noqa: D205 -- a model reads it as one text
     scoped = place.find_one(given.index)
-    found = scoped.search(given.as_question())
+    return _describe_threads(place, scoped.name, scoped.search(given.as_question()))
+
+
+class HopFrom(_Given):
+    """The arguments of `hop`."""
+
+    start: str = Field(
+        description="The id of a passage or document, as any tool gives it, or an entity's name.",
+        min_length=1,
+        max_length=4_000,
+    )
+    query: str = Field(
+        default="",
+        description="What you look for: passages like it come first.",
+        max_length=LONGEST,
+    )
+    index: str = Field(
+        default="",
+        description="The index; needed for a name where there are several.",
+        max_length=64,
+    )
+
+
+def hop(place: Place, given: HopFrom) -> ThreadsFound:
+    """Go on from a passage or an entity to the next passages of other documents, each with the
+    entity and the sentence that lead there. Costs nothing: call it at every stop of a walk.
+    """  # noqa: D205 -- a model reads it as one text
+    index, _, rest = given.start.partition("/")
+    is_named = bool(rest) and index in place.names()
+    scoped = place.find_index(index if is_named else given.index)
+    found = scoped.hop(rest if is_named else given.start, query=given.query, chunks=_MOST)
+    return _describe_threads(place, scoped.name, found)
+
+
+def _describe_threads(place: Place, index: str, found: Evidence) -> ThreadsFound:
     return ThreadsFound(
         paths=[list(map(_describe_step, path.steps)) for path in found.paths],
         passages=[
             FoundPassage(
-                id=f"{scoped.name}/{hit.document_id}:{hit.start}-{hit.end}",
+                id=f"{index}/{hit.document_id}:{hit.start}-{hit.end}",
                 title=hit.title or hit.document_id,
-                url=place.url(scoped.name, hit.document_id, hit.start, hit.end),
+                url=place.url(index, hit.document_id, hit.start, hit.end),
                 text=hit.text,
                 relevance=hit.relevance,
                 section=hit.section,
@@ -466,11 +498,12 @@ def _make_tool(call: Callable[[Place, Any], _Reply]) -> McpTool:
 
 
 _CALLED: Sequence[Callable[[Place, Any], _Reply]] = (
-    search, fetch, ask, thread, list_indexes, plan,
+    search, fetch, ask, thread, hop, list_indexes, plan,
 )  # fmt: skip
 TOOLS: Sequence[McpTool] = tuple(map(_make_tool, _CALLED))
 INSTRUCTIONS = (
     "Clew finds the passages of the user's own documents that answer a question, and shows how it"
     " got to them. Use ask for an answer with citations, thread to see how passages hang together,"
-    " search and fetch to read. Cite what you use by its url."
+    " hop to walk on from a passage by yourself, search and fetch to read. Cite what you use by"
+    " its url."
 )

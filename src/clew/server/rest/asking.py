@@ -1,8 +1,9 @@
 """Search, questions with their answers, whole or as they come, labels of texts, and plans."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, RootModel
 from starlette.responses import StreamingResponse
 
 from clew.asking.pipeline import Listeners
@@ -19,6 +20,7 @@ from clew.types import Answer, Classified, Document, Evidence, Plan
 from clew.wire.answers import ErrorEvent, LinkedAnswer, LinkedCitation, TextEvent
 from clew.wire.graphs import DrawnThread
 from clew.wire.names import EVENT_STREAM
+from clew.wire.proofs import Proof, Verified
 
 ASKING = EndpointGroup("asking")
 ANSWER_EVENTS: Mapping[str, object] = {
@@ -38,14 +40,39 @@ class SearchBody(bodies.ConversationBody):
 
 
 @bodies.with_options(*list_plain_options("answer"))
-class AskBody(bodies.ConversationBody):
-    """A question, and whether its answer is wanted as it comes."""
+class AnswerBody(bodies.ConversationBody):
+    """A question with its options."""
 
     question: bodies.Asking
+
+
+class AskBody(AnswerBody):
+    """A question, and whether its answer is wanted as it comes."""
+
     stream: bool = False
     graph: bool = Field(
         default=False, description="with `stream`: an event `graph` behind the evidence, too"
     )
+
+
+class ProofBody(RootModel[Proof]):
+    """A proof, as POST .../proof gives it and 'clew ask --proof' writes it."""
+
+    root: Proof
+
+
+class HopBody(bodies.Body):
+    """Where a hop begins, and what is looked for."""
+
+    start: bodies.Text = Field(
+        max_length=bodies.LONGEST,
+        description="the id of a passage or document, or an entity's name",
+    )
+    query: str = Field("", max_length=bodies.LONGEST, description="passages like it come first")
+    chunks: Annotated[int, Field(ge=1, le=bodies.MOST_LISTED), bodies.INTEGRAL] = Field(
+        5, description="passages, at most"
+    )
+    where: str | None = Field(default=None, max_length=bodies.LONGEST_FILTER)
 
 
 @bodies.with_options("context_tokens")
@@ -143,6 +170,28 @@ async def _events(
     except ClewError as error:
         refusal = call.make_refusal(error)
         yield write_event({"code": refusal.code, "message": str(refusal)}, "error")
+
+
+@ASKING.endpoint("POST", "/indexes/{index}/proof", body=AnswerBody, paid=True)
+async def proof(call: Call) -> Proof:
+    """Ask a question; the proof of its answer."""
+    body = await call.read_body(AnswerBody)
+    index = call.open_named_any(bounds=body)
+    return await call.run(index.prove, body.as_question(body.question))
+
+
+@ASKING.endpoint("POST", "/indexes/{index}/verify", body=ProofBody)
+async def verify(call: Call) -> Verified:
+    """Say whether the quotes of a proof still stand."""
+    body = await call.read_body(ProofBody)
+    return await call.run(call.open_named_any().verify, body.root)
+
+
+@ASKING.endpoint("POST", "/indexes/{index}/hop", body=HopBody, paid=True)
+async def hop(call: Call) -> Evidence:
+    """The next passages from a passage, a document or an entity."""
+    body = await call.read_body(HopBody)
+    return await call.run(call.open_named_index().hop, **body.model_dump())
 
 
 @ASKING.endpoint("POST", "/indexes/{index}/classify", body=ClassifyBody, paid=True)
