@@ -98,8 +98,8 @@ def _score_chunks(
     order = np.lexsort((found.owners, given))  # the strongest entity of a chunk is written last
     strongest = np.full(n, -1, dtype=np.intp)
     strongest[found.indices[order]] = entities[kept][found.owners[order]]
-    totals: NDArray[np.float64] = np.bincount(found.indices, weights=given, minlength=n)
-    return totals, strongest
+    totals = np.bincount(found.indices, weights=given, minlength=n)
+    return np.asarray(totals, dtype=np.float64), strongest
 
 
 def _build_paths(
