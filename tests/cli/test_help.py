@@ -26,7 +26,7 @@ PAID = (
     "--seed"
 )
 RELATED = "--entities --entity-threshold --entity-words"
-QUERY = "--index --method --chunks --param --reranker --where --exact"
+QUERY = "--index --method --chunks --param --reranker --where --as-of --exact"
 COMMANDS = {
     "index": f"{SET} {BUILD} --units --value --triples --core --core-by {RELATED} --retry "
     f"--as --prune --for --workers --shards --part --watch {FILES} {PAID} --json",

@@ -8,6 +8,7 @@ from itertools import accumulate
 
 from clew.asking.citations import CitationFinder, CitedRange, find_citations
 from clew.asking.context import format_context, move_to_front
+from clew.asking.differences import add_difference
 from clew.asking.question import MAX_QUOTES
 from clew.asking.quotes import Quote
 from clew.asking.quotes import choose_quotes as chosen_quotes
@@ -101,6 +102,9 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
             chosen, short = add_short_answer(
                 question, chosen, context.passages, models, evidence.support, most=quotes
             )
+            chosen, note = add_difference(question, chosen, context.passages, evidence)
+            if note:
+                evidence, short = _add_note(evidence, note), None
             found = replace(_build_quoted(question, chosen, context, evidence), short=short)
     if told is not None:
         told.end(found.text)

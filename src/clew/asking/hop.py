@@ -66,9 +66,8 @@ def _find_start(start: str, snapshot: Snapshot) -> tuple[NDArray[np.intp], NDArr
         return own, entities[snapshot.layer("entity").columns["linkable"][entities]]
     [entity] = snapshot.layer("entity").rows([name_key(start)])
     if entity < 0:
-        raise InputError(
-            f"the index has no passage, document or entity {start!r:.200} to hop from: search finds passages by words"
-        )
+        unknown = f"the index has no passage, document or entity {start!r:.200} to hop from"
+        raise InputError(f"{unknown}: search finds passages by words")
     return own, np.array([entity], dtype=np.intp)
 
 

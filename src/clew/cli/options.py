@@ -580,6 +580,8 @@ def _read_question_options(
     given: Sequence[str],
     reranker: str | None,
     filters: Sequence[str],
+    *,
+    as_of: str | None,
     **plain: object,
 ) -> QuestionOptions:
     bound_threads(cores())  # a question's products are too small for two of BLAS
@@ -594,10 +596,19 @@ def _read_question_options(
         options={
             "method": method,
             "parameters": parameters,
-            "where": join_filters(filters),
+            "where": join_filters([*filters, *_as_filter(as_of)]),
             **plain,
         },
     )
+
+
+def _as_filter(as_of: str | None) -> list[str]:
+    """Return the filter of --as-of, if it is given. Raises InputError for what is no date."""
+    from clew.text.periods import parse_period
+
+    if as_of is not None and parse_period(as_of) is None:
+        raise InputError(f"--as-of takes a date such as 2024-05-01 or 2024, not {as_of!r:.80}")
+    return [] if as_of is None else [f"valid on {as_of}"]
 
 
 def question_option(name: str) -> Decorator:
@@ -629,6 +640,9 @@ def question_options(stage: Literal["search", "answer"]) -> Decorator:
             param("depth=2"),
             reranker,
             where,
+            text(
+                "--as-of DATE", "Only documents that held then, by their dates: 2024-05-01, 2024."
+            ),
             *map(question_option, list_plain_options(stage)),
         ],
         "asked",

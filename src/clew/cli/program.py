@@ -92,7 +92,8 @@ HEADINGS: Mapping[str, str] = {
     "again methods probe",
     "Which data set": "dataset corpus",
     "Which questions": "split limit sample",
-    "How it is searched": "query method names chunks given grids reranker filters name_weight",
+    "How it is searched": "query method names chunks given grids reranker filters as_of "
+    "name_weight",
     "How it is answered": "context_tokens anyway history proof reader answers answer_llm "
     "answer_tokens",
     "How it is scored": "ks judge judged peers metrics",

@@ -53,6 +53,16 @@ class Comparison(Filter):
 
 
 @dataclass(frozen=True, slots=True)
+class ValidOn(Filter):
+    """The document holds at some time of a day, month or year: see `clew.filters.validity`."""
+
+    date: str  # of ISO 8601
+
+    def __str__(self) -> str:
+        return f"valid on {self.date}"
+
+
+@dataclass(frozen=True, slots=True)
 class AllOf(Filter):
     """Every part holds."""
 
@@ -79,7 +89,7 @@ class Not(Filter):
     part: Filter
 
     def __str__(self) -> str:
-        single = isinstance(self.part, Comparison)
+        single = isinstance(self.part, Comparison | ValidOn)
         return f"not {self.part}" if single else f"not ({self.part})"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clew.errors import InputError
-from clew.filters.expressions import KEYWORDS, Comparison, Filter, to_literal
+from clew.filters.expressions import KEYWORDS, Comparison, Filter, ValidOn, to_literal
 from clew.runtime.lazy import compile_re
 from clew.text.periods import parse_period
 from clew.types import Scalar
@@ -127,11 +127,20 @@ class _Parser:
         self._depth -= 1
         return parsed
 
+    def _validity(self) -> ValidOn:
+        token = self._token
+        if token.kind != "value" or parse_period(str(token.value)) is None:
+            raise self._error("where a date such as 2024-05-01 is expected")
+        self._at += 1
+        return ValidOn(str(token.value))
+
     def _comparison(self) -> Filter:
         name = self._token
         if name.kind != "name":
             raise self._error("where the name of a field is expected")
         self._at += 1
+        if name.value == "valid" and self._accept("name", "on"):
+            return self._validity()
         negated = self._accept("keyword", "not")  # as in "not in"
         operator = self._token.value
         is_operator = self._token.kind in {"mark", "keyword"} and operator in _OPERATORS

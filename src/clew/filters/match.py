@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from clew.derived import Derived
 from clew.errors import InputError
-from clew.filters.expressions import AllOf, AnyOf, Comparison, Filter, Not, quote_name
+from clew.filters.expressions import AllOf, AnyOf, Comparison, Filter, Not, ValidOn, quote_name
+from clew.filters.validity import mark_valid
 from clew.runtime.lazy import compile_re
 from clew.snapshot import Snapshot
 from clew.text.periods import Period, parse_period
@@ -63,6 +64,8 @@ def _map_comparisons(chosen: Filter, change: Callable[[Comparison], Filter]) -> 
     """Return a filter with what a function makes of its comparisons."""
     if isinstance(chosen, Comparison):
         return change(chosen)
+    if isinstance(chosen, ValidOn):
+        return chosen
     if isinstance(chosen, Not):
         return Not(_map_comparisons(chosen.part, change))
     assert isinstance(chosen, AllOf | AnyOf)  # noqa: S101 -- there are no others
@@ -115,6 +118,8 @@ class _Fields:
             places, values = self._column(self.resolve(chosen.field))
             holds = [_fulfils(value, chosen) for value in values]
             return np.asarray(holds, dtype=bool)[places] ^ (chosen.operator == "!=")
+        if isinstance(chosen, ValidOn):
+            return mark_valid(self.documents, chosen.date)
         if isinstance(chosen, Not):
             return ~self.mark(chosen.part)
         assert isinstance(chosen, AllOf | AnyOf)  # noqa: S101 -- there are no others

@@ -1,0 +1,59 @@
+"""Since when and until when documents hold, by their metadata."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.text.periods import Period, parse_period
+from clew.types import Document, Value
+
+# Fields by which a document holds since a date; the first that it has counts.
+_SINCE = ("valid_from", "effective", "date", "published", "created")
+_UNTIL = ("valid_until", "valid_to", "expires")
+_REPLACES = ("replaces", "supersedes")  # ids of documents that end where this one begins
+
+
+def mark_valid(documents: Sequence[Document], date: str) -> NDArray[np.bool_]:
+    """Return (n,) whether each document holds at some time of an ISO date.
+
+    A document without a date holds since ever, one that no other replaces and that does not end,
+    for ever.
+    """
+    wanted = parse_period(date)
+    assert wanted is not None  # noqa: S101 -- the filter was parsed
+    holds = np.ones(len(documents), dtype=bool)
+    rows = {each.id: row for row, each in enumerate(documents)}
+    replaced: list[int] = []
+    for row, document in enumerate(documents):
+        fields = _name_alike(document.metadata)
+        since, until = _find_period(fields, _SINCE), _find_period(fields, _UNTIL)
+        has_begun = since is None or since.start < wanted.end
+        holds[row] = has_begun and (until is None or until.end > wanted.start)
+        if since is None or since.start <= wanted.start:
+            replaced += [rows[name] for name in _list_replaced(fields) if name in rows]
+    holds[replaced] = False
+    return holds
+
+
+def find_date(metadata: Mapping[str, Value]) -> str:
+    """Return since when a document holds, else when it was last modified, "" for neither."""
+    fields = _name_alike(metadata)
+    dates = (str(fields[name]) for name in (*_SINCE, "modified") if name in fields)
+    return next((each for each in dates if parse_period(each)), "")
+
+
+def _name_alike(metadata: Mapping[str, Value]) -> dict[str, Value]:
+    """Return metadata by names in lower case, "valid-from" as "valid_from"."""
+    return {name.casefold().replace("-", "_"): value for name, value in metadata.items()}
+
+
+def _find_period(fields: Mapping[str, Value], names: Sequence[str]) -> Period | None:
+    found = (parse_period(str(fields[name])) for name in names if name in fields)
+    return next(filter(None, found), None)
+
+
+def _list_replaced(fields: Mapping[str, Value]) -> Iterator[str]:
+    for name in _REPLACES:
+        value = fields.get(name)
+        yield from map(str, value if isinstance(value, tuple) else (value,))
