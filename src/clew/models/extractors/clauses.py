@@ -60,7 +60,7 @@ def verbal(verb: Token) -> Iterator[Clause]:
 
 
 def apposition(token: Token) -> Iterator[Clause]:
-    """Yield what a noun beside a noun says: "Nansen, the designer of the Fram", "the painter Edvard Munch"."""
+    """Yield an apposition: "Nansen, the designer of the Fram", "the painter Edvard Munch"."""
     if token.dep_ != "appos":
         return
     head = token.head
