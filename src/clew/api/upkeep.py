@@ -42,7 +42,9 @@ class Upkeep(OpenIndex):
         rows = self.snapshot().layer("entity").rows([name_key(name), name_key(into)])
         missing = next((n for n, row in zip((name, into), rows, strict=True) if row < 0), None)
         if missing is not None:
-            raise InputError(f"the index has no entity {missing!r}: see 'clew show {missing}'")
+            raise InputError(
+                f"the index has no entity {missing!r}: see 'clew show' for what the index holds"
+            )
         if self._open_store().aliases().get(name_key(name)) == name_key(into):
             return self._renew(self._open_store())  # which a process that was killed did not
         if rows[0] == rows[1]:

@@ -92,8 +92,8 @@ class Askable:
                 for, and a note says so.
             budget: What models may take. Where it leaves no room for an LLM's step, or nothing
                 comes from the LLM, the step's alternative without one is taken.
-            exact: Compare with all rows, also in an index of more than 100,000 units, entities or
-                triples, where a few of the nearest could be missed else.
+            exact: Compare with every row, also in an index of more than 10,000 units or 30,000
+                chunks, entities or triples, where a few of the nearest are missed otherwise.
             **parameters: Those of the method that is named, such as `chunks=5`.
 
         Returns:

@@ -103,7 +103,7 @@ class Question:
     )
     exact: bool = _option(
         False,
-        "Miss nothing of what is nearest in an index of more than 100,000 units.",
+        "Compare with every row of a large index, where a few of the nearest are missed otherwise.",
         arguments.TRUTH,
         type=bool,
     )

@@ -12,6 +12,7 @@ _NEAR = 150  # columns on either side, at most; a character of a script without 
 _HEADER = 1_000  # characters of a table's header, at most
 _ITEM = compile_re(r"[ \t]*(?:[-*+•]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]")
 _HEADING = compile_re(r"^#+ .*$", re.MULTILINE)  # stands beside the quote as its section
+_STOP = compile_re(r"[.!?:;,]+(?=\s|$)")  # behind a quote that ends without it
 _BREAK = compile_re(r"\n[ \t]*\n|(?<=[.!?:;])\s|(?<=[。！？])|\n")
 
 
@@ -59,4 +60,6 @@ def _read_after(text: str, end: int, room: int) -> str:
     if end + room < len(text):
         ends = [m.start() for m in _BREAK.finditer(near) if near[: m.start()].strip()]
         near = near[: ends[-1]] if ends else near.rpartition(" ")[0]
+    if stop := _STOP.match(near):
+        near = near[stop.end() :]
     return _HEADING.split(near)[0].strip()

@@ -52,8 +52,8 @@ def main(context: click.Context) -> None:
       clew ask "Who built ...?"   the answer, its sources, and how it was found
 
     No key, no network and no LLM are needed. The exit status is 0 for success, 1 for an error,
-    2 for a command that was written wrongly, 3 where some input was skipped, 4 where a budget ended
-    before the work did, and 5 where nothing in the index answers the question.
+    2 for a wrong command line, 3 where some input was skipped, 4 where a budget ended before the
+    work did, and 5 where nothing in the index answers the question.
     """  # noqa: D301 -- click reads the backspace: these lines are not to be joined
     gc.set_threshold(_ALLOCATIONS)
     context.obj = context.obj or open_index

@@ -449,7 +449,7 @@ def backup_index(opener: options.Opener, file: Path, folder: Path, *, as_json: b
 @options.index("Folder of the index; it must not be there, or be empty.", into=True)
 @options.json
 def restore_index(file: Path, folder: Path, *, as_json: bool) -> None:
-    """Make an index of FILE, which 'clew backup' wrote, once every byte of it was looked at."""
+    """Make an index of FILE, which 'clew backup' wrote, once every byte of it is verified."""
     from clew.api import restore as restored
 
     found = restored(file, folder)

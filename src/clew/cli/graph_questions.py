@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     default="all",
 )
 @options.number("--limit N", "At most so many of them.")
-@options.flag("--answers", "Also answer, and say whether a right name is told.")
+@options.flag("--answers", "Also answer, and measure whether a right name is in the answer.")
 @context_option
 @options.index()
 @options.paid_options
@@ -61,11 +61,11 @@ def measure_graph_questions(  # noqa: PLR0913 -- one argument for each option
     """Ask QUESTIONS of the graph of an index: how well are their answers ranked?
 
     QUESTIONS is MetaQA's text, or JSON lines with {"question", "answers"} and perhaps "id",
-    "topic_entity", "hops", "type", and "evidences" as 2WikiMultiHopQA has them. Told are hits@1,
-    hits@5, the share of the answers that the evidence holds, that of the gold triples, and the
-    medians of milliseconds and of facts; then what went another way than asked, such as a reply of
-    the LLM that was of no use. With --llm, methods that can use an LLM do, it writes the answers of
-    --answers, and calls and tokens are told too.
+    "topic_entity", "hops", "type", and "evidences" as 2WikiMultiHopQA has them. The table has
+    hits@1, hits@5, the share of the answers that the evidence holds, that of the gold triples, and
+    the medians of milliseconds and of facts; below it stand fallbacks, such as for a reply of the
+    LLM that was of no use. With --llm, methods that can use an LLM do, it writes the answers of
+    --answers, and calls and tokens are counted too.
     """
     from clew.evaluate.graph_questions import load_graph_questions, measure_graph
 

@@ -116,7 +116,7 @@ def export_graph(  # noqa: PLR0913 -- one argument for each option
 def check_index(
     opener: options.Opener, folder: Path, *, repair: bool, paid: options.PaidModels, as_json: bool
 ) -> None:
-    """Look at every byte of an index, and say what is damaged and which documents it concerns.
+    """Verify every byte of an index, and name what is damaged and which documents it concerns.
 
     Every file has checksums, the recorded replies and vectors that were paid for among them. What
     can be computed again is dropped, and made anew at the next question. With --repair the

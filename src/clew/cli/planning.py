@@ -64,7 +64,7 @@ def run_plan(  # noqa: PLR0913 -- one argument for each group of options
     probe: int | None,
     as_json: bool,
 ) -> None:
-    """Say what indexing PATH... with an LLM would cost, for each setting.
+    """Estimate what indexing PATH... with an LLM would cost, for each setting.
 
     Without --probe nothing is sent to the LLM and nothing is written. Prompts are the real ones;
     what the LLM will answer is estimated, and the plan says from what.

@@ -188,7 +188,7 @@ def _import_server(module: str, package: str, command: str) -> Any:  # noqa: ANN
 
 @click.group("keys")
 def manage_keys() -> None:
-    """Say who may use a server, for what, and for how much."""
+    """Manage the keys of a server: who may use it, for what, and for how much."""
 
 
 @manage_keys.command("add")
@@ -212,7 +212,7 @@ def manage_keys() -> None:
 @options.text("--usd-per-day X", "Dollars, each day (UTC).", type=click.FloatRange(min=0))
 @options.choice(
     "--citations annotations|open-webui|markdown|none",
-    "How OpenAI-compatible answers cite: as a program of the other side shows them.",
+    "How answers cite for programs that speak to OpenAI, each of which shows citations its way.",
     default="annotations",
 )
 @options.json

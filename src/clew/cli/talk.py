@@ -28,20 +28,20 @@ def build_options() -> list[click.Option]:
             ["-q", "--quiet"],
             is_flag=True,
             callback=_set_quiet,
-            help="Print errors and what was asked for, and nothing else.",
+            help="Print errors and results only.",
         ),
         option(
             ["-v", "--verbose"],
             count=True,
             callback=_set_verbose,
-            help="Tell on stderr what is done, and name each file that is skipped; -vv: more.",
+            help="Report each step on stderr, and name each skipped file; -vv: more.",
         ),
         option(
             ["--log"],
             type=click.Path(path_type=Path, dir_okay=False),
             metavar="FILE",
             callback=_log_to_file,
-            help="Write what is done to the end of FILE, with times.",
+            help="Append each step to FILE, with its time.",
         ),
     ]
 

@@ -229,7 +229,7 @@ def _of_row(
 ) -> tuple[str, Extraction]:
     cells = _cells(line, delimiter)
     if len(cells) != len(columns):
-        raise InputError(f"has not {len(columns)} columns but {len(cells)}")
+        raise InputError(f"has {len(cells)} columns, not {len(columns)}")
     pairs = zip(columns, cells, strict=True)
     item: dict[str, object] = {column: cell.strip() for column, cell in pairs if cell.strip()}
     item |= {name: restore_unseen(unguard(str(item[name]))) for name in _NEEDED if name in item}

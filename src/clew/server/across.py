@@ -47,7 +47,7 @@ def find_indexes_with_documents(seat: Access, names: Sequence[str]) -> list[Scop
     return found
 
 
-def search(seat: Access, query: str, *, most: int, index: str = "") -> list[MergedHit]:
+def search_indexes(seat: Access, query: str, *, most: int, index: str = "") -> list[MergedHit]:
     """Return the hits of an index, or of all that the caller sees, the most relevant first.
 
     Equal ones stand in the order of their indexes. Raises a refusal, 404, where there is no
@@ -78,7 +78,7 @@ def _merge_hits(chosen: Sequence[Scoped], found: Sequence[Evidence]) -> list[Mer
 
 
 @asking()
-def ask(seat: Access, question: Question, listeners: Listeners = NO_LISTENERS) -> Answer:
+def ask_indexes(seat: Access, question: Question, listeners: Listeners = NO_LISTENERS) -> Answer:
     """Answer a question from all indexes that the caller sees, as `Index.ask` does from one.
 
     What they find is put in one order, and as many hits as one of them gives are an answer's

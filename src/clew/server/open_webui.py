@@ -21,12 +21,12 @@ class WebSearchBody(Loose):
     count: int = Field(default=5, ge=1)  # of more than are given those are given
 
 
-async def search(call: Call) -> Response:
+async def handle_search(call: Call) -> Response:
     """Return passages of the index that the path names, or of all that the caller sees."""
     body = await call.read_body(WebSearchBody)
     index = call.request.path_params.get("index") or call.request.query_params.get("index", "")
     most = min(body.count, _MOST)
-    found = await call.run(partial(across.search, call, body.query, most=most, index=index))
+    found = await call.run(partial(across.search_indexes, call, body.query, most=most, index=index))
     base = find_base(call.request, call.server.settings)
     return respond(
         [
@@ -41,6 +41,6 @@ async def search(call: Call) -> Response:
 
 
 ROUTES = tuple(
-    Route(path, make_handler(search), methods=["POST"])
+    Route(path, make_handler(handle_search), methods=["POST"])
     for path in ("/openwebui/search", "/openwebui/search/{index}")
 )

@@ -36,7 +36,7 @@ class Grid:
     names: tuple[str, ...]
 
     def holds(self, setting: Setting) -> bool:
-        """Whether a setting is a point of this grid."""
+        """Say whether a setting is a point of this grid."""
         return (setting.method, tuple(setting.parameters)) == (self.method, self.names)
 
 

@@ -140,7 +140,7 @@ def _html(section: Section, number: int) -> Iterator[str]:
 
 
 def _html_table(rows: Rows, name: str) -> Iterator[str]:
-    """A table that scrolls by itself where the screen is narrow."""
+    """Return a table that scrolls by itself where the screen is narrow."""
     header, *body = ([escape(printable(cell)) for cell in row] for row in rows)
     yield f'<div class="wide" role="region" tabindex="0" aria-label="{escape(name)}">'
     yield "<table>"
@@ -156,7 +156,7 @@ def _html_table(rows: Rows, name: str) -> Iterator[str]:
 
 
 def _html_figure(picture: Picture) -> Iterator[str]:
-    """A figure whose names are its own, since a page has several."""
+    """Return a figure whose names are its own, since a page has several."""
     _, _, drawn = picture.svg.partition("<svg ")
     named = _SVG_NAME.sub(rf"\g<1>{picture.name}-", drawn)
     title = escape(printable(picture.title))

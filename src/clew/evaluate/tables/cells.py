@@ -65,7 +65,7 @@ def compared_metrics(report: Report) -> list[str]:
 
 
 def means(report: Report, title: str, metrics: Sequence[str]) -> Rows:
-    """A row per setting, a column per metric that applies; those compared have intervals."""
+    """Return a row per setting, a column per metric that applies; those compared have intervals."""
     summaries = report.summaries
     shown = [m for m in metrics if any(m in s.estimates for s in summaries)]
     if not shown:
@@ -100,7 +100,7 @@ def counts(metrics: Sequence[str], summaries: Sequence[Summary]) -> str:
 
 
 def tests(metric: str, summaries: Sequence[Summary]) -> Rows:
-    """A row per setting that was compared with the first one."""
+    """Return a row per setting that was compared with the first one."""
     found = [(s.label, s.against_first[metric]) for s in summaries if metric in s.against_first]
     if not found:
         return []
@@ -114,18 +114,18 @@ def tests(metric: str, summaries: Sequence[Summary]) -> Rows:
 
 
 def by_type(metric: str, summaries: Sequence[Summary]) -> Rows:
-    """A row per setting, a column per type of questions."""
+    """Return a row per setting, a column per type of questions."""
     return _groups(metric, [(s.label, s.by_type) for s in summaries])
 
 
 def by_hops(metric: str, summaries: Sequence[Summary]) -> Rows:
-    """A row per setting, a column per number of hops."""
+    """Return a row per setting, a column per number of hops."""
     named = [{f"hops {n}": group for n, group in s.by_hops.items()} for s in summaries]
     return _groups(metric, [(s.label, g) for s, g in zip(summaries, named, strict=True)])
 
 
 def search_cost(summaries: Sequence[Summary]) -> Rows:
-    """A row per setting: what a search cost, and the mean size of the context."""
+    """Return a row per setting: what a search cost, and the mean size of the context."""
     rows = _spending("search", [(s.label, s.search) for s in summaries])
     sizes = [s.context_tokens for s in summaries]
     column = ["context tokens", *(_NONE if size is None else f"{size:.0f}" for size in sizes)]
@@ -133,17 +133,17 @@ def search_cost(summaries: Sequence[Summary]) -> Rows:
 
 
 def answer_cost(summaries: Sequence[Summary]) -> Rows:
-    """A row per setting: what an answer cost, without the search."""
+    """Return a row per setting: what an answer cost, without the search."""
     return _spending("answer", [(s.label, s.answer) for s in summaries])
 
 
 def judge_cost(summaries: Sequence[Summary]) -> Rows:
-    """A row per setting: what it cost to judge an answer."""
+    """Return a row per setting: what it cost to judge an answer."""
     return _spending("judge", [(s.label, s.judge) for s in summaries])
 
 
 def index_cost(summaries: Sequence[Summary]) -> Rows:
-    """A row per figure, a column per index that was searched."""
+    """Return a row per figure, a column per index that was searched."""
     costs: list[Mapping[str, Scalar]] = []
     users: list[list[str]] = []
     for summary in summaries:
@@ -217,7 +217,7 @@ def _means_of(metric: str, summary: Summary) -> float | None:
 
 
 def _groups(metric: str, settings: Sequence[tuple[str, Mapping[str, Group]]]) -> Rows:
-    """A row per setting, a column per group of questions that the metric applies to."""
+    """Return a row per setting, a column per group of questions that the metric applies to."""
     shown: dict[str, int] = {}
     for _, groups in settings:
         for name, group in groups.items():
@@ -234,7 +234,7 @@ def _groups(metric: str, settings: Sequence[tuple[str, Mapping[str, Group]]]) ->
 
 
 def _spending(stage: str, settings: Sequence[tuple[str, Spending | None]]) -> Rows:
-    """A row per setting: seconds at the median and the 95th percentile, and the mean cost."""
+    """Return a row per setting: seconds at median and 95th percentile, and the mean cost."""
     if all(spent is None for _, spent in settings):
         return []
     columns = ["p50 s", "p95 s", "model p50 s", "model p95 s", "LLM calls", "tokens", "USD"]

@@ -60,7 +60,7 @@ def verbal(verb: Token) -> Iterator[Clause]:
 
 
 def apposition(token: Token) -> Iterator[Clause]:
-    """A noun beside a noun: "Nansen, the designer of the Fram", "the painter Edvard Munch"."""
+    """Yield an apposition: "Nansen, the designer of the Fram", "the painter Edvard Munch"."""
     if token.dep_ != "appos":
         return
     head = token.head
@@ -79,7 +79,7 @@ def apposition(token: Token) -> Iterator[Clause]:
 
 
 def possession(token: Token) -> Iterator[Clause]:
-    """An owner and a named thing: "Amundsen's brother Leon", "his brother, Leon"."""
+    """Yield an owner and a named thing: "Amundsen's brother Leon", "his brother, Leon"."""
     if token.dep_ != "poss":
         return
     noun = token.head
@@ -94,7 +94,7 @@ def possession(token: Token) -> Iterator[Clause]:
 
 
 def description(token: Token) -> Iterator[Clause]:
-    """A common noun in front of a name: "the explorer Fridtjof Nansen"."""
+    """Yield a common noun in front of a name: "the explorer Fridtjof Nansen"."""
     before_name = token.dep_ in {"compound", "nmod"} and is_name(token.head)
     owned = any(child.dep_ == "poss" for child in token.head.children)
     if before_name and token.pos_ == "NOUN" and not owned:
@@ -102,7 +102,7 @@ def description(token: Token) -> Iterator[Clause]:
 
 
 def relation_of_name(token: Token) -> Iterator[Clause]:
-    """A name with a preposition: "the University of Oslo in Norway"."""
+    """Yield a name with a preposition: "the University of Oslo in Norway"."""
     if is_name(token) and token.ent_type_ != "DATE":
         for relation, object_ in _prepositional(token, ""):
             if is_name(object_):

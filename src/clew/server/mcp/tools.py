@@ -98,7 +98,7 @@ def search(place: Place, given: SearchFor) -> SearchResults:
 
     Gives ids, titles and addresses, the most relevant first; read them with fetch.
     """
-    found = across.search(place.seat, given.query, most=_READ, index=place.index)
+    found = across.search_indexes(place.seat, given.query, most=_READ, index=place.index)
     known: dict[tuple[str, str], Document] = {}
     parts: dict[tuple[str, str], list[range]] = {}
     results: list[SearchResult] = []

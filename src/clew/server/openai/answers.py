@@ -220,7 +220,7 @@ def _choose_ask(call: Call, index: str, options: forms.ClewOptions) -> Callable[
     """Return the function that asks an index, or all of them, within the request's budget."""
     if index:
         return call.open_any(index, bounds=options).ask
-    return partial(across.ask, replace(call, budget=call.make_budget(options)))
+    return partial(across.ask_indexes, replace(call, budget=call.make_budget(options)))
 
 
 class _HeldText:
