@@ -1,6 +1,5 @@
 """Processes that write to an index in PostgreSQL, each a fork of one that has nothing open."""
 
-import multiprocessing
 import os
 import time
 from contextlib import closing, suppress
@@ -20,14 +19,13 @@ from clew.store.postgres.connection import Connection
 from clew.store.postgres.store import PostgresStore
 from clew.testing import models
 from tests.cli.conftest import open_with_doubles
+from tests.forks import make_process
 from tests.index.build import MODELS, RECIPE, contents
 from tests.index.reads import ReadsChat
 from tests.store.corpus import documents
 from tests.store.deadly import deadly
 
 N_DOCUMENTS, BATCH_CHARACTERS = 30, 1_500
-_FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload([__name__, "pytest"])
 _PASSED_ON = ("AWS_", "CLEW_")
 
 
@@ -65,7 +63,7 @@ def lock(store):
 def start(work, *given):
     """Start `work` in a process of its own."""
     environment = {k: v for k, v in os.environ.items() if k.startswith(_PASSED_ON)}
-    process = _FORKS.Process(target=_run, args=(environment, work, *given))
+    process = make_process(_run, environment, work, *given)
     process.start()
     return process
 
