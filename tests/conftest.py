@@ -34,7 +34,7 @@ for _name in [name.upper() for name in os.environ]:
 
 # Examples are the same in every run of CI; a busy machine makes no test fail. `make test-slow` has
 # many more of them.
-settings.register_profile("clew", deadline=None, derandomize="CI" in os.environ, max_examples=30)
+settings.register_profile("clew", deadline=None, derandomize="CI" in os.environ, max_examples=20)
 settings.register_profile("thorough", deadline=None, max_examples=500)
 settings.load_profile("clew")
 

@@ -28,9 +28,9 @@ pytest.importorskip("fastjsonschema")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
 WANTED = Wanted(units=0.6, triples="llm")
-N_DOCUMENTS = 40
+N_DOCUMENTS = 24
 THREADS = 4
-LONGEST_LIFE_S = 0.8
+LONGEST_LIFE_S = 0.5
 MOST_LIVES = 40  # then a run is left to finish
 
 

@@ -3,6 +3,7 @@
 import os
 import sys
 from multiprocessing import Pipe
+from pathlib import Path
 from subprocess import PIPE  # noqa: F401 -- as `subprocess` has it
 
 from tests.forks import make_process
@@ -15,7 +16,7 @@ class Popen:
         asked, given = Pipe(duplex=False)
         found, told = Pipe(duplex=False)
         with asked, given, found, told:
-            what = (command[-1], asked, told, os.getcwd(), env)
+            what = (command[-1], asked, told, Path.cwd(), env)
             self._process = make_process(_run, *what, daemon=True)
             self._process.start()
             self.stdin = os.fdopen(os.dup(given.fileno()), "wb")

@@ -3,14 +3,13 @@
 import io
 from dataclasses import replace
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
 from clew.errors import MissingExtra
 from clew.limits import LIMITS
 from clew.readers import ocr, read
-from clew.types import Document, Skipped
+from clew.types import Skipped
 from tests.readers.engine import engine  # noqa: F401 -- a fixture
 from tests.readers.writers import pdf
 

@@ -52,7 +52,7 @@ def commit(store, first, n=1):
 
 def lock(store):
     """Become the writer; the server notices a little later that the one before was killed."""
-    until = time.monotonic() + 20
+    until = time.monotonic() + 120
     while time.monotonic() < until:
         with suppress(IndexLocked):
             return store.lock()
@@ -112,7 +112,7 @@ class Telling(ReadsChat):
 
 def pay(address, path):
     """Index some documents with an LLM that writes down in a file what it is asked."""
-    until = time.monotonic() + 20
+    until = time.monotonic() + 120
     while True:
         with suppress(IndexLocked), clew.open(address, models=models(llm=Telling(path))) as found:
             return found.add(documents(0, 15), units=1.0, triples="llm")
@@ -121,7 +121,7 @@ def pay(address, path):
 
 def add_one(address, number):
     """Add one document to an index that may not be there yet, while others do the same."""
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while time.monotonic() < until:
         with suppress(IndexLocked), clew.open(address, models=models()) as found:
             return found.add(documents()[number : number + 1])
