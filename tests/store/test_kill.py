@@ -127,17 +127,11 @@ def kill_many(states, name, n, seed):
     pytest.fail(f"of {10 * n} runs {killed} were killed")
 
 
+@pytest.mark.parametrize(("n", "seed"), [(3, 1), pytest.param(500, 2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["new", "changed"])
-def test_killed_at_some_instants(states, name):
-    """A run killed at any of 3 instants leaves a whole index, and going on leaves equal bytes."""
-    kill_many(states, name, 3, seed=1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["new", "changed"])
-def test_killed_at_many_instants(states, name):
-    """A run killed at any of 500 instants leaves a whole index, and going on leaves equal bytes."""
-    kill_many(states, name, 500, seed=2)
+def test_killed_at_some_instants(states, name, n, seed):
+    """A run killed at any of them leaves a whole index, and going on leaves equal bytes."""
+    kill_many(states, name, n, seed)
 
 
 def counted_calls(states, name, before=None):
