@@ -48,9 +48,9 @@ test: $(DEV)/ready ## check style, types and architecture, and run the tests
 	@$(MAKE) --no-print-directory --jobs 2 types lint compiled
 	@$(DEV)/bin/pytest --numprocesses $(TESTERS) --maxprocesses 5 --dist loadfile --no-loadscope-reorder
 
-# The testers would each compile all tests at the same time.
+# In a new clone the testers would each compile all tests at the same time.
 compiled: $(DEV)/ready
-	@$(DEV)/bin/pytest --collect-only -qq >/dev/null || true
+	@test -d tests/__pycache__ || $(DEV)/bin/pytest --collect-only -qq >/dev/null || true
 
 test-slow: $(DEV)/local ## run the tests that need minutes or a real model
 	@$(DEV)/bin/pytest -m slow

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from clew.readers import apart
+
 # Read by the libraries when they are imported, which may be before any fixture.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["XDG_CONFIG_HOME"] = os.devnull  # no settings of whoever runs the tests
@@ -32,7 +34,7 @@ for _name in [name.upper() for name in os.environ]:
 
 # Examples are the same in every run of CI; a busy machine makes no test fail. `make test-slow` has
 # many more of them.
-settings.register_profile("clew", deadline=None, derandomize="CI" in os.environ, max_examples=30)
+settings.register_profile("clew", deadline=None, derandomize="CI" in os.environ, max_examples=20)
 settings.register_profile("thorough", deadline=None, max_examples=500)
 settings.load_profile("clew")
 
@@ -74,3 +76,14 @@ def _collected():
     """Do the same with what earlier files left: some tests look for garbage at their ends."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _forked_readers():
+    """Let the processes that read files be forks; tests of their start begin real ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        if hasattr(os, "fork"):
+            from tests.readers import nursery
+
+            patch.setattr(apart, "subprocess", nursery)
+        yield

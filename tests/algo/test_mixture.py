@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal
 
 from clew.algo.mixture import Mixture, choose_mixture, fit_mixture, reduce_vectors, soft_clusters
 
@@ -17,6 +16,8 @@ def drawn(n, centres=CENTRES, spread=1.0, seed=1):
 
 def test_densities_are_those_of_scipy():
     """And a point belongs to each Gaussian by its share of them."""
+    from scipy.stats import multivariate_normal  # which takes long to load
+
     mixture = Mixture(np.array([0.3, 0.7]), CENTRES[:2], np.array([[1.0, 2.0], [0.5, 3.0]]))
     points = drawn(5)
     parts = np.stack(

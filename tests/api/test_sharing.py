@@ -137,7 +137,7 @@ def test_a_child_opens_anew(index):
     here, answers = found(index, "walk", QUESTIONS[0]), context.Queue()
     child = context.Process(target=_ask_in_child, args=(index, answers))
     child.start()
-    pid, there = answers.get(timeout=30)
-    child.join(timeout=30)
+    pid, there = answers.get(timeout=120)
+    child.join(timeout=120)
     assert (pid != os.getpid(), there, child.exitcode) == (True, here, 0)
     assert found(index, "walk", QUESTIONS[0]) == here

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,21 +83,19 @@ def articles(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def shared_index(tmp_path_factory, articles):
-    """Return an index that tests may read and may not change."""
-    folder = tmp_path_factory.mktemp("shared") / "shared.clew"
+def _indexed(tmp_path_factory, articles):
+    """Return an index that a question was asked of, so that what questions need is there."""
+    folder = tmp_path_factory.mktemp("indexed") / "index"
     with open_with_doubles(folder) as index:
         index.add(articles)
+        index.search("Who built the Fram?")
     return folder
 
 
 @pytest.fixture
-def own_index(tmp_path, articles):
-    """Return an index that a test may change."""
-    folder = tmp_path / "own.clew"
-    with open_with_doubles(folder) as index:
-        index.add(articles)
-    return folder
+def own_index(tmp_path, _indexed):
+    """Return an index of the articles that is the test's own."""
+    return shutil.copytree(_indexed, tmp_path / "own.clew")
 
 
 @pytest.fixture

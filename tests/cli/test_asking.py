@@ -109,8 +109,8 @@ def finds(**fields):
     return finding(Evidence(**{"query": QUESTION, "method": "clue", "hits": (HIT,), **fields}))
 
 
-def test_ask_quotes_cites_and_draws_the_thread(clew, shared_index):
-    result = clew("ask", QUESTION, "--index", shared_index)
+def test_ask_quotes_cites_and_draws_the_thread(clew, own_index):
+    result = clew("ask", QUESTION, "--index", own_index)
     assert result.exit_code == 0
     assert "The sentences that support an answer best" in result.stdout
     assert re.search(r"\[\d\] \S+/archer\.md:3\n +\"", result.stdout)
@@ -119,33 +119,33 @@ def test_ask_quotes_cites_and_draws_the_thread(clew, shared_index):
     assert re.search(r"└ unit +\".+\"\n +\S+/archer\.md:3 \(quoted as \[1\]\)", result.stdout)
     assert re.search(r"\n0 tokens, 0 LLM calls; .+\n$", result.stdout)
     assert "\x1b" not in result.stdout
-    answer = json.loads(clew("ask", QUESTION, "--index", shared_index, "--json").stdout)
+    answer = json.loads(clew("ask", QUESTION, "--index", own_index, "--json").stdout)
     assert answer["kind"] == "quoted"
     for cited in answer["citations"]:
         text = Path(cited["source"]).read_text(encoding="utf-8")
         assert text[cited["start"] : cited["end"]] == cited["quote"]
 
 
-def test_an_llm_answers_in_its_words(clew, shared_index):
+def test_an_llm_answers_in_its_words(clew, own_index):
     names = Reply(text="", data={"named_entities": []}, prompt_tokens=10, cost_usd=0.001)
     text = "It says so [1]. ANSWER: in Larvik [1]"
     said = Reply(text=text, prompt_tokens=10, completion_tokens=5, cost_usd=0.002)
     opener = with_llm(ScriptedLLM(names, said))
-    result = clew("ask", QUESTION, "--index", shared_index, obj=opener)
+    result = clew("ask", QUESTION, "--index", own_index, obj=opener)
     assert result.stdout.startswith("in Larvik\n\n  [1] ")
     assert "25 tokens, 2 LLM calls, $0.0030;" in result.stdout
-    result = clew("ask", QUESTION, "--index", shared_index, "--method", "zero_shot")
+    result = clew("ask", QUESTION, "--index", own_index, "--method", "zero_shot")
     assert result.stdout.startswith("No answer: ")
     assert "Note: zero_shot answers by an LLM only" in result.stdout
 
 
-def test_search_ranks_chunks(clew, shared_index):
-    result = clew("search", "Shackleton died aboard", "--index", shared_index, "--method", "bm25")
+def test_search_ranks_chunks(clew, own_index):
+    result = clew("search", "Shackleton died aboard", "--index", own_index, "--method", "bm25")
     assert re.search(r"\n\nsupport 0\.\d\d of 1\n\n", result.stdout)
     assert re.match(
         r"  1  \d\.\d{3}  Quest\n +\S+quest\.md:3  relevance 0\.\d\d\n +Ernest", result.stdout
     )
-    result = clew("search", "xyzzy", "--index", shared_index, "--method", "bm25")
+    result = clew("search", "xyzzy", "--index", own_index, "--method", "bm25")
     assert result.exit_code == 0
     assert result.stdout.startswith("Nothing in the index fits")
 
@@ -177,15 +177,15 @@ def test_a_citation_says_where_it_stands(clew, tmp_path):
     assert "  [1] archer.pdf  p. 1  Birth\n" in said
 
 
-def test_search_json_and_number_of_chunks(clew, shared_index):
-    result = clew("search", "Fram", "--index", shared_index, "--chunks", 2, "--json")
+def test_search_json_and_number_of_chunks(clew, own_index):
+    result = clew("search", "Fram", "--index", own_index, "--chunks", 2, "--json")
     evidence = json.loads(result.stdout)
     assert evidence["method"] == "walk"
     assert [set(hit) >= {"chunk_id", "score", "start"} for hit in evidence["hits"]] == [True] * 2
-    result = clew("ask", "Fram", "--index", shared_index, "--context-tokens", 30, "--json")
+    result = clew("ask", "Fram", "--index", own_index, "--context-tokens", 30, "--json")
     assert json.loads(result.stdout)["context"]["n_tokens"] <= 30
     given = ["--method=clue", "--param=depth=1", "--param=fill=no", "--param=ranking=chunks"]
-    result = clew("search", "Fram", "--index", shared_index, *given, "--json")
+    result = clew("search", "Fram", "--index", own_index, *given, "--json")
     assert result.exit_code == 0
     assert max(len(path["steps"]) for path in json.loads(result.stdout)["paths"]) <= 4
 
@@ -208,14 +208,14 @@ def test_truth_has_several_words(said):
     assert parse_parameters("clue", ["fill=maybe"]) == {"fill": "maybe"}
 
 
-def test_exact_reaches_the_search(clew, shared_index, monkeypatch):
+def test_exact_reaches_the_search(clew, own_index, monkeypatch):
     """It says of the generation that all rows are compared."""
     seen = []
     exactly = Snapshot.exactly
     monkeypatch.setattr(Snapshot, "exactly", lambda self: seen.append(1) or exactly(self))
-    plain = clew("search", QUESTION, "--index", shared_index, "--json")
+    plain = clew("search", QUESTION, "--index", own_index, "--json")
     assert not seen
-    exact = clew("search", QUESTION, "--index", shared_index, "--json", "--exact")
+    exact = clew("search", QUESTION, "--index", own_index, "--json", "--exact")
     assert seen == [1]
     assert json.loads(exact.stdout)["hits"] == json.loads(plain.stdout)["hits"]
 
@@ -352,21 +352,21 @@ def test_documents_cannot_command_the_terminal(clew, tmp_path, command):
         assert "[bold]Evil Bob[/bold]" in click.unstyle(result.stdout)
 
 
-def test_lines_fit_the_terminal(clew, shared_index):
+def test_lines_fit_the_terminal(clew, own_index):
     for columns, most in ((200, 100), (60, 60)):
         env = {"COLUMNS": str(columns)}
         text = clew("methods", "clue", env=env).stdout
         text += clew("methods", env=env).stdout
         assert max(map(len, text.splitlines())) <= most
-    result = clew("search", "Fram", "--index", shared_index, env={"NO_COLOR": "1"}, color=True)
+    result = clew("search", "Fram", "--index", own_index, env={"NO_COLOR": "1"}, color=True)
     assert "\x1b" not in result.stdout
 
 
 SOURDOUGH = "How do I bake sourdough bread?"
 
 
-def test_a_question_that_nothing_answers_is_refused(clew, shared_index):
-    found = clew("ask", SOURDOUGH, "--index", shared_index, "--method", "dense")
+def test_a_question_that_nothing_answers_is_refused(clew, own_index):
+    found = clew("ask", SOURDOUGH, "--index", own_index, "--method", "dense")
     assert found.exit_code == 5
     assert re.match(
         r"Nothing in this index answers this \(support 0\.\d\d of 1\)\.\n", found.stdout
@@ -374,21 +374,21 @@ def test_a_question_that_nothing_answers_is_refused(clew, shared_index):
     assert "What is nearest, which is no answer (--anyway takes it for one)" in found.stdout
     assert len(re.findall(r"\.md:\d+  relevance 0\.\d\d\n", found.stdout)) == 3
     assert '"' not in found.stdout
-    found = clew("ask", SOURDOUGH, "--index", shared_index, "--method", "dense", "--json")
+    found = clew("ask", SOURDOUGH, "--index", own_index, "--method", "dense", "--json")
     answer = json.loads(found.stdout)
     assert (found.exit_code, answer["kind"], answer["text"]) == (5, "refused", "")
     assert answer["evidence"]["support"] < 0.25
     assert answer["context"]["passages"]
-    asked = ["ask", QUESTION, "--index", shared_index]
+    asked = ["ask", QUESTION, "--index", own_index]
     assert [clew(*asked, "--threshold", each).exit_code for each in (0.25, 1, 1.5)] == [0, 5, 2]
-    found = clew("ask", "zebra", "--index", shared_index, "--method", "bm25")
+    found = clew("ask", "zebra", "--index", own_index, "--method", "bm25")
     assert found.exit_code == 5
     assert "nearest" not in found.stdout
 
 
 @pytest.mark.parametrize("options", [["--anyway"], ["--threshold", "0"]])
-def test_nothing_is_refused_anyway(clew, shared_index, options):
-    found = clew("ask", SOURDOUGH, "--index", shared_index, "--method", "dense", *options)
+def test_nothing_is_refused_anyway(clew, own_index, options):
+    found = clew("ask", SOURDOUGH, "--index", own_index, "--method", "dense", *options)
     assert found.exit_code == 0
     assert re.match(r"Perhaps no answer \(support 0\.\d\d of 1\)", found.stdout)
     assert re.search(r"\n  \[1\] .+\n", found.stdout)

@@ -80,8 +80,8 @@ def test_a_folder_that_is_no_index(clew, articles):
         (["  \n"], "the question is empty"),
     ],
 )
-def test_a_bad_question_method_or_parameter(clew, shared_index, command, arguments, part):
-    check_one_sentence(clew(command, *arguments, "--index", shared_index), part)
+def test_a_bad_question_method_or_parameter(clew, own_index, command, arguments, part):
+    check_one_sentence(clew(command, *arguments, "--index", own_index), part)
 
 
 @pytest.mark.parametrize(
@@ -125,14 +125,14 @@ def test_an_error_is_one_safe_line(clew, articles, error, parts, status):
 
 
 @pytest.mark.parametrize("command", ["ask", "search"])
-def test_an_llm_that_is_not_there_is_done_without(clew, shared_index, monkeypatch, command):
+def test_an_llm_that_is_not_there_is_done_without(clew, own_index, monkeypatch, command):
     """A note stands with what is found; where it was looked for is a line on stderr."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
     llm = OpenAIChat(base_url=address, model="m")
     monkeypatch.setattr(logging.getLogger(), "handlers", [])  # pytest's, which take all
-    given = ("--index", shared_index, "--llm", f"openai:m@{address}")
+    given = ("--index", own_index, "--llm", f"openai:m@{address}")
     opened = partial(open_index, models=models(llm=llm))
     result = clew(command, "Who built the Fram?", *given, obj=lambda folder, **_: opened(folder))
     assert result.exit_code == 0

@@ -34,10 +34,10 @@ def chat():
     return ScriptedChat(lambda *_: "Larvik")
 
 
-def test_a_prompt_of_ones_own_is_sent(clew, folder, chat, shared_index):
+def test_a_prompt_of_ones_own_is_sent(clew, folder, chat, own_index):
     # No other test asks this of the shared index, whose ledger would have the reply.
     question = "In which town was the shipbuilder Colin Archer born?"
-    asked = ("ask", question, "--index", shared_index)
+    asked = ("ask", question, "--index", own_index)
     result = clew(*asked, "--prompts", folder, obj=with_llm(chat))
     assert result.exit_code == 0, result.stderr
     prompt = chat.asked[-1][0]
@@ -70,17 +70,17 @@ def test_another_wording_is_another_version(folder):
         ("answers", OWN, "is no prompt's: name it as one of bubble_analysis"),
     ],
 )
-def test_prompts_are_checked_at_the_start(clew, folder, chat, shared_index, name, text, message):
+def test_prompts_are_checked_at_the_start(clew, folder, chat, own_index, name, text, message):
     (folder / f"{name}.md").write_text(text, encoding="utf-8")
-    asked = ("ask", "Where?", "--index", shared_index, "--prompts", folder)
+    asked = ("ask", "Where?", "--index", own_index, "--prompts", folder)
     result = clew(*asked, obj=with_llm(chat))
     assert result.exit_code == 1
     assert message in result.stderr
     assert not chat.asked
 
 
-def test_a_folder_without_prompts_is_refused(clew, tmp_path, shared_index):
-    result = clew("ask", "Where?", "--index", shared_index, "--prompts", tmp_path)
+def test_a_folder_without_prompts_is_refused(clew, tmp_path, own_index):
+    result = clew("ask", "Where?", "--index", own_index, "--prompts", tmp_path)
     assert "has no prompt NAME.md" in result.stderr
 
 

@@ -10,18 +10,18 @@ from clew.methods import DEFAULT as DEFAULT_METHOD
 from tests.cli.conftest import open_with_doubles
 
 
-def test_show_describes_the_index(clew, shared_index):
-    text = clew("show", "--index", shared_index).stdout
+def test_show_describes_the_index(clew, own_index):
+    text = clew("show", "--index", own_index).stdout
     for part in ("layers", "links", "recipe", "documents", "polar/fram.md", "embedder"):
         assert part in text
-    document = json.loads(clew("show", "polar/fram.md", "--index", shared_index, "--json").stdout)
-    chunk = clew("show", document["chunks"][0], "--index", shared_index, "--json")
+    document = json.loads(clew("show", "polar/fram.md", "--index", own_index, "--json").stdout)
+    chunk = clew("show", document["chunks"][0], "--index", own_index, "--json")
     assert json.loads(chunk.stdout)["kind"] == "chunk"
     for name, kind, neighbour in (
         ("polar/archer.md", "document", "polar/archer.md:"),
         ("Colin Archer", "entity", "Colin Archer was a naval architect."),
     ):
-        text = clew("show", name, "--index", shared_index).stdout
+        text = clew("show", name, "--index", own_index).stdout
         assert kind in text.splitlines()[0]
         assert neighbour in text
 
@@ -192,8 +192,8 @@ def test_export_says_what_cannot_be(clew, own_index, articles, tmp_path, argumen
         ("g.json", ["--query", "?", "--method", "dense"], "the graph of a question has"),
     ],
 )
-def test_export_of_triples_that_are_not_there(clew, shared_index, tmp_path, file, arguments, what):
-    result = clew("export", file, *arguments, "--index", shared_index)
+def test_export_of_triples_that_are_not_there(clew, own_index, tmp_path, file, arguments, what):
+    result = clew("export", file, *arguments, "--index", own_index)
     assert result.exit_code == 1
     assert result.stderr == (
         f"clew: this index has no triples, and {what} nothing else: run 'clew index PATH "
@@ -202,8 +202,8 @@ def test_export_of_triples_that_are_not_there(clew, shared_index, tmp_path, file
     assert not list(tmp_path.glob("g.*"))
 
 
-def test_export_of_sentences(clew, shared_index, tmp_path):
-    result = clew("export", "g.graphml", "--index", shared_index)
+def test_export_of_sentences(clew, own_index, tmp_path):
+    result = clew("export", "g.graphml", "--index", own_index)
     assert result.exit_code == 0
     assert result.stdout.endswith("edges: no triples, so names that stand in one sentence\n")
     assert "occurs with" in (tmp_path / "g.graphml").read_text(encoding="utf-8")

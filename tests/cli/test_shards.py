@@ -34,15 +34,15 @@ def test_shards_are_asked_as_one_index(clew, parts, articles):
     )
 
 
-def test_an_index_is_cut_and_written_to(clew, shared_index, articles):
-    cut = clew("split", "--index", shared_index, "cut", "2", obj=None)
+def test_an_index_is_cut_and_written_to(clew, own_index, articles):
+    cut = clew("split", "--index", own_index, "cut", "2", obj=None)
     asked = 'clew ask "What is known about Colin Archer?" --index cut'
     assert cut.stdout == f"cut has 2 shards.\n\nAsk it:  {asked}\n"
     gone = clew("remove", "polar/fram.md", "--index", "cut", obj=None)
     assert gone.stdout == "Removed 1 document from cut.\n"
     assert "MB now" in clew("compact", "--index", "cut", obj=None).stdout
     assert len(clew("list", "--index", "cut", obj=None).stdout.splitlines()) == 5
-    assert len(clew("list", "--index", shared_index).stdout.splitlines()) == 6
+    assert len(clew("list", "--index", own_index).stdout.splitlines()) == 6
     part = clew("index", articles, "--into", "one", "--part", "0/1", obj=None)
     assert "6 added" in part.stdout
     none = clew("index", articles / "fram.md", "--into", "none", "--part", "6/7", obj=None)

@@ -84,7 +84,7 @@ def test_the_documents_at_hand_are_kept(texts, clew, number, times):
     process = start(texts)
     wait_for(process, "embedding", times)
     process.send_signal(number)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "stopping behind the documents at hand" in err
     [n] = re.findall(r"clew: stopped: (\d+) documents? \w+ kept; the same command goes on", err)
@@ -103,7 +103,7 @@ def test_a_second_signal_ends_at_once(texts):
     process.send_signal(signal.SIGINT)
     wait_for(process, "stopping behind")
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=120)
     assert process.returncode == 130
     assert re.search(r"clew: stopped", err)
     assert "Traceback" not in err
@@ -115,7 +115,7 @@ def test_before_anything_was_read(texts):
     wait_for(process, "opening")
     time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "Traceback" not in err
 
@@ -124,7 +124,7 @@ def test_json_says_that_it_stopped(texts):
     process = start(texts, "--json")
     wait_for(process, "embedding")
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=120)
     report = json.loads(out)["report"]
     assert report["stopped"] is True
     assert report["gone"] == []

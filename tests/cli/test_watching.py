@@ -19,7 +19,7 @@ from tests.snapshots import contents
 pytest.importorskip("watchfiles")
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="nobody presses Ctrl-C there")
 
-LONGEST_S = 30  # until a line is there, on a machine that is busy
+LONGEST_S = 120  # until a line is there, on a machine that is busy
 PROGRAM = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever this process inherited

@@ -121,10 +121,10 @@ def test_json_is_json_on_a_terminal(ask):
 
 
 @pytest.fixture
-def talk(clew, shared_index, tmp_path):
+def talk(clew, own_index, tmp_path):
     """Give a file of a conversation, and what asks with it."""
     file = tmp_path / "talk.jsonl"
-    return file, partial(clew, "ask", "--index", shared_index, "--history", file)
+    return file, partial(clew, "ask", "--index", own_index, "--history", file)
 
 
 def test_a_conversation_goes_on_in_a_file(talk):

@@ -73,7 +73,7 @@ def test_questions_at_once_are_those_in_a_row(index, dataset, tmp_path):
 
 def test_two_are_really_asked_at_once(dataset, evidence):
     """Each of two waits until the other one is there."""
-    meet = threading.Barrier(2, timeout=30)
+    meet = threading.Barrier(2, timeout=120)
 
     def search(question, setting):
         meet.wait()

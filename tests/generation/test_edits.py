@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clew import generation, index, methods, steps
@@ -257,7 +257,7 @@ OF_TEXTS = {
 }
 
 
-@trials(8, 200)
+@trials(5, 200)
 @given(**OF_TEXTS)
 def test_edits_equal_what_is_put_together(base, changes, late):
     """Whatever came and went, rows, columns and links are those of an assembly."""
@@ -272,7 +272,7 @@ WITH_EXTRACTIONS = {
 }
 
 
-@trials(8, 500)
+@trials(5, 500)
 @given(**WITH_EXTRACTIONS)
 def test_edits_of_extractions(base, more, changes, late):
     """And whatever was extracted from chunks before and since, or stated by a graph."""
@@ -301,7 +301,7 @@ def check_edits(base, changes, *, late, depth):
             kept.rename(folder / "index" / "cached")
 
 
-@settings(max_examples=10)
+@trials(5, 100)
 @given(
     base=st.dictionaries(st.sampled_from(NAMES), DOCUMENTS, min_size=2, max_size=6),
     changes=st.lists(TEXT_CHANGES | MORE, min_size=1, max_size=4),

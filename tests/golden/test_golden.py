@@ -217,9 +217,9 @@ def test_answers_quote_their_sources_to_the_letter(part, questions):
             assert text[citation.start : citation.end] == citation.quote
 
 
-def test_the_thread_of_a_chain_leads_through_both_documents(polar_in_int8):
+def test_the_thread_of_a_chain_leads_through_both_documents(part):
     """It goes on from what the question names, although the second document names that too."""
-    answer = polar_in_int8.ask("In which town was the builder of Nansen's polar ship Fram born?")
+    answer = part.ask("In which town was the builder of Nansen's polar ship Fram born?")
     assert answer.thread is not None
     stops = [step.text for step in answer.thread.steps if step.layer == "entity"]
     assert stops[:2] == ["Fram", "Colin Archer"]

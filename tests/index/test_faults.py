@@ -28,9 +28,9 @@ pytest.importorskip("fastjsonschema")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
 WANTED = Wanted(units=0.6, triples="llm")
-N_DOCUMENTS = 40
+N_DOCUMENTS = 24
 THREADS = 4
-LONGEST_LIFE_S = 0.8
+LONGEST_LIFE_S = 0.5
 MOST_LIVES = 40  # then a run is left to finish
 
 
@@ -119,14 +119,8 @@ def kill_many(folder, n, seed):
     print(f"{kills} kills, {n_calls} calls, {twice} replies under way came twice")  # noqa: T201
 
 
-def test_killed_at_some_instants():
-    """At 3 instants: nothing recorded is asked for again, and the index is the undisturbed one."""
+@pytest.mark.parametrize(("n", "seed"), [(3, 1), pytest.param(200, 100, marks=pytest.mark.slow)])
+def test_killed_at_some_instants(n, seed):
+    """Nothing recorded is asked for again, and the index is the undisturbed one."""
     with scratch() as folder:
-        kill_many(folder, 3, seed=1)
-
-
-@pytest.mark.slow
-def test_killed_at_many_instants():
-    """At 200 instants: nothing recorded is asked for again, the index is the undisturbed one."""
-    with scratch() as folder:
-        kill_many(folder, 200, seed=100)
+        kill_many(folder, n, seed)

@@ -83,7 +83,7 @@ RUNS = {
 }
 
 
-@trials(20, 300)
+@trials(10, 300)
 @given(**RUNS)
 @example(
     actions=[("add", {"amber": 0, "1912": 1}), ("remove", ["amber"]), ("compact", None)],

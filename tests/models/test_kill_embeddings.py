@@ -71,7 +71,7 @@ def test_killed_at_some_instants(tmp_path):
     dice = random.Random(7)  # noqa: S311 -- instants need no secrecy
     kills = 0
     with serving() as server, nursery(__name__) as live:
-        for campaign in range(3):
+        for campaign in range(2):
             path = tmp_path / f"{campaign}.sqlite"
             server.respond = (watching := Watching(path)).respond
             lives = [dice.uniform(0.02, LONGEST_LIFE_S) for _ in range(MOST_LIVES)]
@@ -80,4 +80,4 @@ def test_killed_at_some_instants(tmp_path):
             assert watching.given <= len(TEXTS) + killed * 4 * AT_ONCE
             kills += killed
             gc.collect()
-    assert kills > 3
+    assert kills > 1

@@ -294,7 +294,7 @@ def test_a_stream_that_does_not_close_is_whole_soon(server, monkeypatch):
     began = time.monotonic()
     [reply] = conversation(server, timeout_s=30).complete(asked())
     assert (reply.text, len(server.requests)) == (WORDS, 1)
-    assert time.monotonic() - began < 12
+    assert time.monotonic() - began < 25  # it would be read for longer than the exchange may take
 
 
 MARKS = ["<think>", "</think>", "<think", "[THINK]", "[/THINK]", "<|channel|>", "analysis", "final",

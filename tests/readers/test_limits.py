@@ -1,6 +1,7 @@
 """What a document may take is bounded, each bound is told, and what lies below it is read."""
 
 import gzip
+import subprocess
 import sys
 import time
 
@@ -12,6 +13,13 @@ from clew.readers import apart, read, read_graph
 from clew.types import Document
 from tests.readers.test_office import CONTENT
 from tests.readers.writers import packed
+
+
+@pytest.fixture(autouse=True)
+def _started(monkeypatch):
+    """Let the processes that read be started as they are."""
+    monkeypatch.setattr(apart, "subprocess", subprocess)
+
 
 BOOK = packed({"content.xml": CONTENT})
 MANY = f"<p {f' {chr(97) * 30}=1' * 400}>ice"

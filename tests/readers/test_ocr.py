@@ -3,14 +3,13 @@
 import io
 from dataclasses import replace
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
 from clew.errors import MissingExtra
 from clew.limits import LIMITS
 from clew.readers import ocr, read
-from clew.types import Document, Skipped
+from clew.types import Skipped
 from tests.readers.engine import engine  # noqa: F401 -- a fixture
 from tests.readers.writers import pdf
 
@@ -156,15 +155,12 @@ def test_a_pdf_of_which_nothing_can_be_read_is_skipped(recognized, engine):  # n
     assert without.reason == f"holds no text: scanned? {HINT}"
 
 
-def test_a_thick_scan_has_the_time_of_a_page_for_each(recognized, engine):  # noqa: F811
+def test_a_thick_scan_has_the_time_of_a_page_for_each(write, engine):  # noqa: F811
     """A page that takes longer ends it."""
-    engine(seconds=0.4)
-    content = pdf(*[FAINT] * 5)
-    limits = replace(LIMITS, seconds=1.5)
-    assert recognized("warm.pdf", content, limits).text.count(WORDS) == 5
-    named = [Path("warm.pdf"), Path("slow.pdf")]
-    Path("slow.pdf").write_bytes(content)
-    assert all(isinstance(each, Document) for each in read(named, ocr=True, limits=limits))
+    engine(seconds=1)
+    named = [write(name, pdf(*[FAINT] * 4)) for name in ("warm.pdf", "slow.pdf")]
+    scans = list(read(named, ocr=True, limits=replace(LIMITS, seconds=3.5)))
+    assert [each.text.count(WORDS) for each in scans] == [4, 4]
     found = list(read(named, ocr=True, limits=replace(LIMITS, seconds=0.2)))
     assert "takes more than 0.2 seconds" in found[1].reason
 

@@ -80,13 +80,7 @@ def _small_index(tmp_path_factory):
 
 @pytest.fixture
 def home(tmp_path, _small_index):
-    """A home without keys that serves `small`, an index that tests only read."""
-    return Home(ServerSettings(home=tmp_path / "home", indexes={"small": _small_index}))
-
-
-@pytest.fixture
-def own_home(tmp_path, _small_index):
-    """A home without keys that serves a copy of `small`, which the test may change."""
+    """A home without keys that serves `small`, an index of the test's own."""
     folder = shutil.copytree(_small_index, tmp_path / "small.clew")
     return Home(ServerSettings(home=tmp_path / "home", indexes={"small": folder}))
 

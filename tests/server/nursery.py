@@ -1,10 +1,5 @@
-"""Processes of jobs that are forked from one that has imported what they need.
+"""Processes of jobs, as who starts them with `subprocess` sees them."""
 
-A test whose promise is not the start of a process need not wait for its imports. Signals, locks,
-sessions and exits are those of any process.
-"""
-
-import multiprocessing
 import os
 import runpy
 import subprocess
@@ -13,19 +8,17 @@ import threading
 from pathlib import Path
 
 from clew.server.jobs.files import find_job_log
+from tests.forks import make_process
 
 DEVNULL = subprocess.DEVNULL
-_IMPORTED = "clew.server.jobs.process clew.evaluate.measure clew.methods.bm25 clew.methods.dense"
-_forks = multiprocessing.get_context("forkserver")
-_forks.set_forkserver_preload(_IMPORTED.split())
 
 
 class Popen:
-    """A process of a job, as whoever starts it with `subprocess` sees it."""
+    """The process of a job."""
 
     def __init__(self, command, *, cwd, **_):
         given = (command[-3:], os.path.realpath(cwd), dict(os.environ))
-        self._process = _forks.Process(target=_run, args=given)
+        self._process = make_process(_run, *given)
         self._process.start()
         self._lock = threading.Lock()  # a child is waited for once, whoever looks first
         self.pid = self._process.pid

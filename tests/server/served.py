@@ -116,7 +116,7 @@ class JobHome:
             child.wait()
 
 
-def until(look, seconds=30.0):
+def until(look, seconds=120.0):
     """Return what `look` gives as soon as that is something."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -126,7 +126,7 @@ def until(look, seconds=30.0):
     raise AssertionError("it did not happen")
 
 
-def ended(client, job_id, seconds=60.0):
+def ended(client, job_id, seconds=120.0):
 
     def look():
         found = client.get(f"{API}/jobs/{job_id}").json()

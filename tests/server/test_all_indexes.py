@@ -14,7 +14,7 @@ CHAT = "/v1/chat/completions"
 
 
 @pytest.fixture
-def several(own_home, tmp_path):
+def several(home, tmp_path):
     """A home that serves `zeal`, `small` and `alike`; `alike` has a document of `small`'s ids."""
     documents = {
         "zeal": clew.Document(id="log/lamp #1", text=LIGHT, metadata={"group": "open"}),
@@ -24,9 +24,9 @@ def several(own_home, tmp_path):
     for name, document in documents.items():
         with open_small(places[name]) as index:
             index.add(document)
-    settings = own_home.settings
+    settings = home.settings
     indexes = {"zeal": places["zeal"], **settings.indexes, "alike": places["alike"]}
-    return replace(own_home, settings=replace(settings, indexes=indexes))
+    return replace(home, settings=replace(settings, indexes=indexes))
 
 
 def body(model, question=QUESTION, **more):

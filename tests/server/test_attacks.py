@@ -249,7 +249,7 @@ def test_more_connections_than_are_taken(home):
         assert refused == 80
         for each in held:
             each.close()
-        assert until(lambda: httpx2.get(f"{address}/healthz").status_code == 200, 10)
+        assert until(lambda: httpx2.get(f"{address}/healthz").status_code == 200)
 
 
 # -- names and paths ------------------------------------------------------------------------------
@@ -262,17 +262,17 @@ PATHS = (
 )  # fmt: skip
 
 
-def test_no_part_of_a_path_leads_out_of_the_home(own_home, tmp_path):
+def test_no_part_of_a_path_leads_out_of_the_home(home, tmp_path):
     outside = tmp_path / "outside.txt"
     outside.write_text(SENTINEL)
     bodies = {each.route: each.body for each in [*reads("small"), *writes("small")]}
 
     def others():
         found = (p for p in tmp_path.rglob("*") if not p.name.endswith(("lock", "-wal", "-shm")))
-        return {each for each in found if own_home.folder not in (each, *each.parents)}
+        return {each for each in found if home.folder not in (each, *each.parents)}
 
     before = others()
-    with own_home.client(jobs=0) as client:
+    with home.client(jobs=0) as client:
         for each in ENDPOINTS:
             for name in re.findall(r"{(\w+)(?::path)?}", each.path):
                 for part in PATHS:
@@ -350,9 +350,9 @@ def test_keys_are_compared_in_constant_time(database, monkeypatch):
     ],
     ids=str,
 )
-def test_no_other_site_writes_by_a_cookie(own_home, headers):
-    text = own_home.key("anna", scope="admin")["Authorization"].split()[1]
-    with own_home.client(jobs=0) as client:
+def test_no_other_site_writes_by_a_cookie(home, headers):
+    text = home.key("anna", scope="admin")["Authorization"].split()[1]
+    with home.client(jobs=0) as client:
         client.post(f"{API}/session", json={"key": text})
         assert client.get(API).json()["scope"] == "admin"
         before = client.get(f"{API}/indexes").json()

@@ -69,7 +69,7 @@ def opener_of(llm=None, **given):
 
 
 @pytest.mark.parametrize("door", ASKED)
-def test_a_question_goes_on_without_an_llm_that_is_gone(own_home, door, caplog):
+def test_a_question_goes_on_without_an_llm_that_is_gone(home, door, caplog):
     """By every door: a note says so, and only the log says where it was looked for.
 
     It was there before, and so a run would wait for it to come back; a question waits for nothing.
@@ -79,8 +79,8 @@ def test_a_question_goes_on_without_an_llm_that_is_gone(own_home, door, caplog):
         with serving() as endpoint:
             endpoint.respond = lambda _: Answer(SAID, headers={"Connection": "close"})
             llm = OpenAIChat(base_url=endpoint.url, model="m", sleep=waits.append)
-            client = serves.enter_context(own_home.client(opener_of(llm)))
-            client.headers.update(own_home.key())
+            client = serves.enter_context(home.client(opener_of(llm)))
+            client.headers.update(home.key())
             reached = client.post(f"{AT}/ask", json={"question": "Who sank the Comet?"}).json()
         assert reached["kind"] == "generated"
         with caplog.at_level(logging.WARNING):
@@ -96,13 +96,13 @@ def test_a_question_goes_on_without_an_llm_that_is_gone(own_home, door, caplog):
     assert port in line
 
 
-def test_programs_that_only_search_are_served(own_home, nobody):
+def test_programs_that_only_search_are_served(home, nobody):
     """They have no place for a note, and get what is found without the LLM."""
     asked = {"knowledge_id": "small@walk", "query": QUESTION}
-    with own_home.client(opener_of(OpenAIChat(base_url=nobody, model="m"))) as client:
+    with home.client(opener_of(OpenAIChat(base_url=nobody, model="m"))) as client:
         records = client.post("/dify/retrieval", json=asked).json()["records"]
         found = client.post("/openwebui/search", json={"query": QUESTION}).json()
-    with own_home.client() as client:
+    with home.client() as client:
         assert records == client.post("/dify/retrieval", json=asked).json()["records"]
         assert found == client.post("/openwebui/search", json={"query": QUESTION}).json()
 
@@ -115,11 +115,11 @@ def test_programs_that_only_search_are_served(own_home, nobody):
         (Answer({"error": {"message": "see http://10.0.0.9:1/x"}}, 422), "(see ...)"),
     ],
 )
-def test_an_llm_that_refuses_or_is_none_is_done_without(own_home, answer, told):
+def test_an_llm_that_refuses_or_is_none_is_done_without(home, answer, told):
     with serving() as endpoint:
         endpoint.respond = lambda _: answer
         llm = OpenAIChat(base_url=endpoint.url, model="m", attempts=1)
-        with own_home.client(opener_of(llm)) as client:
+        with home.client(opener_of(llm)) as client:
             found = client.post(f"{AT}/ask", json={"question": QUESTION}).json()
     assert found["kind"] == "quoted"
     assert told in " ".join(found["evidence"]["notes"])
@@ -128,9 +128,9 @@ def test_an_llm_that_refuses_or_is_none_is_done_without(own_home, answer, told):
 
 
 @pytest.mark.parametrize("door", ASKED)
-def test_an_llm_that_says_nothing_is_waited_for_once(own_home, silent, door):
+def test_an_llm_that_says_nothing_is_waited_for_once(home, silent, door):
     llm = OpenAIChat(base_url=silent, model="m", step_s=0.3, timeout_s=0.3)
-    with own_home.client(opener_of(llm)) as client:
+    with home.client(opener_of(llm)) as client:
         text = ASKED[door](client)
         assert "no usable answer: nothing within 0.3 s" in text
         assert "127.0.0.1" not in text
@@ -142,13 +142,13 @@ def test_an_llm_that_says_nothing_is_waited_for_once(own_home, silent, door):
 
 
 @pytest.mark.parametrize("scope", ["read", "admin"])
-def test_an_embedder_that_is_gone_is_an_error_without_its_address(own_home, nobody, scope, caplog):
+def test_an_embedder_that_is_gone_is_an_error_without_its_address(home, nobody, scope, caplog):
     """Nothing can stand in for it. An admin is told where it was looked for, as the log is."""
     own = models().embedder
     lost = OpenAIEmbeddings(base_url=nobody, model=own.name, expected_dimension=own.dimension)
-    own = own_home.key(scope=scope)
+    own = home.key(scope=scope)
     given = {"query": QUESTION, "method": "dense"}
-    with own_home.client(opener_of(embedder=lost)) as client:
+    with home.client(opener_of(embedder=lost)) as client:
         reply = client.post(f"{AT}/search", json=given, headers=own)
     assert reply.status_code == 502
     assert reply.json()["error"]["code"] == "model_error"
@@ -158,20 +158,20 @@ def test_an_embedder_that_is_gone_is_an_error_without_its_address(own_home, nobo
     assert nobody in caplog.text
 
 
-def test_recipes_and_reports_name_no_address_to_readers(own_home):
+def test_recipes_and_reports_name_no_address_to_readers(home):
     """It says which models an index was built with, and to an admin where."""
-    folder = own_home.folder.parent / "far.clew"
+    folder = home.folder.parent / "far.clew"
     spec = "openai:m@http://10.0.0.9:8000/v1"
     with clew.open(folder, models=models()) as index:
         index.add(clew.Document(id="a", text="A light stands on the cape."))
-    keys = {scope: own_home.key(scope, scope=scope) for scope in ("read", "admin")}
+    keys = {scope: home.key(scope, scope=scope) for scope in ("read", "admin")}
 
     def opener(folder, **_):
         opened = clew.open(folder, models=models())
         opened.snapshot().recipe["embedder_spec"] = spec
         return opened
 
-    with own_home.client(opener, indexes={"far": folder}) as client:
+    with home.client(opener, indexes={"far": folder}) as client:
         told = {
             scope: client.get("/api/v1/indexes/far", headers=key).json()["recipe"]["embedder_spec"]
             for scope, key in keys.items()

@@ -140,13 +140,13 @@ def test_a_job_that_does_not_end_is_ended(jobs_home):
     assert contents(jobs_home)[0] == ["notes/n0.md", "notes/n1.md"]
 
 
-def test_a_killed_process_is_followed_by_another(started_jobs_home):
-    started_jobs_home.gate.touch()
-    with started_jobs_home.client() as client:
+def test_a_killed_process_is_followed_by_another(jobs_home):
+    jobs_home.gate.touch()
+    with jobs_home.client() as client:
         job_id = queued(client, MANY)
         until(lambda: is_committed(client, job_id))
-        os.kill(started_jobs_home.job(job_id).pid, signal.SIGKILL)
-        started_jobs_home.gate.unlink()
+        os.kill(jobs_home.job(job_id).pid, signal.SIGKILL)
+        jobs_home.gate.unlink()
         job = ended(client, job_id)
         assert (job["state"], job["attempt"]) == ("done", 2)
         counts = job["result"]
@@ -154,21 +154,21 @@ def test_a_killed_process_is_followed_by_another(started_jobs_home):
         assert counts["added"]["n"] + counts["n_unchanged"] == counts["n_documents"] == len(MANY)
         [(_, _, told)] = [each for each in events(client, job_id) if each[1] == "interrupted"]
         assert "SIGKILL" in json.loads(told)["reason"]
-        killed = contents(started_jobs_home)
-    files = started_jobs_home.settings.home / "files"
+        killed = contents(jobs_home)
+    files = jobs_home.settings.home / "files"
     with clew.open(files.parent / "w.clew", specs=Specs(embedder="gated")) as index:
         index.add(files / "notes")
         assert (index.documents(), index.digest()) == killed
 
 
 @pytest.mark.slow
-def test_a_job_whose_processes_die_again_and_again_fails(started_jobs_home):
+def test_a_job_whose_processes_die_again_and_again_fails(jobs_home):
     """It is begun three times more, and then told with the reason."""
-    started_jobs_home.gate.touch()
-    with started_jobs_home.client() as client:
+    jobs_home.gate.touch()
+    with jobs_home.client() as client:
         job_id = queued(client, MANY)
         pids = set()
-        found = partial(started_jobs_home.job, job_id)
+        found = partial(jobs_home.job, job_id)
         for _ in range(4):
             job = until(lambda: (j := found()).entered and j.pid not in pids and j)
             pids.add(job.pid)
@@ -258,13 +258,13 @@ def test_a_job_whose_workers_cannot_be_reached_fails(jobs_home):
 
 
 @pytest.mark.slow
-def test_two_servers_over_one_home(started_jobs_home):
+def test_two_servers_over_one_home(jobs_home):
     """One of them looks after the jobs, whichever took them in; when it ends the other one does."""
-    with started_jobs_home.client() as second, started_jobs_home.client() as first:
+    with jobs_home.client() as second, jobs_home.client() as first:
         ids = [queued(first, NOTES), queued(second, {"a.md": "Anna sailed north."})]
         assert [ended(first, each)["state"] for each in ids] == ["done", "done"]
         assert [ended(second, each)["attempt"] for each in ids] == [1, 1]
-    with started_jobs_home.client() as third:
+    with jobs_home.client() as third:
         assert upload(third, {"b.md": "Bo stayed at home."}, wait=60).json()["state"] == "done"
 
 

@@ -189,13 +189,13 @@ async def test_what_a_model_is_told_of_tools_is_the_same_everywhere(home, tmp_pa
     assert len({each.name for each in TOOLS}) == len(TOOLS)
 
 
-async def test_a_budget_is_for_all_that_is_asked(own_home):
+async def test_a_budget_is_for_all_that_is_asked(home):
     """Where one was given to `clew mcp`: what the first answer used, the second one lacks."""
     chat, opener = open_with(on_answers(REPLY))
 
     async def use(tokens):
         budget = clew.Budget(tokens=tokens)
-        async with in_process(own_home, opener=opener, budget=budget) as client:
+        async with in_process(home, opener=opener, budget=budget) as client:
             return [
                 (await given(client, "ask", question=question, method="bm25"))["kind"]
                 for question in (QUESTION, "Who built the Comet in Bakken?")

@@ -69,9 +69,9 @@ def test_without_an_llm_the_answer_is_the_quotes(home):
         assert f"“{quote}” [{number}]" in message.content
 
 
-def test_an_llm_answers_piece_by_piece(own_home):
+def test_an_llm_answers_piece_by_piece(home):
     _, opener = open_with(on_answers(REPLY))
-    with openai_client(own_home, opener) as client:
+    with openai_client(home, opener) as client:
         stream = client.chat.completions.create(
             **body(stream=True, stream_options={"include_usage": True})
         )
@@ -92,10 +92,10 @@ def test_an_llm_answers_piece_by_piece(own_home):
     assert again.model_extra["clew"]["recorded_calls"] > 0
 
 
-def test_numbers_stand_where_an_llm_puts_them(own_home):
+def test_numbers_stand_where_an_llm_puts_them(home):
     said = "ANSWER: Ola Eriksen [1][2] built the Comet in Bakken [1], says a book."
     _, opener = open_with(on_answers(said))
-    with own_home.client(opener) as client:
+    with home.client(opener) as client:
         found = chunks(client.post(CHAT, json=body(stream=True)))
         message = client.post(CHAT, json=body()).json()["choices"][0]["message"]
     assert message["content"].startswith("Ola Eriksen [1]")
@@ -127,9 +127,9 @@ def test_the_asynchronous_client(home):
 
 @pytest.mark.parametrize("form", CITATIONS)
 @pytest.mark.parametrize("said", [None, REPLY, "ANSWER: unknown"], ids=["quotes", "llm", "refusal"])
-def test_what_is_streamed_is_what_is_sent_whole(own_home, form, said):
+def test_what_is_streamed_is_what_is_sent_whole(home, form, said):
     openers = [open_with(on_answers(said))[1]] if said else []
-    with own_home.client(*openers) as client:
+    with home.client(*openers) as client:
         given = body(clew={"citations": form})
         whole = client.post(CHAT, json=given).json()["choices"][0]["message"]
         found = chunks(client.post(CHAT, json={**given, "stream": True}))
@@ -356,10 +356,10 @@ def test_without_keys_any_key_will_do(home):
             client.models.list()
 
 
-def test_a_spent_budget_leaves_the_quotes(own_home):
+def test_a_spent_budget_leaves_the_quotes(home):
     chat, opener = open_with(on_answers(REPLY))
-    key = own_home.key(tokens=1)
-    with own_home.client(opener) as client:
+    key = home.key(tokens=1)
+    with home.client(opener) as client:
         found = client.post(CHAT, json=body(), headers=key).json()
     assert found["clew"]["kind"] == "quoted"
     assert any("budget" in note for note in found["clew"]["notes"])
@@ -367,7 +367,7 @@ def test_a_spent_budget_leaves_the_quotes(own_home):
 
 
 @pytest.mark.parametrize("where", ["at once", "while it writes"])
-def test_a_question_that_fails(own_home, where):
+def test_a_question_that_fails(home, where):
     """Before anything was told it is a status, and later an event; both say what was wrong."""
     import openai
 
@@ -377,7 +377,7 @@ def test_a_question_that_fails(own_home, where):
         return "no"
 
     _, opener = open_with(answer)
-    with openai_client(own_home, opener) as client:
+    with openai_client(home, opener) as client:
         with pytest.raises(openai.InternalServerError, match="is the disk full") as raised:
             client.chat.completions.create(**body())
         assert raised.value.status_code == 500
@@ -391,7 +391,7 @@ def test_a_question_that_fails(own_home, where):
             assert "is the disk full" in error.message
 
 
-def test_a_budget_that_ends_a_question_is_a_402(own_home):
+def test_a_budget_that_ends_a_question_is_a_402(home):
     """As where an endpoint bills the vector of the question, without which nothing is found."""
     import openai
 
@@ -400,7 +400,7 @@ def test_a_budget_that_ends_a_question_is_a_402(own_home):
             raise BudgetSpent("the budget leaves no room for this request")
 
     given = models(Billed())
-    with openai_client(own_home, lambda folder, **_: clew.open(folder, models=given)) as client:
+    with openai_client(home, lambda folder, **_: clew.open(folder, models=given)) as client:
         for stream in (False, True):
             with pytest.raises(openai.APIStatusError, match="no room") as raised:
                 client.chat.completions.create(**body(stream=stream))
@@ -408,7 +408,7 @@ def test_a_budget_that_ends_a_question_is_a_402(own_home):
             assert raised.value.body["type"] == "insufficient_quota"
 
 
-def test_a_client_that_goes_away_loses_nothing_that_was_paid_for(own_home):
+def test_a_client_that_goes_away_loses_nothing_that_was_paid_for(home):
     """The reply is waited for and recorded: who asks again gets it, and pays nothing."""
     at_work, go_on = threading.Event(), threading.Event()
 
@@ -420,7 +420,7 @@ def test_a_client_that_goes_away_loses_nothing_that_was_paid_for(own_home):
         return REPLY
 
     chat, opener = open_with(answer)
-    with openai_client(own_home, opener) as client:
+    with openai_client(home, opener) as client:
         stream = client.chat.completions.create(
             **body(stream=True, extra_body={"clew": {"citations": "open-webui"}})
         )
@@ -428,17 +428,17 @@ def test_a_client_that_goes_away_loses_nothing_that_was_paid_for(own_home):
         assert at_work.wait(60)
         stream.close()
         go_on.set()
-    with openai_client(own_home, opener) as client:  # the server before it ended with its work
+    with openai_client(home, opener) as client:  # the server before it ended with its work
         found = client.chat.completions.create(**body())
     answers = [prompt for prompt, _ in chat.asked if "ANSWER:" in prompt.user + prompt.system]
     assert len(answers) == 1
     assert found.choices[0].message.content.startswith("Ola Eriksen built")
 
 
-def test_responses_whole_and_as_events(own_home):
+def test_responses_whole_and_as_events(home):
     """Events are those that the client knows, and end with the response that is sent whole."""
     _, opener = open_with(on_answers(REPLY))
-    with openai_client(own_home, opener) as client:
+    with openai_client(home, opener) as client:
         asked = {
             "model": "clew/small@bm25",
             "input": [

@@ -115,14 +115,14 @@ def events(text):
 
 
 @pytest.fixture
-def resting(own_home):
+def resting(home):
     """A home with a job that has ended, whose further jobs wait."""
-    database, folder = ServerDatabase(own_home.folder), own_home.settings.indexes["small"]
+    database, folder = ServerDatabase(home.folder), home.settings.indexes["small"]
     queue = JobQueue(database)
     queue.add(JOB, name="small", folder=folder, kind="evaluate", key="", options={}, run={})
     queue.cancel(JOB)
     database.close()
-    return replace(own_home, settings=replace(own_home.settings, jobs=0))
+    return replace(home, settings=replace(home.settings, jobs=0))
 
 
 def test_replies_are_as_they_are_described(resting):

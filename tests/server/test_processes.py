@@ -362,7 +362,7 @@ def test_a_server_that_stops_ends_what_is_under_way(served):
     served.process.send_signal(signal.SIGTERM)
     until(lambda: "Clew stops" in "".join(served.lines))
     with pytest.raises(ConnectionRefusedError):
-        until(served.connect, 5)
+        until(served.connect)
     assert served.process.poll() is None
     served.gate.unlink()
     assert first.getresponse().status == 200

@@ -55,14 +55,14 @@ def test_lists_are_parts_in_an_order(client):
 
 
 @pytest.fixture
-def uploaded(own_home):
+def uploaded(home):
     """A home with an index that has an uploaded file, the index's name that of the folder."""
-    place = own_home.folder / "files" / "small" / "deep"
+    place = home.folder / "files" / "small" / "deep"
     place.mkdir(parents=True)
     (place / "page.html").write_text("<title>Page</title><p>The Fram was a ship.<script>x</script>")
-    with open_small(own_home.settings.indexes["small"]) as index:
-        index.add(own_home.folder / "files" / "small", name="small")
-    return own_home
+    with open_small(home.settings.indexes["small"]) as index:
+        index.add(home.folder / "files" / "small", name="small")
+    return home
 
 
 def test_an_uploaded_file_is_downloaded_as_it_came(uploaded):
@@ -79,17 +79,17 @@ def test_an_uploaded_file_is_downloaded_as_it_came(uploaded):
         assert "<" not in found.text
 
 
-def test_no_id_leads_out_of_the_folder_of_files(own_home):
+def test_no_id_leads_out_of_the_folder_of_files(home):
     """Not by dots, links or another index's name: what is sent is the text of the document."""
-    secret = own_home.folder / "secret.txt"
-    files = own_home.folder / "files" / "small"
+    secret = home.folder / "secret.txt"
+    files = home.folder / "files" / "small"
     files.mkdir(parents=True)
     secret.write_text("secret")
     (files / "link").symlink_to(secret)
     ids = ["small/../../secret.txt", "small/link", "../secret.txt", "small//etc/passwd", "small/"]
-    with open_small(own_home.settings.indexes["small"]) as index:
+    with open_small(home.settings.indexes["small"]) as index:
         index.add([clew.Document(id=each, text="Plain text of Verle.") for each in ids])
-    with own_home.client() as client:
+    with home.client() as client:
         for each in ids:
             quoted = each.replace("/", "%2F")
             found = client.get(f"{AT}/files/{quoted}")
@@ -108,11 +108,11 @@ def test_a_document_goes_with_its_file(uploaded):
     assert not (uploaded.folder / "files" / "small" / "deep" / "page.html").exists()
 
 
-def test_while_a_job_writes_others_wait(own_home):
+def test_while_a_job_writes_others_wait(home):
     """One sentence, a code, and no path of the server for who is no admin; then it is done."""
-    folder = own_home.settings.indexes["small"]
-    key = own_home.key(scope="write")
-    with own_home.client() as client:
+    folder = home.settings.indexes["small"]
+    key = home.key(scope="write")
+    with home.client() as client:
         with closing(opening.open_store(folder)) as store:
             store.lock()
             found = client.delete(f"{AT}/documents/comet", headers=key)
@@ -251,11 +251,11 @@ def test_the_graph_of_an_index_has_places(client):
     assert client.get(f"{AT}/graph?limit=0").json()["nodes"] == []
 
 
-def test_relations_join_entities(own_home):
-    with open_small(own_home.settings.indexes["small"]) as index:
+def test_relations_join_entities(home):
+    with open_small(home.settings.indexes["small"]) as index:
         index.add([], triples="cooccurrence", changed=[])
         n_triples = len(index.snapshot().layer("triple"))
-    with own_home.client() as client:
+    with home.client() as client:
         found = client.get(f"{AT}/graph").json()
         told = [edge["relations"] for edge in found["edges"] if edge["relations"]]
         assert 0 < len(told) <= n_triples
@@ -318,9 +318,9 @@ def test_entities_have_texts_and_neighbours(client):
     assert client.get(f"{AT}/entities?find=zzz").json() == {"items": [], "total": 0}
 
 
-def test_names_are_merged_and_taken_apart(own_home):
+def test_names_are_merged_and_taken_apart(home):
     """What one request changed the next one sees."""
-    with own_home.client() as client:
+    with home.client() as client:
         proposed = client.get(f"{AT}/aliases").json()["proposed"]
         assert ("Eriksen", "Ola Eriksen") in {(each["name"], each["into"]) for each in proposed}
         body = {"name": "Eriksen", "into": "Ola Eriksen"}
@@ -337,13 +337,13 @@ def test_names_are_merged_and_taken_apart(own_home):
         assert client.delete(f"{AT}/aliases?name=Eriksen").status_code == 404
 
 
-def test_a_backup_is_an_index(own_home, tmp_path):
-    with own_home.client() as client:
+def test_a_backup_is_an_index(home, tmp_path):
+    with home.client() as client:
         sent = client.post(f"{PREFIX}/indexes/small/backup")
     assert sent.headers["content-disposition"] == 'attachment; filename="small.tar.gz"'
     (tmp_path / "small.tar.gz").write_bytes(sent.content)
     clew.restore(tmp_path / "small.tar.gz", tmp_path / "back.clew")
-    folder = own_home.settings.indexes["small"]
+    folder = home.settings.indexes["small"]
     with open_small(folder) as index, open_small(tmp_path / "back.clew") as back:
         assert back.digest() == index.digest()
-    assert not list((own_home.folder / "uploads").glob("*"))
+    assert not list((home.folder / "uploads").glob("*"))

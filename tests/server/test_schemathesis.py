@@ -79,10 +79,10 @@ def _of_index(name, schema):
 
 
 @pytest.mark.parametrize("has_key", [False, True])
-def test_the_server_is_as_it_is_described(own_home, tmp_path, has_key):
+def test_the_server_is_as_it_is_described(home, tmp_path, has_key):
     """All checks of schemathesis hold, on right and wrong requests, alone and in chains."""
-    headers = own_home.key("admin", scope="admin") if has_key else {}
-    with own_home.serving(jobs=0) as address:
+    headers = home.key("admin", scope="admin") if has_key else {}
+    with home.serving(jobs=0) as address:
         served = httpx2.get(f"{address}{PREFIX}/openapi.json").json()
         assert served["servers"] == [{"url": address}]
         served = narrowed(served)

@@ -29,8 +29,8 @@ def test_proxies_pass_on_answers_as_they_come(client, path):
     check_stream(client.post(path, json=STREAMS[path]))
 
 
-def test_proxies_pass_on_what_a_job_tells(own_home):
-    with own_home.client() as client:
+def test_proxies_pass_on_what_a_job_tells(home):
+    with home.client() as client:
         made = client.post("/api/v1/indexes/small/jobs", json={"kind": "compact"}).json()
         check_stream(client.get(f"/api/v1/jobs/{made['id']}/events"))
 

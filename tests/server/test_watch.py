@@ -146,13 +146,13 @@ def test_an_audit_log_that_cannot_be_written_is_told(tmp_path, caplog):
     assert "the audit log cannot be written (Is a directory)" in caplog.text
 
 
-def test_alive_and_ready(own_home, monkeypatch):
-    own_home.key()
-    with own_home.client() as client:
+def test_alive_and_ready(home, monkeypatch):
+    home.key()
+    with home.client() as client:
         for path in ("/healthz", "/readyz"):
             found = client.get(path, headers={"Host": "10.0.0.7:8765"})
             assert (found.status_code, found.json()) == (200, {"status": "ok"})
-        (own_home.settings.indexes["small"] / "index.sqlite").write_bytes(b"x" * 4096)
+        (home.settings.indexes["small"] / "index.sqlite").write_bytes(b"x" * 4096)
         assert client.get("/readyz").status_code == 200  # as of the last second
         monkeypatch.setattr("clew.server.state._FRESH_S", 0.0)
         bad = client.get("/readyz")

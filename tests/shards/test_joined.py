@@ -4,7 +4,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from clew import errors, index, steps, testing
@@ -15,6 +15,7 @@ from tests import snapshots
 from tests.generation.test_among import ALL, alone, build
 from tests.index.build import MODELS, scratch
 from tests.index.test_update import recipe
+from tests.trials import trials
 
 ALL_OF_IT = Neighbourhood(chunks=1_000, units=1_000, triples=1_000)
 SUBSETS = st.sets(st.sampled_from(ALL), min_size=1)
@@ -26,7 +27,7 @@ def made(folder, names, late, depth):
         build(store, names)
 
 
-@settings(max_examples=10)
+@trials(5, 100)
 @given(chosen=SUBSETS, n=st.integers(1, 4), late=st.booleans(), depth=st.integers(0, 1))
 @example(chosen=frozenset(ALL), n=3, late=True, depth=1)
 @example(chosen={"empty"}, n=2, late=False, depth=0)
@@ -50,7 +51,7 @@ def test_all_chunks_of_all_shards_are_the_whole(chosen, n, late, depth):
                 assert snapshots.contents(found)["chunk"] == whole["chunk"]
 
 
-@settings(max_examples=10)
+@trials(5, 100)
 @given(chosen=SUBSETS, n=st.integers(1, 3), late=st.booleans(), depth=st.integers(0, 1))
 @example(chosen=frozenset(ALL), n=2, late=True, depth=1)
 def test_a_shard_is_an_index_of_its_own(chosen, n, late, depth):

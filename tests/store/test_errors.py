@@ -202,7 +202,7 @@ def test_second_writer(folder):
             began = time.perf_counter()
             with pytest.raises(IndexLocked, match=f"another process is writing to {folder}") as e:
                 store.remove([DOCUMENTS[1].id])
-            assert time.perf_counter() - began < 1
+            assert time.perf_counter() - began < 20  # it would wait for 60
             assert is_one_sentence(e.value)
             with pytest.raises(IndexLocked):
                 index.add_documents(store, [*DOCUMENTS, testing.small_documents()[0]][:1], MODELS)

@@ -102,7 +102,7 @@ def duration_of(states, name):
     """Return how long an uninterrupted run takes in a child."""
     base, state, _ = states[name]
     times = []
-    for i in range(3):
+    for i in range(2):
         target = states["folder"] / f"timed-{name}-{i}"
         start(base, target)
         began = time.perf_counter()
@@ -127,17 +127,11 @@ def kill_many(states, name, n, seed):
     pytest.fail(f"of {10 * n} runs {killed} were killed")
 
 
+@pytest.mark.parametrize(("n", "seed"), [(3, 1), pytest.param(500, 2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["new", "changed"])
-def test_killed_at_some_instants(states, name):
-    """A run killed at any of 5 instants leaves a whole index, and going on leaves equal bytes."""
-    kill_many(states, name, 5, seed=1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["new", "changed"])
-def test_killed_at_many_instants(states, name):
-    """A run killed at any of 500 instants leaves a whole index, and going on leaves equal bytes."""
-    kill_many(states, name, 500, seed=2)
+def test_killed_at_some_instants(states, name, n, seed):
+    """A run killed at any of them leaves a whole index, and going on leaves equal bytes."""
+    kill_many(states, name, n, seed)
 
 
 def counted_calls(states, name, before=None):
@@ -159,6 +153,6 @@ def counted_calls(states, name, before=None):
 @pytest.mark.parametrize("name", ["new", "changed"])
 def test_killed_before_a_sync_or_deletion(states, name):
     """A kill right before a file is synced or deleted is as harmless as any other."""
-    steps = range(1, 80, 6)
+    steps = range(1, 80, 9)
     last = next(before for before in steps if counted_calls(states, name, before))
     assert last > steps[3]  # it was never reached: every part of the run had its turn

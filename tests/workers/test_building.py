@@ -5,7 +5,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clew import errors, index, testing
@@ -15,6 +15,7 @@ from clew.models.metered import Meter
 from clew.stopping import Stop
 from clew.testing import HashTokenEmbedder
 from tests.index.build import MODELS, create, document, files, scratch
+from tests.trials import trials
 
 NAMES = ["Ada Quist", "Bo Dahl", "Cape Evans", "Dumont", "Elephant Island", "Fram"]
 
@@ -80,7 +81,7 @@ def texts():
     return st.lists(st.lists(sentence, min_size=1, max_size=3).map(" ".join), max_size=8)
 
 
-@settings(max_examples=20)
+@trials(10, 200)
 @given(texts(), texts(), st.integers(0, 2**32))
 def test_the_index_is_the_same_to_the_byte(first, then, seed):
     """Whatever is done first; also where documents change, lose all words and come back."""

@@ -120,11 +120,12 @@ def uncased_spans(text: str) -> Iterator[Span]:
     """
     if not is_uncased(text):
         return
-    if _KANA.search(text):
+    has_kana = _KANA.search(text) is not None
+    if has_kana:
         yield from (match.span() for match in _HAN_OR_KATAKANA.finditer(text))
     for term, start, end in term_spans(text):
         if UNSPACED.match(term):
-            if _HAN_PAIR.fullmatch(term) and not _KANA.search(text):
+            if not has_kana and _HAN_PAIR.fullmatch(term):
                 yield start, end
         elif is_uncased(text[start:end]):
             yield start, end

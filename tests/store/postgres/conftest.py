@@ -50,7 +50,7 @@ def kill(server):
     for each in reversed(family):
         with suppress(psutil.NoSuchProcess):
             each.kill()
-    psutil.wait_procs(family, timeout=10)
+    psutil.wait_procs(family, timeout=60)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ class TestPostgres(StoreContract):
         return lambda: PostgresStore.create(parse_address(address), self.recipe)
 
 
+@pytest.mark.slow  # objects are put and read alike; what S3 alone does is tested beside this
 class TestPostgresAndS3(StoreContract):
     @pytest.fixture
     def open_store(self, s3_address):

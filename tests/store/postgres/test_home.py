@@ -39,7 +39,7 @@ def server(home):
 
 
 def ended(client, job_id):
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while time.monotonic() < until:
         job = client.get(f"{API}/jobs/{job_id}").json()
         if job["state"] in {"done", "failed"}:

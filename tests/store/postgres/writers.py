@@ -1,6 +1,5 @@
 """Processes that write to an index in PostgreSQL, each a fork of one that has nothing open."""
 
-import multiprocessing
 import os
 import time
 from contextlib import closing, suppress
@@ -20,14 +19,13 @@ from clew.store.postgres.connection import Connection
 from clew.store.postgres.store import PostgresStore
 from clew.testing import models
 from tests.cli.conftest import open_with_doubles
+from tests.forks import make_process
 from tests.index.build import MODELS, RECIPE, contents
 from tests.index.reads import ReadsChat
 from tests.store.corpus import documents
 from tests.store.deadly import deadly
 
 N_DOCUMENTS, BATCH_CHARACTERS = 30, 1_500
-_FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload([__name__, "pytest"])
 _PASSED_ON = ("AWS_", "CLEW_")
 
 
@@ -54,7 +52,7 @@ def commit(store, first, n=1):
 
 def lock(store):
     """Become the writer; the server notices a little later that the one before was killed."""
-    until = time.monotonic() + 20
+    until = time.monotonic() + 120
     while time.monotonic() < until:
         with suppress(IndexLocked):
             return store.lock()
@@ -65,7 +63,7 @@ def lock(store):
 def start(work, *given):
     """Start `work` in a process of its own."""
     environment = {k: v for k, v in os.environ.items() if k.startswith(_PASSED_ON)}
-    process = _FORKS.Process(target=_run, args=(environment, work, *given))
+    process = make_process(_run, environment, work, *given)
     process.start()
     return process
 
@@ -114,7 +112,7 @@ class Telling(ReadsChat):
 
 def pay(address, path):
     """Index some documents with an LLM that writes down in a file what it is asked."""
-    until = time.monotonic() + 20
+    until = time.monotonic() + 120
     while True:
         with suppress(IndexLocked), clew.open(address, models=models(llm=Telling(path))) as found:
             return found.add(documents(0, 15), units=1.0, triples="llm")
@@ -123,7 +121,7 @@ def pay(address, path):
 
 def add_one(address, number):
     """Add one document to an index that may not be there yet, while others do the same."""
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while time.monotonic() < until:
         with suppress(IndexLocked), clew.open(address, models=models()) as found:
             return found.add(documents()[number : number + 1])
