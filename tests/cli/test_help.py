@@ -25,7 +25,7 @@ PAID = (
     "--llm --price --budget-tokens --budget-usd --temperature --top-p --prompts --keep-prompts "
     "--seed"
 )
-RELATED = "--entities --entity-threshold --entity-words"
+RELATED = "--entities --entity-threshold --entity-words --gleanings"
 QUERY = "--index --method --chunks --param --reranker --where --exact"
 COMMANDS = {
     "index": f"{SET} {BUILD} --units --value --triples --core --core-by {RELATED} --retry "

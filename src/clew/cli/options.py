@@ -236,9 +236,9 @@ def apply_all(decorators: Sequence[Decorator]) -> Decorator:
     return apply
 
 
-# -- what an LLM relates --------------------------------------------------------------------------
+# -- what an LLM extracts -------------------------------------------------------------------------
 
-entity_choice = [
+graph_choice = [
     choice(
         "--entities llm|statistical",
         "Whose relations the LLM gives: of entities that it names, or of a chunk's "
@@ -250,6 +250,12 @@ entity_choice = [
         type=click.FloatRange(0, 1, max_open=True),
     ),
     number("--entity-words N", "Words of a statistical entity, at most. [default: 3]"),
+    number(
+        "--gleanings N",
+        "How often the LLM is asked once more for entities and triples that it missed. "
+        "[default: 0]",
+        least=0,
+    ),
 ]
 
 

@@ -89,7 +89,7 @@ HEADINGS: Mapping[str, str] = {
     "How it is cut and embedded": "chunk_size chunk_overlap subchunk_depth vectors "
     "vector_bits unit_bits token_bits papers embedder tagger",
     "What is extracted": "units value triples core core_by entities entity_threshold entity_words "
-    "again methods probe",
+    "gleanings again methods probe",
     "Which data set": "dataset corpus",
     "Which questions": "split limit sample",
     "How it is searched": "query method names chunks given grids reranker filters name_weight",
