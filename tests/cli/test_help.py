@@ -17,7 +17,8 @@ FILES = (
     "--limit --exclude --no-gitignore --text-column --title-column --id-column --suffix --web --ocr"
 )
 BUILD = (
-    "--into --chunk-size --chunk-overlap --subchunk-depth --vectors --vector-bits --unit-bits "
+    "--into --chunk-size --chunk-overlap --subchunk-depth --splitter --vectors --vector-bits "
+    "--unit-bits "
     "--token-bits --papers --embedder --tagger"
 )
 SET = "--dataset --corpus"

@@ -521,6 +521,10 @@ build_options = gather_options(
             least=0,
         ),
         choice(
+            "--splitter nupunkt|nltk",
+            "What cuts sentences: nupunkt (default), or NLTK's as papers have it.",
+        ),
+        choice(
             "--vectors late|separate",
             "One pass over a chunk gives the vectors of its sentences too (late, default where the "
             "embedder can), or each text is embedded alone.",
