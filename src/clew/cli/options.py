@@ -447,11 +447,15 @@ class DatasetOptions:
                 raise click.UsageError("--corpus goes with --dataset.")
             return list(paths), folder
         from clew.evaluate import load
+        from clew.evaluate.formats.labelled import read_labelled
 
-        found = load(self.dataset, corpus=self.corpus)
+        texts = read_labelled(self.dataset, "train")
+        found = None if texts else load(self.dataset, corpus=self.corpus)
+        name = self.dataset.resolve().stem if found is None else found.name
         source = click.get_current_context().get_parameter_source(INDEX)
         is_named = source is not ParameterSource.DEFAULT
-        return found.corpus, folder if is_named else Path(f"{found.name}.clew")
+        into = folder if is_named else Path(f"{name}.clew")
+        return texts if found is None else found.corpus, into
 
     @property
     def words(self) -> list[str]:
