@@ -83,7 +83,7 @@ def cases(name: str, options: argparse.Namespace) -> Iterator[Seen]:
     with clew.open(options.indexes / name) as index:
         whole, models = index.snapshot(), index.models
         documents = whole.layer("document")
-        for question in dataset.questions:
+        for question in (each for each in dataset.questions if each.supporting_ids):
             gold = documents.rows(question.supporting_ids)
             last = [with_answer(question, gold, documents.texts(gold))]
             kinds = {"answerable": whole, "gone": without(whole, gold)}

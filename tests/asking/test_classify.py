@@ -149,6 +149,19 @@ def ask(snapshot, *replies, evidence=None, **options):
     return classify_text(ABOUT_DOGS, given, snapshot, models(llm=llm), **options), llm
 
 
+def test_an_llm_alone_reads_the_names_of_all_labels(snapshot):
+    """A baseline of AGRAG's: no candidates, no examples, no facts; what is no label is counted."""
+    nothing = methods.load("zero_shot")().retrieve(ABOUT_DOGS, snapshot, models(llm=ScriptedLLM()))
+    given, llm = ask(snapshot, "ship crews", evidence=nothing, name_weight=None)
+    assert (given.label, given.candidates, given.notes) == ("ship crews", (), ())
+    between = llm.prompts[0].user.partition("\nLabels\n")[2]
+    assert between.partition("\n\nText\n")[0] == (
+        "- sea ice\n- ship crews\n- sled dogs\n- 7\n\nFacts\n(none)"
+    )
+    given, _ = ask(snapshot, "huskies", evidence=nothing)
+    assert (given.label, given.out_of_set) == ("sled dogs", True)
+
+
 @pytest.mark.parametrize(
     "reply", ["sled dogs", '"Sled Dogs."', "Label: sled-dogs", "They pull.\n\n**Sled dogs**\n"]
 )

@@ -143,3 +143,21 @@ def test_a_long_file_says_how_far_it_is(clew, labelled, tmp_path, monkeypatch):
     file = write(tmp_path / "texts.jsonl", LABELLED)
     assert clew("classify", "--file", file, "--index", labelled).exit_code == 0
     assert told == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_a_data_set_of_rounds(clew, tmp_path):
+    """Texts of all rounds are indexed, and those to classify compared with their labels."""
+    for name, rows in [("n1", LABELLED[:2]), ("n2", LABELLED[2:])]:
+        (folder := tmp_path / "wos" / "split" / name).mkdir(parents=True)
+        lines = "".join(f"{r['label'].replace(' ', '_')}\t{r['text']}\n" for r in rows)
+        for split in ("train", "test"):
+            (folder / f"{split}.txt").write_text(lines, encoding="utf-8")
+    place = tmp_path / "wos.clew"
+    result = clew("index", "--dataset", tmp_path / "wos", "--into", place)
+    assert result.exit_code == 0, result.stderr
+    command = ("classify", "--file", tmp_path / "wos", "--index", place, "--method", "zero_shot")
+    result = clew(*command, "--json", obj=says("sea ice", "Sled_Dogs", "bunks"))
+    *rows, last = map(json.loads, result.stdout.splitlines())
+    assert [row["right"] for row in rows] == ["sea ice", "sled dogs", "ship crews"]
+    assert [row["out_of_set"] for row in rows] == [False, False, True]
+    assert (last["texts"], last["out_of_set"]) == (3, pytest.approx(1 / 3))

@@ -17,7 +17,8 @@ FILES = (
     "--limit --exclude --no-gitignore --text-column --title-column --id-column --suffix --web --ocr"
 )
 BUILD = (
-    "--into --chunk-size --chunk-overlap --subchunk-depth --vectors --vector-bits --unit-bits "
+    "--into --chunk-size --chunk-overlap --subchunk-depth --splitter --vectors --vector-bits "
+    "--unit-bits "
     "--token-bits --papers --embedder --tagger"
 )
 SET = "--dataset --corpus"
@@ -25,7 +26,7 @@ PAID = (
     "--llm --price --budget-tokens --budget-usd --temperature --top-p --prompts --keep-prompts "
     "--seed"
 )
-RELATED = "--entities --entity-threshold --entity-words"
+RELATED = "--entities --entity-threshold --entity-words --gleanings"
 QUERY = "--index --method --chunks --param --reranker --where --as-of --exact"
 COMMANDS = {
     "index": f"{SET} {BUILD} --units --value --triples --core --core-by {RELATED} --retry "

@@ -43,6 +43,20 @@ def test_what_cannot_be_measured_is_kept_and_counted(dataset):
     assert (dataset.about.format, dataset.about.left_out) == ("clew", {})
 
 
+def test_a_guess_at_what_supports_an_answer_is_not_measured(folder):
+    """A question whose gold is unsure counts for answers and not for recall."""
+    path = folder / "questions.jsonl"
+    first, second, *others = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    sure = [{**first, "gold_sure": False}, {**second, "gold_sure": True}, *others]
+    path.write_text("\n".join(map(json.dumps, sure)), encoding="utf-8")
+    guessed, known = load(folder).questions[:2]
+    assert (guessed.supporting_ids, guessed.answers) == ((), ("Paris",))
+    assert known.supporting_ids == tuple(second["supporting_ids"]) != ()
+    path.write_text(json.dumps({**first, "gold_sure": "no"}), encoding="utf-8")
+    with pytest.raises(InputError, match="line 1: 'gold_sure' must be true or false, but is 'no'"):
+        load(folder)
+
+
 def test_parts_of_the_questions_are_chosen(folder):
     assert [q.id for q in load(folder, split="test").questions] == ["q3", "q4", "q5", "q6"]
     two = load(folder, split="dev", limit=2)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from clew.index.building import Workers
-    from clew.index.choose import EntityOptions, ExtractionOptions, Wanted
+    from clew.index.choose import ExtractionOptions, GraphOptions, Wanted
     from clew.index.extract import ExtractionReport, OnChunks
     from clew.index.graph import GraphImport
     from clew.readers.formats import FindKnown
@@ -133,7 +133,8 @@ class Adding(OpenIndex):
             **extraction: What is extracted from chunks that lack it, by default as last time:
                 `units` of a share of the tokens, where chunks have the most `value`; `triples` by
                 an LLM or by rules, of the share `core` chosen by `core_by`, among `entities` that
-                the LLM names or "statistical" ones (`entity_threshold`, `entity_words`).
+                the LLM names or "statistical" ones (`entity_threshold`, `entity_words`); up to
+                `gleanings` further calls ask for what it missed.
 
         Returns:
             The report, what was extracted, and what it cost.
@@ -434,7 +435,7 @@ class Adding(OpenIndex):
         core: float = CORE_SHARE,
         probe: int = 0,
         budget: Budget | None = None,
-        **entities: Unpack[EntityOptions],
+        **graph: Unpack[GraphOptions],
     ) -> Plan:
         """Return what each setting of the extraction by an LLM would cost for these documents.
 
@@ -444,9 +445,9 @@ class Adding(OpenIndex):
         this index holds just these documents, else a random sample. Nothing is written, and what
         the ledger of this index has costs nothing.
 
-        What is read is said as to `add`, and so are `entities`, by default those that were wanted
-        last. Of each kind `probe` calls are made first, within `budget`, to estimate from; they are
-        kept, and not made again. Raises InputError where there is nothing to plan for.
+        What is read is said as to `add`, and so is the `graph`, by default what was wanted last. Of
+        each kind `probe` calls are made first, within `budget`, to estimate from; they are kept,
+        and not made again. Raises InputError where there is nothing to plan for.
         """
         from clew.index import building, plan
         from clew.index.choose import NOTE, ReplyMemory, merge_wanted
@@ -474,7 +475,7 @@ class Adding(OpenIndex):
                     f" {chunking.overlap} of them from the one before, not {given.size} and"
                     f" {given.overlap}: plan for a new folder, or without these options"
                 )
-        wanted = merge_wanted({**self._read_note(NOTE), "triples": "llm"}, entities)
+        wanted = merge_wanted({**self._read_note(NOTE), "triples": "llm"}, graph)
         corpus = plan.build_corpus(documents, chunking, wanted.terms)
         if not len(corpus.texts):
             raise InputError(f"there is nothing to plan for in {describe_source(source)}")
@@ -482,7 +483,7 @@ class Adding(OpenIndex):
             corpus = plan.rank_corpus(corpus, self.snapshot())
         llm = self._load_llm(budget)
         ledger = self._ledger if probe or self._ledger.exists() else None
-        memory = ReplyMemory(ledger, llm.name if llm else "")
+        memory = ReplyMemory(ledger, llm.name if llm else "", gleanings=wanted.gleanings)
         if probe:
             if sharded.is_home(self.folder):  # whose ledgers are those of the shards
                 raise NotAnIndex(sharded.explain_home(self.folder))

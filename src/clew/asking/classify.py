@@ -32,6 +32,7 @@ MAX_REPLY_TOKENS = 256
 EXAMPLE_TOKENS = 60  # of the text that shows what a label means
 _SAMPLE = 200  # labelled texts by which names are tried
 _INSTEAD = ": the best candidate without it instead"
+_ALONE = "zero_shot"  # the method with which an LLM reads the names of all labels, and no text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +87,8 @@ def classify_text(
 
     With an LLM it chooses among the candidates, from at most `budget_tokens` tokens of examples,
     tables and text; without one, or when it gives no label, the first candidate is taken. The
-    `name_weight` is measured on the labelled texts of the index where none is given. Raises
+    `name_weight` is measured on the labelled texts of the index where none is given. With the
+    method `zero_shot` the LLM chooses among all labels, of which it reads the names alone. Raises
     InputError where no document of the index has a label.
     """
     if name_weight is not None and not 0 <= name_weight <= 1:
@@ -94,13 +96,15 @@ def classify_text(
     if budget_tokens < 1:
         raise InputError(f"a context budget is at least 1 token, not {budget_tokens}")
     known = read_labels(snapshot, column)
-    found = [row for row in dict.fromkeys(_hit_labels(known, snapshot, evidence)) if row >= 0]
-    names = snapshot.get(_LABEL_NAMES, column, models=models)
-    weight = (
-        snapshot.get(_NAME_WEIGHT, column, models=models) if name_weight is None else name_weight
-    )
-    fit = names.score_fit(_embed_texts(models.embedder, [text], "document")[0])
-    candidates = _rank_labels(found, fit, weight)
+    candidates: list[tuple[int, float]] = []
+    weight = name_weight or 0.0
+    if evidence.method != _ALONE:
+        found = [row for row in dict.fromkeys(_hit_labels(known, snapshot, evidence)) if row >= 0]
+        names = snapshot.get(_LABEL_NAMES, column, models=models)
+        if name_weight is None:
+            weight = snapshot.get(_NAME_WEIGHT, column, models=models)
+        fit = names.score_fit(_embed_texts(models.embedder, [text], "document")[0])
+        candidates = _rank_labels(found, fit, weight)
     classified = Classified(
         text=text,
         label=known.names[_choose_first(candidates, known, snapshot, models, text)],
@@ -323,7 +327,7 @@ def _describe_labels(
     """
     heads = [f"- {known.names[row]}" for row in rows]
     spare = room - sum(tokens.count(f"{head}: \n") for head in heads)
-    size = min(spare // len(rows), EXAMPLE_TOKENS)
+    size = 0 if evidence.method == _ALONE else min(spare // len(rows), EXAMPLE_TOKENS)
     if size < 1:
         return [f"{head}\n" for head in heads]
     of_hits: dict[int, str] = {}

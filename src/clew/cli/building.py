@@ -67,7 +67,7 @@ extraction_options = options.gather_options(
             "--core-by pagerank|random",
             "What chooses these chunks, where SHARE is below 1. [default: pagerank]",
         ),
-        *options.entity_choice,
+        *options.graph_choice,
         options.flag("--retry", "Ask again where a reply was of no use.", "again"),
         options.text(
             "--as NAME",

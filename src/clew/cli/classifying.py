@@ -34,7 +34,9 @@ _MOST_HITS = 2
 @click.command("classify", cls=GroupedCommand)
 @click.argument("text", required=False)
 @options.path(
-    "--file FILE", "Classify each text of FILE, such as JSON lines with 'text', 'id' and 'label'."
+    "--file FILE",
+    "Classify each text of FILE, such as JSON lines with 'text', 'id' and 'label', or the test "
+    "texts of a folder of WOS or IFS-Rel.",
 )
 @options.text(
     "--label COLUMN",
@@ -110,9 +112,10 @@ def _classify_file(file: Path, label: str, classify: Classify, *, as_json: bool)
     """Print what each text of a file is classified as, then how many are right, and the costs."""
     from clew import readers
     from clew.asking.classify import document_label
+    from clew.evaluate.formats.labelled import read_labelled
     from clew.types import Document, Skipped, Usage
 
-    items = list(readers.read([file]))
+    items = list(read_labelled(file, "test") or readers.read([file]))
     documents = [item for item in items if isinstance(item, Document)]
     skipped = [item for item in items if isinstance(item, Skipped)]
     warn_skipped(skipped)

@@ -326,6 +326,8 @@ def _describe_index(description: Mapping[str, Any]) -> Iterator[str]:
         wanted.pop("seed", None)
     if wanted.get("entities") == "llm":
         wanted = {name: v for name, v in wanted.items() if not name.startswith("entit")}
+    if not wanted.get("gleanings"):
+        wanted.pop("gleanings", None)
     kinds = {
         {"graph": "triples"}.get(kind, kind): {
             untouched if by == "none" else by: n for by, n in extraction[kind].items()

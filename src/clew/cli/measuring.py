@@ -86,8 +86,8 @@ def run_evaluation(
     DATASET is a file or folder in the format of HotpotQA, 2WikiMultiHopQA, MuSiQue, GraphRAG-Bench
     or BEIR, or a folder with corpus.jsonl ({"id", "title", "text"} a line), or one folder of
     documents, and questions.jsonl ({"id", "question", "answers", "supporting_ids", "type",
-    "hop_count", "split", "evidence"}). The corpus is indexed first; an index that is there is used
-    again, and brought up to date.
+    "hop_count", "split", "evidence", "gold_sure"}). The corpus is indexed first; an index that is
+    there is used again, and brought up to date.
 
     'clew eval graph QUESTIONS' asks about the knowledge graph of an index, and 'clew eval papers'
     measures the rows of papers' tables.

@@ -236,9 +236,9 @@ def apply_all(decorators: Sequence[Decorator]) -> Decorator:
     return apply
 
 
-# -- what an LLM relates --------------------------------------------------------------------------
+# -- what an LLM extracts -------------------------------------------------------------------------
 
-entity_choice = [
+graph_choice = [
     choice(
         "--entities llm|statistical",
         "Whose relations the LLM gives: of entities that it names, or of a chunk's "
@@ -250,6 +250,12 @@ entity_choice = [
         type=click.FloatRange(0, 1, max_open=True),
     ),
     number("--entity-words N", "Words of a statistical entity, at most. [default: 3]"),
+    number(
+        "--gleanings N",
+        "How often the LLM is asked once more for entities and triples that it missed. "
+        "[default: 0]",
+        least=0,
+    ),
 ]
 
 
@@ -441,11 +447,15 @@ class DatasetOptions:
                 raise click.UsageError("--corpus goes with --dataset.")
             return list(paths), folder
         from clew.evaluate import load
+        from clew.evaluate.formats.labelled import read_labelled
 
-        found = load(self.dataset, corpus=self.corpus)
+        texts = read_labelled(self.dataset, "train")
+        found = None if texts else load(self.dataset, corpus=self.corpus)
+        name = self.dataset.resolve().stem if found is None else found.name
         source = click.get_current_context().get_parameter_source(INDEX)
         is_named = source is not ParameterSource.DEFAULT
-        return found.corpus, folder if is_named else Path(f"{found.name}.clew")
+        into = folder if is_named else Path(f"{name}.clew")
+        return texts if found is None else found.corpus, into
 
     @property
     def words(self) -> list[str]:
@@ -513,6 +523,10 @@ build_options = gather_options(
             "--subchunk-depth N",
             "How often a chunk is halved into sub-chunks, to which keywords lead.",
             least=0,
+        ),
+        choice(
+            "--splitter nupunkt|nltk",
+            "What cuts sentences: nupunkt (default), or NLTK's as papers have it.",
         ),
         choice(
             "--vectors late|separate",

@@ -82,7 +82,7 @@ def measure_paper(  # noqa: PLR0913 -- one argument for each option
     columns = find_columns(table, dataset, chosen)
     folder = (into or Path("papers.clew")) / f"{name}-{dataset.name}"
 
-    def open_index(place: Path, chunking: Mapping[str, int]) -> Index:
+    def open_index(place: Path, chunking: Mapping[str, Any]) -> Index:
         from clew.index import PAPERS
         from clew.text.chunking import Chunking
 

@@ -30,7 +30,7 @@ _planned_for = options.gather_options(
             type=click.FloatRange(0, 1),
             default=0.8,
         ),
-        *options.entity_choice,
+        *options.graph_choice,
     ],
     "planned_for",
     dict,

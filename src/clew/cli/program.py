@@ -86,10 +86,10 @@ HEADINGS: Mapping[str, str] = {
     "Where the index is": "folder into shards part home repair",
     "What is read": "exclude limits gitignore text_column title_column id_column suffix web ocr "
     "name prune watch file label",
-    "How it is cut and embedded": "chunk_size chunk_overlap subchunk_depth vectors "
-    "vector_bits unit_bits token_bits papers embedder tagger",
+    "How it is cut and embedded": "chunk_size chunk_overlap subchunk_depth splitter "
+    "vectors vector_bits unit_bits token_bits papers embedder tagger",
     "What is extracted": "units value triples core core_by entities entity_threshold entity_words "
-    "again methods probe",
+    "gleanings again methods probe",
     "Which data set": "dataset corpus",
     "Which questions": "split limit sample",
     "How it is searched": "query method names chunks given grids reranker filters as_of "

@@ -33,6 +33,7 @@ from clew.stopping import Stop
 from clew.store import Store, schema
 from clew.text.analyze import VERSION as ANALYZER
 from clew.text.chunking import Chunking
+from clew.text.sentences import NUPUNKT
 from clew.types import Document, Scalar, Skipped, Value
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ class Settings:
             **build_model_recipe(models),
             "chunk_overlap": self.chunking.overlap,
             "chunk_size": self.chunking.size,
+            **({} if self.chunking.splitter == NUPUNKT else {"splitter": self.chunking.splitter}),
             "subchunk_depth": self.chunking.subchunk_depth,
             "token_bits": self.token_bits,
             "unit_bits": self.unit_bits,
@@ -134,7 +136,8 @@ class AddReport(Shown):
 def check_recipe(stored: Mapping[str, Scalar], wanted: Mapping[str, Scalar]) -> None:
     """Raise RecipeMismatch where an index was not built as `wanted`, naming both."""
     for name, value in wanted.items():
-        if stored.get(name) == value:
+        known = stored.get(name, NUPUNKT if name == "splitter" else None)
+        if known == value:
             continue
         if name == "analyzer":
             raise RecipeMismatch(
@@ -143,7 +146,7 @@ def check_recipe(stored: Mapping[str, Scalar], wanted: Mapping[str, Scalar]) -> 
                 "calls.sqlite and embeddings.sqlite, copied first, keep what was paid for"
             )
         raise RecipeMismatch(
-            f"this index was built with the {name} {stored.get(name)!r}, not {value!r}: "
+            f"this index was built with the {name} {known!r}, not {value!r}: "
             "use the former, or index into a new folder"
         )
 

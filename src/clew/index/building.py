@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from clew.errors import ClewError, RecipeMismatch
 from clew.index import LATE, Hashed
@@ -21,6 +21,7 @@ from clew.snapshot.batch import Batch
 from clew.stopping import Stop
 from clew.store import Store, schema
 from clew.text.chunking import Chunking
+from clew.text.sentences import NUPUNKT, Splitter
 from clew.types import Document, Scalar
 
 
@@ -203,6 +204,7 @@ def read_chunking(recipe: Mapping[str, Scalar]) -> Chunking:
         size=_read_int(recipe, "chunk_size"),
         overlap=_read_int(recipe, "chunk_overlap"),
         subchunk_depth=_read_int(recipe, "subchunk_depth"),
+        splitter=cast("Splitter", recipe.get("splitter", NUPUNKT)),
     )
 
 

@@ -21,7 +21,7 @@ from clew import steps
 from clew.algo.knn import choose_core, core_size
 from clew.derived import Derived
 from clew.errors import InputError
-from clew.layers.graph_extraction import graph_prompt, read_graph
+from clew.layers.graph_extraction import graph_prompt, merge_graphs, read_graph
 from clew.layers.relations import LEAST, TermSettings, read_relations, relations_prompt
 from clew.layers.salient import LONGEST, THRESHOLD
 from clew.layers.selection import Value, chunk_values, select_chunks
@@ -54,14 +54,15 @@ _EXTRACTION = {
     "entities": arguments.TEXT,
     "entity_threshold": arguments.number(0, 1),
     "entity_words": arguments.whole_numbers(1),
+    "gleanings": arguments.whole_numbers(0),
 }
 LEFT = -1  # the pack of a chunk that was considered and not chosen
 _READ = [SOURCES.index(source) for source in ("llm", "fallback")]  # by an LLM
 _PAID = [*_READ, SOURCES.index("recorded")]
 
 
-class EntityOptions(TypedDict, total=False):
-    """What may be said of the entities that an LLM relates, as fields of `Wanted`.
+class GraphOptions(TypedDict, total=False):
+    """What may be said of the triples that an LLM extracts from a chunk, as fields of `Wanted`.
 
     None stands for what was wanted last.
     """
@@ -69,9 +70,10 @@ class EntityOptions(TypedDict, total=False):
     entities: str | None
     entity_threshold: float | None
     entity_words: int | None
+    gleanings: int | None
 
 
-class ExtractionOptions(EntityOptions, total=False):
+class ExtractionOptions(GraphOptions, total=False):
     """What may be said of an extraction, as fields of `Wanted`."""
 
     units: float | None
@@ -94,6 +96,7 @@ class Wanted:
     entities: str = "llm"  # that an LLM relates: its own, or the chunk's "statistical" ones
     entity_threshold: float = THRESHOLD  # of the rate of statistical entities [τ of AGRAG]
     entity_words: int = LONGEST  # of a statistical entity, at most [b]
+    gleanings: int = 0  # how often an LLM is asked for what it missed, at most [of KET-RAG]
 
     def __post_init__(self) -> None:
         check_share(self.units, "tokens for units")
@@ -139,7 +142,7 @@ def read_wanted(store: Store) -> Wanted:
     return Wanted(**store.note(NOTE))
 
 
-def merge_wanted(kept: Mapping[str, Scalar], given: EntityOptions) -> Wanted:
+def merge_wanted(kept: Mapping[str, Scalar], given: GraphOptions) -> Wanted:
     """Return the last wish, updated by the fields that are `given` and not None.
 
     Raises InputError for what cannot be wanted together.
@@ -152,10 +155,16 @@ def merge_wanted(kept: Mapping[str, Scalar], given: EntityOptions) -> Wanted:
             f"a core limits what an LLM reads, but triples are wanted by {wanted.triples!r}: ask "
             f"for triples by llm, or leave the core out"
         )
-    if wanted.triples != "llm" and "entities" in named:
+    for name in ("entities", "gleanings") if wanted.triples != "llm" else ():
+        if named.get(name):
+            raise InputError(
+                f"{name} are of an LLM's triples, but triples are wanted by {wanted.triples!r}: "
+                f"ask for triples by llm, or leave the {name} out"
+            )
+    if wanted.terms is not None and wanted.gleanings:
         raise InputError(
-            f"entities are what an LLM relates, but triples are wanted by {wanted.triples!r}: ask "
-            f"for triples by llm, or leave the entities out"
+            "gleanings ask for entities that an LLM missed, and statistical ones are counted: "
+            "ask for gleanings=0, or for entities='llm'"
         )
     if wanted.terms is None and not named.keys().isdisjoint({"entity_threshold", "entity_words"}):
         raise InputError(
@@ -359,6 +368,7 @@ class ReplyMemory:
     # The terms of each text among which relations are asked for; None where an LLM names entities.
     listed: Mapping[str, Sequence[str]] | None = None
     terms: TermSettings | None = None  # what these are
+    gleanings: int = 0  # how often it was asked for what it missed of a graph, at most
 
     def mark_known(self, kind: str, texts: Sequence[str]) -> NDArray[np.bool_]:
         return np.asarray([part is not None for part in self.get_parts(kind, texts)], dtype=bool)
@@ -373,35 +383,60 @@ class ReplyMemory:
         kept = (None if found.get(key) in unknown else found[key] for key in keys)
         return [a if b is None else b for a, b in zip(unrelated, kept, strict=True)]
 
-    def keep(self, kind: str, prompt: Prompt, reply: Reply, texts: Sequence[str]) -> list[Any]:
-        """Keep what a reply gave of the prompt's texts, and return it.
+    def count_gleanings(self, kind: str) -> int:
+        return self.gleanings if kind == GRAPH else 0
 
-        Of a text that it gave nothing of use that is NOTHING, and the prompt is one to ask again.
+    def read_parts(
+        self, kind: str, reply: Reply, texts: Sequence[str], before: Sequence[Any] | None = None
+    ) -> list[Any]:
+        """Return what a reply gave of the prompt's texts, behind what they have from `before`.
+
+        Of a text that has nothing of use that is NOTHING.
         """
         given = zip(texts, split_reply(reply.data, len(texts)), strict=True)
         made = [self._build_part(kind, part, text) for text, part in given]
+        if before is None:
+            return made
+        return [_add_part(*each) for each in zip(texts, before, made, strict=True)]
+
+    def keep(self, kind: str, prompt: Prompt, parts: Sequence[Any], texts: Sequence[str]) -> None:
+        """Keep the parts of texts; where one is NOTHING, their prompt is one to ask again."""
         if self.ledger is not None:
-            self.ledger.keep({self._text_key(kind, t): m for t, m in zip(texts, made, strict=True)})
-            if NOTHING in made:
+            self.ledger.keep(
+                {self._text_key(kind, t): p for t, p in zip(texts, parts, strict=True)}
+            )
+            if NOTHING in parts:
                 self.ledger.mark_failed([Request(self.model, prompt)])
-        return made
 
     def list_others(self, kind: str) -> list[ReplyMemory]:
-        """Return memories of the other models whose replies are kept, that with the most first."""
-        models = [] if self.ledger is None else self.ledger.models(self._stored_version(kind))
-        return [replace(self, model=each) for each in models if each != self.model]
+        """Return memories of the other replies that are kept, those of the most first.
+
+        They are of other models, or came with fewer gleanings.
+        """
+        if self.ledger is None:
+            return []
+        n = self.count_gleanings(kind)
+        return [
+            replace(each, model=model)
+            for each in (replace(self, gleanings=fewer) for fewer in range(n, -1, -1))
+            for model in self.ledger.models(each.stored_version(kind))
+            if (model, each.gleanings) != (self.model, n)
+        ]
 
     def prompt_version(self, kind: str) -> str:
         return get_prompt_version(kind, statistical=self.listed is not None)
 
-    def _stored_version(self, kind: str) -> str:
+    def stored_version(self, kind: str) -> str:
+        """Return the version under which the parts of a kind are kept."""
         version = self.prompt_version(kind)
         if kind == GRAPH and self.terms is not None:
             return f"{version} {self.terms.threshold!r} {self.terms.longest}"
+        if self.count_gleanings(kind):
+            return f"{version} {graph_prompt([], [], []).version} {self.gleanings}"
         return version
 
     def _text_key(self, kind: str, text: str) -> tuple[str, ...]:
-        return self.model, self._stored_version(kind), text
+        return self.model, self.stored_version(kind), text
 
     def _find_unrelated(self, kind: str, text: str) -> dict[str, Any] | None:
         """Return what a text has that has too few terms to ask about, None for another one."""
@@ -420,6 +455,14 @@ class ReplyMemory:
             return NOTHING if related is None else {**part, "listed": listed}
         read = read_graph if kind == GRAPH else read_units
         return part if read({"1": part}, [text])[0] else NOTHING
+
+
+def _add_part(text: str, first: Any, second: Any) -> Any:  # noqa: ANN401 -- parsed JSON
+    """Return what two replies gave of a text; the first where the second adds nothing."""
+    if first is NOTHING or second is NOTHING:
+        return first or second
+    both = merge_graphs(first, second)
+    return first if read_graph({"1": both}, [text]) == read_graph({"1": first}, [text]) else both
 
 
 @cache

@@ -114,7 +114,8 @@ def extract_wanted(
     if wanted == before == Wanted():
         return ExtractionReport()
     rules = rules if wanted.triples in _WEAKER else None
-    memory = ReplyMemory(ledger, models.llm.name if models.llm else "", again=again)
+    name = models.llm.name if models.llm else ""
+    memory = ReplyMemory(ledger, name, again=again, gleanings=wanted.gleanings)
     if with_llm and "pagerank" in wanted.llm_share(GRAPH):
         # Compacted now, it stays so, and so does the graph that the choice computes.
         finish_index(store)
@@ -219,7 +220,8 @@ def extract_triples(
         if (rows < 0).any():
             unknown = chunk_ids[int(np.flatnonzero(rows < 0)[0])]
             raise InputError(f"the index has no chunk {unknown!r}: see 'clew show DOCUMENT'")
-        memory = corpus.remember(ReplyMemory(ledger, models.llm.name))
+        gleanings = read_wanted(store).gleanings
+        memory = corpus.remember(ReplyMemory(ledger, models.llm.name, gleanings=gleanings))
         requeue_graph(store, corpus.snapshot, rows, memory.mark_known)
         extract_by_llm(corpus, models.llm, get_task(corpus, GRAPH), memory)
     return _count_waiting(corpus)
@@ -298,7 +300,7 @@ class UnitsTask:
     corpus: ReadChunks
     kind: ClassVar[str] = UNITS
 
-    def prompt(self, rows: Sequence[int]) -> Prompt:
+    def prompt(self, rows: Sequence[int], before: Sequence[Any] | None = None) -> Prompt:  # noqa: ARG002
         return units_prompt([self.corpus.texts[row] for row in rows])
 
     def read(self, part: object, row: int) -> tuple[str, ...]:
@@ -322,9 +324,11 @@ class GraphTask:
     corpus: ReadChunks
     kind: ClassVar[str] = GRAPH
 
-    def prompt(self, rows: Sequence[int]) -> Prompt:
+    def prompt(self, rows: Sequence[int], before: Sequence[Any] | None = None) -> Prompt:
+        """Return the prompt for some chunks; for what they lack, if replies `before` gave parts."""
         corpus = self.corpus
-        return graph_prompt([corpus.texts[r] for r in rows], [corpus.hints[r] for r in rows])
+        taken = before and [self.read(*each) for each in zip(before, rows, strict=True)]
+        return graph_prompt([corpus.texts[r] for r in rows], [corpus.hints[r] for r in rows], taken)
 
     def read(self, part: Any, row: int) -> Extraction | None:  # noqa: ANN401 -- parsed JSON
         texts, hints = [self.corpus.texts[row]], [self.corpus.hints[row]]
@@ -342,7 +346,7 @@ class GraphTask:
 class RelationsTask(GraphTask):
     """Triples among a chunk's statistical entities; one without any has these alone."""
 
-    def prompt(self, rows: Sequence[int]) -> Prompt:
+    def prompt(self, rows: Sequence[int], before: Sequence[Any] | None = None) -> Prompt:  # noqa: ARG002
         texts = [self.corpus.texts[row] for row in rows]
         return relations_prompt(texts, [self.corpus.listed[text] for text in texts])
 
@@ -417,17 +421,48 @@ def _get_parts(
         if missing - coming:
             asked.append(pack)
             coming |= missing
-    prompts = [task.prompt(pack) for pack in asked]
-
-    def keep(i: int, reply: Reply) -> None:
-        read = [read_texts[row] for row in asked[i]]
-        for text, part in zip(read, memory.keep(task.kind, prompts[i], reply, read), strict=True):
-            if known[text] is None or known[text] is NOTHING:
-                known[text] = part
-
-    stop = complete_prompts(llm, prompts, keep)
+    stop, before = None, None
+    for n_left in range(memory.count_gleanings(task.kind), -1, -1):
+        made, ended, stop = _ask_round(llm, task, memory, asked, before, is_last=not n_left)
+        for i in ended:
+            for row, part in zip(asked[i], made[i], strict=True):
+                known[read_texts[row]] = known[read_texts[row]] or part
+        open_packs = sorted(made.keys() - ended)
+        if stop is not None or not open_packs:
+            break
+        asked, before = [asked[i] for i in open_packs], [made[i] for i in open_packs]
     parts = {row: known[text] for row, text in zip(rows, texts, strict=True)}
     return {row: part for row, part in parts.items() if part is not None}, stop
+
+
+def _ask_round(
+    llm: LLM | None,
+    task: Task,
+    memory: ReplyMemory,
+    packs: Sequence[Sequence[int]],
+    before: Sequence[Sequence[Any]] | None,
+    *,
+    is_last: bool,
+) -> tuple[dict[int, list[Any]], set[int], BudgetSpent | ModelError | None]:
+    """Ask for packs once, or once more for what is not in the parts of `before`.
+
+    Return the parts of each pack that got a reply, which packs are done with, and what stopped the
+    LLM. A pack is done with in the last round, or where a round gave it nothing new.
+    """
+    texts = [[task.corpus.texts[row] for row in pack] for pack in packs]
+    given = [None if before is None else before[i] for i in range(len(packs))]
+    prompts = [task.prompt(*each) for each in zip(packs, given, strict=True)]
+    made: dict[int, list[Any]] = {}
+    ended: set[int] = set()
+
+    def keep(i: int, reply: Reply) -> None:
+        made[i] = memory.read_parts(task.kind, reply, texts[i], given[i])
+        if is_last or made[i] == given[i] or not any(made[i]):
+            memory.keep(task.kind, task.prompt(packs[i]), made[i], texts[i])
+            ended.add(i)
+
+    stop = complete_prompts(llm, prompts, keep)
+    return made, ended, stop
 
 
 def complete_prompts(

@@ -43,6 +43,7 @@ SHARES = (0.25, 0.5, 0.75, 1.0)  # of Clue-RAG's α
 _GUESSED = "a ratio to the chunks' tokens that another model showed"
 _UNMEASURED = "a ratio to the chunks' tokens that no model was measured for"
 _ENOUGH_CALLS = 5  # recorded ones, to estimate from
+_GLEANED = 0.5  # of a reply, what a gleaning gives, and what is taken of it into the next: guesses
 _AROUND = 4  # tokens that a chat format puts around a message, where the model cannot be asked
 
 
@@ -141,7 +142,10 @@ def plan_extraction(
             "entity_threshold": corpus.terms.threshold,
             "entity_words": corpus.terms.longest,
         }
-    probed = _probe(corpus, llm, memory, n_probes) if n_probes else (0, 0)
+    first = replace(memory, gleanings=0)
+    if memory.gleanings:
+        by_llm["gleanings"] = memory.gleanings
+    probed = _probe(corpus, llm, first, n_probes) if n_probes else (0, 0)
     reckoner = _Estimator(corpus, llm, memory)
     everything = np.arange(len(corpus.texts))
     values = chunk_values(corpus.texts, np.zeros((0, 0), np.float32), "bleu")
@@ -168,6 +172,8 @@ def plan_extraction(
     basis = f"{reckoner.basis[UNITS]} (units) and {reckoner.basis[GRAPH]} (triples)"
     if {*reckoner.basis.values()} == {_GUESSED}:
         basis = _GUESSED
+    if memory.gleanings:
+        basis += f", and of a gleaning from {_GLEANED:.0%} of a first reply, a guess"
     return Plan(
         model=llm.name if llm else "",
         n_documents=corpus.n_documents,
@@ -189,25 +195,30 @@ def _probe(
     """Make `n` calls of each kind, keep what they give, and count them and the useless ones."""
     if llm is None:
         raise InputError("a probe needs an LLM: name one, as in --llm openai:MODEL@URL")
+    probed = [_probe_kind(corpus, llm, memory, kind, n) for kind in KINDS]
+    return sum(calls for calls, _ in probed), sum(useless for _, useless in probed)
+
+
+def _probe_kind(
+    corpus: PlanCorpus, llm: Conversation, memory: ReplyMemory, kind: str, n: int
+) -> tuple[int, int]:
+    """Make `n` calls of a kind, and return how many there were and how many of no use."""
     reckoner = _Estimator(corpus, llm, memory)
-    n_calls = n_useless = 0
-    for kind in KINDS:
-        groups = reckoner.group_rows(kind, np.arange(len(corpus.texts)))
-        spread = np.unique(np.linspace(0, len(groups) - 1, num=min(n, len(groups))).astype(int))
-        taken = [groups[i] for i in spread]
-        prompts = [reckoner.prompts[kind](group) for group in taken]
-        made: list[Any] = []
+    groups = reckoner.group_rows(kind, np.arange(len(corpus.texts)))
+    spread = np.unique(np.linspace(0, len(groups) - 1, num=min(n, len(groups))).astype(int))
+    taken = [groups[i] for i in spread]
+    prompts = [reckoner.prompts[kind](group) for group in taken]
+    made: list[list[Any]] = []
 
-        def keep(i: int, reply: Reply) -> None:
-            texts = [corpus.texts[row] for row in taken[i]]  # noqa: B023 -- called in this round
-            made.append(memory.keep(kind, prompts[i], reply, texts))  # noqa: B023
+    def keep(i: int, reply: Reply) -> None:
+        texts = [corpus.texts[row] for row in taken[i]]
+        made.append(parts := memory.read_parts(kind, reply, texts))
+        memory.keep(kind, prompts[i], parts, texts)
 
-        stop = complete_prompts(llm, prompts, keep)
-        if stop is not None:
-            raise stop
-        n_calls += len(made)
-        n_useless += sum(all(part is NOTHING for part in parts) for parts in made)
-    return n_calls, n_useless
+    stop = complete_prompts(llm, prompts, keep)
+    if stop is not None:
+        raise stop
+    return len(made), sum(all(part is NOTHING for part in parts) for parts in made)
 
 
 class _Estimator:
@@ -222,7 +233,7 @@ class _Estimator:
         self._expected = {UNITS: units.expected_tokens, GRAPH: of_graph}
         self._known = {kind: memory.mark_known(kind, corpus.texts) for kind in self.prompts}
         self.n_known = {kind: int(known.sum()) for kind, known in self._known.items()}
-        self._counted: dict[tuple[str, tuple[int, ...]], int] = {}
+        self._counted: dict[tuple[str, tuple[int, ...], bool], int] = {}
         self.exact = llm is not None and llm.chat.count_tokens(self.prompts[UNITS]([])) is not None
         self.basis: dict[str, str] = {}
         self._rates = {kind: self._read_rate(kind) for kind in self.prompts}
@@ -240,6 +251,13 @@ class _Estimator:
         new = [row for group in groups for row in group]
         given = sum(self._count_tokens(kind, group) for group in groups)
         taken = sum(self._count_completion(kind, group) for group in groups)
+        n_gleanings, alone = self._memory.count_gleanings(kind), self._count_tokens(kind, ())
+        if n_gleanings:
+            again_given = sum(self._count_tokens(kind, group, gleaned=True) for group in groups)
+            gleaned = round(_GLEANED * taken)
+            for _ in range(n_gleanings):
+                given, taken = given + again_given + round(_GLEANED * taken), taken + gleaned
+            alone += n_gleanings * self._count_tokens(kind, (), gleaned=True)
         rate = self._rates[kind]
         again = tuple(round(len(groups) * tokens) for tokens in rate.repairs)
         price = self._llm.price if self._llm else None
@@ -249,13 +267,13 @@ class _Estimator:
             methods=methods,
             n_chunks=len(rows),
             n_known=len(rows) - len(new),
-            calls=len(groups),
+            calls=len(groups) * (1 + n_gleanings),
             prompt_tokens=given,
             completion_tokens=taken,
             repair_tokens=sum(again),
             cost_usd=cost_usd(price, given + again[0], taken + again[1]),
             seconds=None if rate.seconds is None else rate.seconds * (given + taken + sum(again)),
-            unpacked_prompt_tokens=given + (len(new) - len(groups)) * self._count_tokens(kind, ()),
+            unpacked_prompt_tokens=given + (len(new) - len(groups)) * alone,
         )
 
     def group_rows(self, kind: str, rows: NDArray[np.intp]) -> list[tuple[int, ...]]:
@@ -265,15 +283,16 @@ class _Estimator:
         sizes = self._corpus.n_tokens[new].tolist()
         return [tuple(new[pack].tolist()) for pack in pack_texts(texts, sizes)]
 
-    def _count_tokens(self, kind: str, rows: tuple[int, ...]) -> int:
-        if (kind, rows) not in self._counted:
-            prompt = self.prompts[kind](rows)
+    def _count_tokens(self, kind: str, rows: tuple[int, ...], *, gleaned: bool = False) -> int:
+        """Return the tokens of a prompt; `gleaned`: of that for what a reply missed, if of all."""
+        if (kind, rows, gleaned) not in self._counted:
+            prompt = self.prompts[kind](rows, [NOTHING] * len(rows) if gleaned else None)
             counted = self._llm.chat.count_tokens(prompt) if self._llm else None
             if counted is None:
                 parts = filter(None, (prompt.system, prompt.user))
                 counted = sum(tokens.count(part) + _AROUND for part in parts)
-            self._counted[kind, rows] = counted
-        return self._counted[kind, rows]
+            self._counted[kind, rows, gleaned] = counted
+        return self._counted[kind, rows, gleaned]
 
     def _count_completion(self, kind: str, rows: tuple[int, ...]) -> int:
         rate = self._rates[kind].completion

@@ -48,23 +48,37 @@ _NO_NAMES = frozenset(
 )
 
 
-def graph_prompt(texts: Sequence[str], hints: Sequence[Sequence[str]]) -> Prompt:
-    """Return the prompt that asks for the graph of a few texts.
+def graph_prompt(
+    texts: Sequence[str],
+    hints: Sequence[Sequence[str]],
+    taken: Sequence[Extraction | None] | None = None,
+) -> Prompt:
+    """Return the prompt that asks for the graph of a few texts, or for what was not `taken` yet.
 
     `hints` has for each text the terms whose spelling is preferred.
     """
     passages = []
-    for passage, preferred in zip(number_texts(texts), hints, strict=True):
+    for i, (passage, preferred) in enumerate(zip(number_texts(texts), hints, strict=True)):
         passages.append(passage)
         if preferred:
             passages.append(Excerpt("Spellings: ", ", ".join(map(to_line, preferred))))
+        if taken is not None:
+            passages.append(Excerpt("Taken: ", "; ".join(_list_taken(taken[i])) or "(nothing)"))
     return fill_prompt(
-        "graph",
+        "graph" if taken is None else "gleaning",
         schema=reply_schema(len(texts), _GRAPH),
         max_tokens=256 + 2 * expected_tokens(texts),
         types=", ".join(ENTITY_TYPES),
         passages=quote_lines(passages, none=""),
     )
+
+
+def _list_taken(extraction: Extraction | None) -> Iterator[str]:
+    """Yield the names and the relations of an extraction, each on one line."""
+    if extraction is not None:
+        yield from (to_line(entity.name) for entity in extraction.entities)
+        for each in extraction.triples:
+            yield to_line(f"{each.subject} {each.relation} {each.object}")
 
 
 def expected_tokens(texts: Sequence[str]) -> int:
@@ -92,6 +106,11 @@ def read_graph(
         some = entities or triples
         extractions.append(Extraction(entities=entities, triples=triples) if some else None)
     return extractions
+
+
+def merge_graphs(first: Any, second: Any) -> Any:  # noqa: ANN401 -- parsed JSON
+    """Return the part of a reply for one text with the rows of another behind its own."""
+    return {name: [*first[name], *second[name]] for name in ("entities", "relations")}
 
 
 def strip_article(name: str) -> str:

@@ -14,6 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from clew.runtime import arguments
 from clew.runtime.lazy import compile_re
 from clew.text import tokens
 from clew.text.sections import Headed
-from clew.text.sentences import sentence_spans
+from clew.text.sentences import NUPUNKT, Splitter, load_punkt, sentence_spans
 
 _WIDE = 3  # levels of headings before which a window rather ends
 _HEADING = compile_re(r"[\W_]*[^\n]*\n?")  # a heading's own line, whatever stands above its words
@@ -38,10 +39,16 @@ class Chunking:
     size: int = 256  # tokens
     overlap: int = 32  # tokens
     subchunk_depth: int = 0  # how often chunks are halved into sub-chunks [τ of KET-RAG]
+    splitter: Splitter = NUPUNKT  # what cuts sentences
 
     def __post_init__(self) -> None:
         values = {each.name: getattr(self, each.name) for each in fields(self)}
+        splitter = values.pop("splitter")
         arguments.check_arguments(values, dict.fromkeys(values, arguments.WHOLE))
+        if splitter not in get_args(Splitter):
+            raise InputError(f"sentences are cut by nupunkt or nltk, not by {splitter!r:.60}")
+        if splitter == "nltk":
+            load_punkt()  # what is missing is known before a document is read
         if self.size < 1 or not 0 <= self.overlap < self.size:
             raise InputError(
                 f"chunks of {self.size} tokens cannot overlap by {self.overlap}: "
@@ -83,7 +90,9 @@ def cut_windows(
     """
     chunking = chunking or Chunking()
     sentences = list(
-        _split_at_headings(text, sentence_spans(text, start), [h.start for h in headings])
+        _split_at_headings(
+            text, sentence_spans(text, start, chunking.splitter), [h.start for h in headings]
+        )
     )
     if not sentences:
         return []

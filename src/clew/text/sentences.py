@@ -8,12 +8,22 @@ The splitter reads a word to its end for each mark in it, which takes the square
 word of more than `_LONGEST_WORD` characters is therefore shown to it in parts.
 """
 
-from collections.abc import Iterable, Iterator
+from __future__ import annotations
 
-from clew.runtime.lazy import compile_re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Literal
+
+from clew.errors import InputError
+from clew.runtime.lazy import compile_re, needs
 from clew.text.languages import ABBREVIATION, COUNTED, ORDINAL
 from clew.text.tables import find_tables
 
+if TYPE_CHECKING:
+    from nltk.tokenize.punkt import PunktTokenizer
+
+Splitter = Literal["nupunkt", "nltk"]
+NUPUNKT: Splitter = "nupunkt"
 MAX_CHARACTERS = 1_000
 
 _BLOCK_BREAK = compile_re(
@@ -30,25 +40,44 @@ _LONGEST_WORD = 2_000
 _LONG_WORD = compile_re(rf"(?<!\S)\S{{{_LONGEST_WORD + 1},}}")
 
 
-def sentence_spans(text: str, start: int = 0) -> list[tuple[int, int]]:
+def sentence_spans(
+    text: str, start: int = 0, splitter: Splitter = NUPUNKT
+) -> list[tuple[int, int]]:
     """Return the (start, end) characters of each sentence of text[start:], in order.
 
-    White space is outside every span; pieces without a letter or digit are left out.
+    White space is outside every span; pieces without a letter or digit are left out. Within a
+    block "nltk" cuts as NLTK's `sent_tokenize` does, English by its data, and no rule is added.
+    Raises as `load_punkt`.
     """
     spans: list[tuple[int, int]] = []
     for table in find_tables(text):
         if table.end > start:
-            spans += _prose_spans(text, start, max(table.start, start))
+            spans += _prose_spans(text, start, max(table.start, start), splitter)
             for begin, end in table.rows:
                 spans += _pieces(text, max(begin, start), max(end, start))
             start = table.end
-    return [*spans, *_prose_spans(text, start, len(text))]
+    return [*spans, *_prose_spans(text, start, len(text), splitter)]
 
 
-def _prose_spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+@cache
+def load_punkt() -> PunktTokenizer:
+    """Return NLTK's splitter of English; MissingExtra without NLTK, InputError without its data."""
+    with needs("nltk", "nltk", "sentences as NLTK cuts them"):
+        from nltk.tokenize.punkt import PunktTokenizer
+    try:
+        return PunktTokenizer("english")
+    except LookupError as error:
+        raise InputError(
+            "NLTK's splitter lacks its data: fetch them by 'python -m nltk.downloader punkt_tab', "
+            "or name in NLTK_DATA a folder that has tokenizers/punkt_tab"
+        ) from error
+
+
+def _prose_spans(text: str, start: int, end: int, splitter: Splitter) -> Iterator[tuple[int, int]]:
     """Yield the sentences of text[start:end], in which there is no table."""
+    split = _block_sentences if splitter == NUPUNKT else load_punkt().span_tokenize
     for block_start, block_end in _blocks(text, start, end):
-        for a, b in _block_sentences(text[block_start:block_end]):
+        for a, b in split(text[block_start:block_end]):
             yield from _pieces(text, block_start + a, block_start + b)
 
 

@@ -3,8 +3,9 @@
 corpus.jsonl     {"id", "title", "text"}, a document a line; or, where there is no such file, the
                  one folder beside the questions, whose readable files are the documents
 questions.jsonl  {"id", "question", "answers", "type", "supporting_ids", "hop_count", "split",
-                 "evidence"}; all but the first two may be missing, other keys are ignored
-                 but for "answer" alone, which is what other formats have
+                 "evidence", "gold_sure"}; all but the first two may be missing, other keys are
+                 ignored but for "answer" alone, which is what other formats have. Supporting ids
+                 whose "gold_sure" is false are a guess, and are left out
 """
 
 from __future__ import annotations
@@ -54,8 +55,17 @@ def _question(record: Record) -> DatasetQuestion:
         text=record.text("question"),
         answers=record.texts("answers"),
         type=record.optional_text("type") or "",
-        supporting_ids=record.texts("supporting_ids"),
+        supporting_ids=_supporting_ids(record),
         hops=record.optional_count("hop_count"),
         split=record.optional_text("split"),
         evidence=record.texts("evidence"),
     )
+
+
+def _supporting_ids(record: Record) -> tuple[str, ...]:
+    """Return the supporting ids of a question, none where they are not sure."""
+    sure = record.values.get("gold_sure", True)
+    if not isinstance(sure, bool):
+        raise record.error(f"'gold_sure' must be true or false, but is {sure!r}")
+    ids = record.texts("supporting_ids")
+    return ids if sure else ()

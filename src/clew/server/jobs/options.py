@@ -31,6 +31,7 @@ _Share = Field(None, ge=0, le=1)
 _Name = Field("", max_length=200)
 _EXTRACTION = (
     "units", "value", "triples", "core", "core_by", "entities", "entity_threshold", "entity_words",
+    "gleanings",
 )  # fmt: skip
 Number = str | int | float | bool
 
@@ -66,6 +67,7 @@ class ExtractOptions(PaidOptions):
     entities: Literal["llm", "statistical"] | None = None
     entity_threshold: float | None = Field(None, ge=0, lt=1)
     entity_words: Annotated[int, Field(ge=1, le=_MOST), INTEGRAL] | None = None
+    gleanings: Annotated[int, Field(ge=0, le=_MOST), INTEGRAL] | None = None
     again: bool = False  # ask once more where a reply was of no use
     methods: list[Method] | None = Field(None, max_length=50)  # that the index is made for
 

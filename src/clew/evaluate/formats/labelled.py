@@ -1,0 +1,69 @@
+"""Data sets for classification as AGRAG's authors keep WOS and IFS-Rel: texts with a label each.
+
+FOLDER/.../n1/train.txt     rounds n1, n2, ..., whose labels are different ones; a line is a label,
+FOLDER/.../n1/test.txt      a tab and a text, in which further tabs are blanks
+FOLDER/NAME_train.json      JSON lines of {"doc_token": a text, "doc_label": [a field, its part]},
+FOLDER/NAME_test.json       of which the part is the label
+
+An underscore in a label is a blank. Texts to index are those of `train`, those to classify `test`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from clew.errors import InputError
+from clew.evaluate.formats.records import records
+from clew.types import Document
+
+
+def read_labelled(path: Path, split: str) -> tuple[Document, ...]:
+    """Return the texts of one split, of all rounds; none where the path is no such data set.
+
+    Each has its label in its metadata. A file is read whole, if its name ends with the split.
+    Raises InputError for a line without a label or a text.
+    """
+    files = sorted(path.rglob(f"*{split}.*"), key=_key) if path.is_dir() else [path]
+    root = path if path.is_dir() else path.parent
+    return tuple(
+        Document(
+            id=f"{file.relative_to(root).with_suffix('').as_posix()}:{number}",
+            text=text,
+            metadata={"label": label.replace("_", " ").strip()},
+            source=str(file),
+        )
+        for file in files
+        if file.is_file() and (file.stem == split or file.stem.endswith(f"_{split}"))
+        for number, label, text in _read_file(file)
+    )
+
+
+def _key(file: Path) -> list[tuple[str, int]]:
+    """Return by what a file is sorted: n2 stands before n10."""
+    found = re.findall(r"(\D*)(\d*)", str(file))
+    return [(letters, int(digits or 0)) for letters, digits in found]
+
+
+def _read_file(file: Path) -> Iterator[tuple[int, str, str]]:
+    """Yield the number of each line, its label and its text; nothing of a file of another form."""
+    if file.suffix == ".txt":
+        lines = file.read_text(encoding="utf-8", errors="replace").split("\n")
+        if "\t" not in next(filter(str.strip, lines), ""):
+            return
+        for number, line in enumerate(lines, 1):
+            label, *texts = line.split("\t")
+            text = " ".join(texts).strip()
+            if line.strip() and not (label.strip() and text):
+                raise InputError(f"{file}: line {number}: no label, tab and text")
+            if text:
+                yield number, label, text
+    elif file.suffix in {".json", ".jsonl"}:
+        for number, record in enumerate(records(file), 1):
+            if "doc_token" not in record.values:
+                return
+            labels = record.texts("doc_label")
+            if not labels:
+                raise record.error("'doc_label' must hold a label")
+            yield number, labels[-1], record.text("doc_token")
