@@ -114,7 +114,7 @@ def extract_wanted(
     if wanted == before == Wanted():
         return ExtractionReport()
     rules = rules if wanted.triples in _WEAKER else None
-    memory = ReplyMemory(ledger, models.llm.name if models.llm else "", again=again)
+    memory = ReplyMemory.of(ledger, models.llm, again=again)
     if with_llm and "pagerank" in wanted.llm_share(GRAPH):
         # Compacted now, it stays so, and so does the graph that the choice computes.
         finish_index(store)
@@ -219,7 +219,7 @@ def extract_triples(
         if (rows < 0).any():
             unknown = chunk_ids[int(np.flatnonzero(rows < 0)[0])]
             raise InputError(f"the index has no chunk {unknown!r}: see 'clew show DOCUMENT'")
-        memory = corpus.remember(ReplyMemory(ledger, models.llm.name))
+        memory = corpus.remember(ReplyMemory.of(ledger, models.llm))
         requeue_graph(store, corpus.snapshot, rows, memory.mark_known)
         extract_by_llm(corpus, models.llm, get_task(corpus, GRAPH), memory)
     return _count_waiting(corpus)
@@ -417,7 +417,7 @@ def _get_parts(
         if missing - coming:
             asked.append(pack)
             coming |= missing
-    prompts = [task.prompt(pack) for pack in asked]
+    prompts = [memory.word(task.prompt(pack)) for pack in asked]
 
     def keep(i: int, reply: Reply) -> None:
         read = [read_texts[row] for row in asked[i]]
