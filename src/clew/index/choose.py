@@ -362,7 +362,9 @@ class ReplyMemory:
     terms: TermSettings | None = None  # what these are
 
     @classmethod
-    def of(cls, ledger: Ledger | None, llm: LLM | None, *, again: bool = False) -> ReplyMemory:
+    def from_llm(
+        cls, ledger: Ledger | None, llm: LLM | None, *, again: bool = False
+    ) -> ReplyMemory:
         """Return what is kept of the replies of an LLM, if there is one."""
         return cls(ledger, llm.name if llm else "", find_wording(llm), again)
 

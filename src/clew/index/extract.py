@@ -114,7 +114,7 @@ def extract_wanted(
     if wanted == before == Wanted():
         return ExtractionReport()
     rules = rules if wanted.triples in _WEAKER else None
-    memory = ReplyMemory.of(ledger, models.llm, again=again)
+    memory = ReplyMemory.from_llm(ledger, models.llm, again=again)
     if with_llm and "pagerank" in wanted.llm_share(GRAPH):
         # Compacted now, it stays so, and so does the graph that the choice computes.
         finish_index(store)
@@ -219,7 +219,7 @@ def extract_triples(
         if (rows < 0).any():
             unknown = chunk_ids[int(np.flatnonzero(rows < 0)[0])]
             raise InputError(f"the index has no chunk {unknown!r}: see 'clew show DOCUMENT'")
-        memory = corpus.remember(ReplyMemory.of(ledger, models.llm))
+        memory = corpus.remember(ReplyMemory.from_llm(ledger, models.llm))
         requeue_graph(store, corpus.snapshot, rows, memory.mark_known)
         extract_by_llm(corpus, models.llm, get_task(corpus, GRAPH), memory)
     return _count_waiting(corpus)

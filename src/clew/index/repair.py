@@ -211,7 +211,7 @@ def recall_extractions(
         if rules is not None:
             extract_by_rules(corpus, rules, wanted.triples)
         for kind in wanted.list_kinds():
-            memory = corpus.remember(ReplyMemory.of(ledger, models.llm))
+            memory = corpus.remember(ReplyMemory.from_llm(ledger, models.llm))
             memories = [memory, *memory.list_others(kind)]
             rows = _requeue_decided(corpus, kind, decided.get(kind, {}), memories)
             task = get_task(corpus, kind)

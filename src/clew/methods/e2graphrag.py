@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from clew import steps
 from clew.models import Models
 from clew.snapshot import TRANSPOSED_LINKS, Snapshot
+from clew.steps.passage_graph import mention_counts
 from clew.steps.summaries import SUMMARIES, Node, collect_nodes, nearest_nodes, summaries
 from clew.types import Evidence, Limits, Path, Step
 
@@ -190,7 +191,7 @@ def rank_by_occurrence(
 
 def _count(snapshot: Snapshot, entities: Sequence[int]) -> NDArray[np.integer]:
     """Return in how many sentences and titles of each chunk some entities are."""
-    return np.asarray(steps.mention_counts(snapshot)[list(entities)].sum(axis=0))
+    return np.asarray(mention_counts(snapshot)[list(entities)].sum(axis=0))
 
 
 def _build_seeds(snapshot: Snapshot, named: Mapping[int, str]) -> tuple[Step, ...]:

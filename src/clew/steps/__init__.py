@@ -36,7 +36,6 @@ if TYPE_CHECKING:
         chunk_entities,
         entity_chunks,
         entity_units,
-        mention_counts,
         titled_chunks,
     )
     from clew.steps.names import NAMES, name_links
@@ -114,7 +113,6 @@ __all__ = [
     "lexical_ranking",
     "lexical_scores",
     "longest",
-    "mention_counts",
     "n_chunks",
     "name_links",
     "name_spans",
@@ -153,8 +151,7 @@ __getattr__ = _lazy(
             " similar_entities"
         ).split(),
         "mentions": (
-            "MENTIONED MENTIONS TITLED chunk_entities entity_chunks entity_units mention_counts"
-            " titled_chunks"
+            "MENTIONED MENTIONS TITLED chunk_entities entity_chunks entity_units titled_chunks"
         ).split(),
         "names": ["NAMES", "name_links"],
         "neighbours": ["KEYWORDS", "NEIGHBOURS", "chunk_graph", "chunk_ranks", "keyword_lengths"],

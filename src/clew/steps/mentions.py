@@ -2,7 +2,6 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from clew.algo.ascending import match_sorted, sort_distinct
 from clew.algo.edited_links import EditedLink, FreshRows, TransposedEdits
@@ -31,11 +30,6 @@ def chunk_entities(snapshot: Snapshot) -> Link:
 def entity_chunks(snapshot: Snapshot) -> Link:
     """Return the same link from the entities' side."""
     return snapshot.get(_ENTITIES)
-
-
-def mention_counts(snapshot: Snapshot) -> csr_array:
-    """Return (n_entities, n_chunks): in how many sentences of a chunk, and its title, each is."""
-    return snapshot.get(_COUNTS)
 
 
 def titled_chunks(snapshot: Snapshot, entity: int) -> NDArray[np.integer]:
@@ -152,13 +146,5 @@ def _open_entities(snapshot: Snapshot) -> Link:
     return TransposedEdits(link_from_arrays(found), edited)
 
 
-def _count_mentions(snapshot: Snapshot) -> csr_array:
-    mentioned = snapshot.link("chunk", "unit") @ snapshot.link("unit", "entity")
-    found = csr_array((mentioned + chunk_titles(snapshot).to_matrix()).T)
-    found.sort_indices()
-    return found
-
-
-_COUNTS = Derived("how often chunks mention entities", _count_mentions)
 _CHUNKS = Derived("entities of chunks", _open_chunks)
 _ENTITIES = Derived("chunks of entities", _open_entities)
