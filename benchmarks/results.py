@@ -25,7 +25,7 @@ from pathlib import Path
 import click
 
 import clew
-from benchmarks import tables
+from benchmarks import papers, tables
 from benchmarks.ablations import ABLATIONS, SENSITIVITY
 from benchmarks.figures import draw_ablations, draw_ranking, draw_sensitivity
 from benchmarks.marks import Compared, Table, fill
@@ -42,7 +42,10 @@ FIGURES = RESULTS / "figures"
 
 METHODS = ("dense", "bm25", "hybrid", "pagerank", "clue", "ket", "bubble", "agrag", "auto", "walk")
 # As their papers have them.
-PRINTED = ("clue_paper", "ket_rag_p", "agrag_paper", "hipporag2", "linearrag", "raptor", "lightrag")
+PRINTED = (
+    *("clue_paper", "ket_rag_p", "agrag_paper"),
+    *("hipporag2", "linearrag", "e2graphrag", "raptor", "lightrag"),
+)
 # What KET-RAG's paper compares with, on the questions that it was measured on.
 COMPARED = {
     "musique_ketrag500": (
@@ -65,7 +68,7 @@ SHORT = Scoring(context_tokens=300, answer_tokens=48)
 ANSWERED = {"hotpotqa_train100": COOCCURRENCE, "musique_train100": RECORDED}  # by which triples
 N_ANSWERED = 50  # their first questions
 HELD_OUT = ("2wiki_rkendev500", "musique_ketrag500")  # which no default was chosen on
-PARTS = ("retrieval", "ablations", "sensitivity", "answers", "peers")
+PARTS = ("retrieval", "ablations", "sensitivity", "answers", "peers", "papers")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +89,11 @@ def main() -> None:
     before = {page: page.read_text(encoding="utf-8") for page in PAGES}
     reports: dict[str, Report] = {}
     compared: list[Compared] = []
+    cells: papers.Cells = {}
     for folder in (ROOT / "examples", *folders):
         reports |= measured(folder, options)
-        compared = keep(before, page_tables(reports))
+        cells |= measure_papers(folder, options)
+        compared = keep(before, page_tables(reports) | papers.page_tables(cells))
         draw(reports)
     say(compared)
 
@@ -139,6 +144,23 @@ def measured(folder: Path, options: Options) -> dict[str, Report]:
     if (folder / PEERS).exists() and "peers" in options.parts:
         reports |= _beside_peers(folder, reports, options)
     return reports
+
+
+def measure_papers(folder: Path, options: Options) -> papers.Cells:
+    """Return what the rows of papers' tables give on a dataset, with an LLM's triples if it has."""
+    if "papers" not in options.parts or folder.name not in papers.MEASURED:
+        return {}
+    dataset = load(folder, limit=options.limit)
+    recorded = folder / TRIPLES if (folder / TRIPLES).exists() else None
+    place = options.indexes / f"{dataset.name}{f'.{RECORDED}' if recorded else ''}"
+    runs = options.runs / f"{dataset.name}.papers"
+    with clew.open(place) as index:
+        build(index, dataset, recorded)
+        cells = papers.measure(index, dataset, runs, recorded)
+    if options.answers and recorded is None:
+        with clew.open(place, specs=clew.Specs(llm=options.answers)) as index:
+            cells |= papers.answer(index, dataset, runs)
+    return cells
 
 
 def build(index: clew.Index, dataset: Dataset, recorded: Path | None) -> None:

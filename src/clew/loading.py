@@ -23,7 +23,7 @@ from clew.runtime.lazy import compile_re
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from clew.models import Chat
+    from clew.models import Chat, Wording
     from clew.models.budget import Budget
     from clew.models.extractive import SpanReader
     from clew.models.ledger import Ledger
@@ -67,6 +67,7 @@ class Specs:
     temperature: float = 0.0  # of all LLMs, and so are the next two
     top_p: float | None = None
     seed: int | None = None
+    prompts: str | None = None  # a folder of them, in place of Clew's own
     keep_prompts: bool = False  # the ledger keeps what was asked beside the replies
 
     def __post_init__(self) -> None:
@@ -78,6 +79,14 @@ class Specs:
     def sampling(self) -> Sampling:
         """How LLMs draw the tokens of their replies."""
         return Sampling(temperature=self.temperature, top_p=self.top_p, seed=self.seed)
+
+    def read_wording(self) -> Wording | None:
+        """Return the words in which LLMs are asked. Raises InputError for a folder of others."""
+        if self.prompts is None:
+            return None
+        from clew.prompts import read_wording
+
+        return read_wording(Path(self.prompts))
 
 
 def load_models(
@@ -93,11 +102,15 @@ def load_models(
     the LLM is as `load_llm` makes it. Raises InputError for a spec that names nothing.
     """
     embedder = load_embedder(specs.embedder or "minilm", cache=cache, prices=prices, exact=exact)
+    llm = None
+    if specs.llm:
+        wording = specs.read_wording()
+        llm = load_llm(specs.llm, prices=prices, sampling=specs.sampling, wording=wording)
     return Models(
         embedder=embedder,
         tagger=load_tagger(specs.tagger or "rules"),
         reranker=load_reranker(specs.reranker, embedder),
-        llm=load_llm(specs.llm, prices=prices, sampling=specs.sampling) if specs.llm else None,
+        llm=llm,
         reader=load_reader(specs.reader) if specs.reader else None,
         writes=specs.reader is None,
     )
@@ -246,15 +259,17 @@ def load_llm(
     budget: Budget | None = None,
     prices: Mapping[str, Price] | None = None,
     sampling: Sampling = GREEDY,
+    wording: Wording | None = None,
 ) -> LLM:
     """Return the LLM that `spec` names.
 
-    Its replies are kept in `ledger`, it buys within `budget`, and `prices` say what models cost.
+    Its replies are kept in `ledger`, it buys within `budget`, `prices` say what models cost, and it
+    is asked in a `wording`.
     Raises InputError for a spec that names nothing, and a `sampling` that its LLM does not take.
     """
     from clew.models.conversation import recorded
 
-    return recorded(_chat(spec, prices or {}, sampling), ledger, budget, prices)
+    return recorded(_chat(spec, prices or {}, sampling), ledger, budget, prices, wording)
 
 
 def _chat(spec: str, prices: Mapping[str, Price], sampling: Sampling) -> Chat:

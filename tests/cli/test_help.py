@@ -53,8 +53,8 @@ COMMANDS = {
     "import-triples": "--index --json",
     "merge": "--rules --index --json",
     "unmerge": "--index --json",
-    "serve": "--home --host --port --allow-host --proxy --root-path --llm --price --reranker "
-    "--answers --processes --threads --workers --stop-jobs --log-format",
+    "serve": "--home --host --port --allow-host --proxy --root-path --llm --price --prompts "
+    "--reranker --answers --processes --threads --workers --stop-jobs --log-format",
     "keys": "",
     "mcp": f"{PAID} --reranker --answers",
     "eval": "--methods --param --grid --index --split --where --exact --limit --sample --corpus "

@@ -6,19 +6,14 @@ from string import Template
 
 import pytest
 
+from clew.api import open_index
 from clew.loading import Specs, load_llm
 from clew.models.ledger import Ledger
-from clew.prompts import fill_prompt, list_prompts, prompt_versions, use_folder
-from clew.testing import ScriptedChat
+from clew.prompts import fill_prompt, list_prompts, prompt_versions, read_wording
+from clew.testing import ScriptedChat, models, small_documents
 from tests.cli.conftest import with_llm
 
 OWN = "version: 7\n\n# system\nBe short.\n\n# user\n$context\nQ: $question\n"
-
-
-@pytest.fixture(autouse=True)
-def clews_own():
-    yield
-    use_folder(None)
 
 
 @pytest.fixture
@@ -49,12 +44,48 @@ def test_a_prompt_of_ones_own_is_sent(clew, folder, chat, own_index):
 
 
 def test_another_wording_is_another_version(folder):
-    use_folder(folder)
-    first = prompt_versions()["short_answer"]
+    first = read_wording(folder)
     (folder / "short_answer.md").write_text(f"{OWN}!\n", encoding="utf-8")
-    use_folder(folder)
-    assert prompt_versions()["short_answer"] != first
-    assert prompt_versions()["units"].isdecimal()  # Clew's own
+    second = read_wording(folder)
+    assert [*second.versions] == ["short_answer"]
+    assert second.versions != first.versions
+    prompt = fill_prompt("short_answer", context="see $question", question="Where?", estimate="")
+    worded = second.reword(first.reword(prompt))
+    assert worded == second.reword(prompt)
+    assert worded.user == "see $question\nQ: Where?\n!"
+    assert worded.version == f"short_answer-{second.versions['short_answer']}"
+    other = fill_prompt("zero_shot", question="Where?")
+    assert first.reword(other) is other
+
+
+def test_two_indexes_of_a_process_have_words_of_their_own(folder, tmp_path):
+    """And what a plan counts, and a run's head says, is of these."""
+    (folder / "units.md").write_text(
+        "version: 1\n\n# system\nSplit.\n\n# user\n$passages\n", encoding="utf-8"
+    )
+    versions, plans, heads = [], [], []
+    for name, prompts in (("own", str(folder)), ("clew", None), ("again", str(folder))):
+        chat = ScriptedChat(lambda *_: "Larvik")
+        specs = Specs(prompts=prompts)
+        with open_index(tmp_path / name, models=models(llm=chat), specs=specs) as index:
+            index.add(small_documents())
+            plans.append(index.plan(small_documents()).estimates[0].prompt_tokens)
+            assert index.ask("Who built the Fram?", method="zero_shot").text == "Larvik"
+            index.ask("Who built the Fram?")
+            versions.append(chat.asked[-1][0].version)
+            index.add(small_documents(), units=1.0)
+            versions.append(chat.asked[-1][0].version)
+            known = index.plan(small_documents())
+            heads.append([each.n_known for each in known.estimates[:4]])
+    own = read_wording(folder).versions
+    assert versions[:2] == versions[4:] == [
+        f"short_answer-{own['short_answer']}", f"units-{own['units']}",
+    ]  # fmt: skip
+    assert versions[2:4] == [
+        f"{name}-{prompt_versions()[name]}" for name in ("short_answer", "units")
+    ]
+    assert plans[0] == plans[2] < plans[1]
+    assert heads[0][-1] > 0
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The tables of papers: what is copied adds up, and every row can be measured or says why not."""
 
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 
@@ -34,17 +35,47 @@ def test_printed_numbers_have_the_printed_means(name, row):
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_cell_has_its_numbers_and_every_row_a_method(name):
+    """Or none, where the paper's are not known. A paper has at least the rows that are its own."""
     table = TABLES[name]
     for row in table.rows:
-        assert [len(cell) for cell in row.printed] == [
+        assert not row.printed or [len(cell) for cell in row.printed] == [
             len(table.metrics_of(column)) for column in table.columns
         ]
         assert all(0 <= number <= table.scale for cell in row.printed for number in cell)
         assert bool(row.missing) != bool(row.method)
+        assert not (row.added and row.printed)
         if row.method:
             known = {field.name for field in fields(methods.load(row.method))}
             assert set(row.parameters) <= known
     assert len({row.name for row in table.rows}) == len(table.rows)
+    assert sum(not row.added for row in table.rows) <= table.size
+
+
+def test_what_a_row_needs():
+    """An LLM, for some; a file of triples will do for those that need no more."""
+    rows = {row.name: row for row in TABLES["clue-2"].rows}
+    needs = {name: [explain_missing(row, None), explain_missing(row, None, Path("t.jsonl"))]
+             for name, row in rows.items()}  # fmt: skip
+    assert needs["Vanilla RAG"] == needs["E²GraphRAG"] == ["", ""]
+    assert needs["LightRAG"][1] == needs["KETRAG"][1] == ""
+    assert "extracts" in needs["LightRAG"][0]
+    assert all("extracts" in each for each in needs["Clue-RAG, α = 1"])
+    assert all("does all of it" in each for each in needs["IRCoT"])
+    assert all("second version" in each for each in needs["HippoRAG"])
+    assert not explain_missing(rows["IRCoT"], "openai:model")
+
+
+def test_rows_are_chosen_by_name():
+    table = TABLES["bubble-2"].choose_rows(["ToG", "RAPTOR"])
+    assert [row.name for row in table.rows] == ["ToG", "RAPTOR"]
+    assert TABLES["bubble-2"].choose_rows([]) == TABLES["bubble-2"]
+    with pytest.raises(InputError, match="no row 'Tog', only Vanilla LLM; "):
+        table = TABLES["bubble-2"].choose_rows(["Tog"])
+
+
+def test_columns_of_labels_are_measured_by_another_command(dataset):
+    with pytest.raises(InputError, match="WOS is of labelled texts: .*'clew classify --file'"):
+        find_columns(TABLES["agrag-3"], dataset, ["WOS"])
 
 
 def test_rows_of_one_index_are_measured_together():
@@ -59,9 +90,14 @@ def test_rows_of_one_index_are_measured_together():
         ),
         ("size=1200-overlap=0-triples=llm-core=1.0", ["KG-RAG", "Hybrid-RAG"]),
     ]
+    assert [r.folder for r in group_by_index(table, [low], None, Path("t.jsonl"))] == [
+        "size=1200-overlap=0",
+        "size=1200-overlap=0-triples=recorded",
+        "size=1200-overlap=0-subchunk_depth=3-triples=recorded",
+    ]
     free = group_by_index(table, [low], None)
     assert list(map(list, free.values())) == [
-        [row for row in table.rows if not explain_missing(table, row, [low], None)]
+        [row for row in table.rows if not explain_missing(row, None)]
     ]
 
 

@@ -166,7 +166,7 @@ def test_an_unknown_method_is_answered_with_the_known():
         load("clu")
 
 
-@pytest.mark.parametrize("name", ["hipporag2", "lightrag", "linearrag", "raptor"])
+@pytest.mark.parametrize("name", ["e2graphrag", "hipporag2", "lightrag", "linearrag", "raptor"])
 def test_layers_of_many_rows_are_searched_by_sketches(name, monkeypatch):
     """Here all rows are among the likeliest, so what is found is the same."""
     with built(small_documents(), triples=True) as few:

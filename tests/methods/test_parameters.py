@@ -11,6 +11,7 @@ _ONE_UP = {
     "agrag": "chunks facts kept states",
     "auto": "chunks",
     "bubble": "chunks anchors found hops candidates width states",
+    "e2graphrag": "hops",
     "hipporag2": "facts phrases",
     "ircot": "passages thoughts",
     "ket": "tokens seed_entities",

@@ -483,7 +483,7 @@ class Adding(OpenIndex):
             corpus = plan.rank_corpus(corpus, self.snapshot())
         llm = self._load_llm(budget)
         ledger = self._ledger if probe or self._ledger.exists() else None
-        memory = ReplyMemory(ledger, llm.name if llm else "", gleanings=wanted.gleanings)
+        memory = ReplyMemory.from_llm(ledger, llm, gleanings=wanted.gleanings)
         if probe:
             if sharded.is_home(self.folder):  # whose ledgers are those of the shards
                 raise NotAnIndex(sharded.explain_home(self.folder))

@@ -264,7 +264,7 @@ class OpenIndex(Closing):
             if llm is None:
                 llm = loading.load_llm(spec, sampling=self._specs.sampling)
                 self._llms[spec] = llm
-        return recorded(llm, self._ledger, budget, self._prices)
+        return self._record(llm, budget)
 
     @checked
     def reach_llm(self, llm: LLM) -> None:
@@ -286,7 +286,11 @@ class OpenIndex(Closing):
         llm = None if self._given is None else self._given.llm
         if self._given is None and self._specs.llm:
             llm = loading.load_llm(self._specs.llm, sampling=self._specs.sampling)
-        return None if llm is None else recorded(llm, self._ledger, budget, self._prices)
+        return None if llm is None else self._record(llm, budget)
+
+    def _record(self, llm: LLM, budget: Budget | None) -> Conversation:
+        wording = self._specs.read_wording()
+        return recorded(llm, self._ledger, budget, self._prices, wording)
 
     # -- the store ----------------------------------------------------------------------------
 
@@ -409,7 +413,8 @@ def recorded_models(
     if models.llm is not None:
         place = opening.paid_place(folder, paid.CALLS)
         ledger = Ledger(place, keep_prompts=specs.keep_prompts)
-        models = replace(models, llm=recorded(models.llm, ledger, prices=prices))
+        wording = specs.read_wording()
+        models = replace(models, llm=recorded(models.llm, ledger, prices=prices, wording=wording))
     if recipe:
         index.check_recipe(recipe, {"analyzer": ANALYZER, "embedder": models.embedder.name})
     return models

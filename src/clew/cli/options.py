@@ -273,17 +273,20 @@ class PaidModels:
 
     def choose_models(self, reranker: str | None = None, reader: str | None = None) -> HowToOpen:
         """Return what an index is opened with so that it asks this LLM."""
+        return {"specs": self.name_models(reranker, reader), "prices": self.prices}
+
+    def name_models(self, reranker: str | None = None, reader: str | None = None) -> Specs:
+        """Return the models of an index that asks this LLM."""
         from clew.loading import Specs
 
-        specs = Specs(llm=self.llm, reranker=reranker, reader=reader, **self.drawn)
-        return {"specs": specs, "prices": self.prices}
+        return Specs(llm=self.llm, reranker=reranker, reader=reader, **self.drawn)
 
 
 def read_paid(
     llm: str | None,
     priced: Sequence[str],
-    budget_tokens: int | None,
-    budget_usd: float | None,
+    budget_tokens: int | None = None,
+    budget_usd: float | None = None,
     *,
     others: Sequence[str | None] = (),
     prompts: Path | None = None,
@@ -291,13 +294,8 @@ def read_paid(
 ) -> PaidModels:
     """Return the LLM, prices and budget that a command's options name.
 
-    The budget also limits the LLMs in `others`.
-
-    The prompts of a folder stand for Clew's own from then on, in this process.
+    The budget also limits the LLMs in `others`. Prompts of one's own are checked.
     """
-    from clew.prompts import use_folder
-
-    use_folder(prompts)
     from clew.models.budget import Budget
     from clew.models.prices import parse_prices
 
@@ -307,6 +305,11 @@ def read_paid(
         say("clew: without --llm the budget limits paid embeddings alone", err=True)
     budget = Budget(budget_tokens, budget_usd) if bounded else None
     drawn = {name: value for name, value in drawn.items() if value is not None}
+    if prompts is not None:
+        from clew.loading import Specs
+
+        drawn["prompts"] = str(prompts.absolute())
+        Specs(prompts=drawn["prompts"]).read_wording()
     return PaidModels(llm=llm, prices=prices, budget=budget, drawn=drawn)
 
 
@@ -323,6 +326,9 @@ price = several(
     "priced",
     type=TEXT,
 )
+prompts = path(
+    "--prompts FOLDER", "Prompts in place of Clew's own: 'clew help llm' has their slots."
+)
 SEED = "seed"
 DRAWN_OPTIONS = [
     text(
@@ -331,7 +337,7 @@ DRAWN_OPTIONS = [
         type=click.FloatRange(0, 2),
     ),
     text("--top-p X", "Share of the likeliest tokens to draw from.", type=click.FloatRange(0, 1)),
-    path("--prompts FOLDER", "Prompts in place of Clew's own: 'clew help llm' has their slots."),
+    prompts,
     flag("--keep-prompts", "Keep what was asked in the ledger beside the replies."),
 ]
 PAID_OPTIONS = [
@@ -348,6 +354,7 @@ PAID_OPTIONS = [
         type=click.FloatRange(min=0),
     ),
 ]
+served_options = gather_options([llm, price, prompts], "paid", read_paid)
 paid_options = gather_options(
     [*PAID_OPTIONS, *DRAWN_OPTIONS, number(f"--{SEED} N", "Seed of the LLM's replies.", least=0)],
     "paid",

@@ -21,15 +21,27 @@ from clew.text.quantities import format_count
 if TYPE_CHECKING:
     from clew.api import Index
     from clew.evaluate import Dataset
-    from clew.evaluate.papers import IndexRecipe, MeasuredTable, OpenIndex, PaperColumn, PaperTable
+    from clew.evaluate.papers import (
+        IndexRecipe,
+        MeasuredTable,
+        OpenIndex,
+        PaperColumn,
+        PaperRow,
+        PaperTable,
+    )
+    from clew.types import CostEstimate
 
 
 @click.command("papers")
 @click.argument("name", metavar="[TABLE]", required=False)
 @click.argument("path", metavar="[DATASET]", required=False, type=click.Path(path_type=Path))
 @options.several("--column NAME", "Only this column of the table, such as 'MuSiQue, low'", "chosen")
+@options.several("--row NAME", "Only this row of the table, such as 'Clue-RAG, α = 1'", "systems")
 @options.path(
     "--corpus PATH", "File or folder of the documents, where it is not the dataset's own."
+)
+@options.path(
+    "--triples FILE", "An LLM's triples, for the rows that need some: 'clew help triples'."
 )
 @options.number("--limit N", "Only the first N questions.")
 @options.number("--sample N", "Only N questions, drawn at random.")
@@ -45,7 +57,9 @@ def measure_paper(  # noqa: PLR0913 -- one argument for each option
     name: str | None,
     path: Path | None,
     chosen: tuple[str, ...],
+    systems: tuple[str, ...],
     corpus: Path | None,
+    triples: Path | None,
     limit: int | None,
     sample: int | None,
     into: Path | None,
@@ -56,31 +70,50 @@ def measure_paper(  # noqa: PLR0913 -- one argument for each option
 ) -> None:
     """Measure the rows of a paper's TABLE on DATASET, and print them beside the paper's numbers.
 
-    Without arguments the tables are listed. Rows that need an LLM are measured with --llm; the
-    others say why they are not. What it costs is said first. A second run goes on where the first
-    one ended, and pays for nothing twice.
+    Without arguments the tables are listed, without DATASET the rows of one. Rows that need an LLM
+    are measured with --llm; the others say why they are not. What it costs is said first. A second
+    run goes on where the first one ended, and pays for nothing twice.
     """
     from clew.evaluate import load
-    from clew.evaluate.papers import find_columns, load_tables, measure_table
+    from clew.evaluate.papers import (
+        describe_rows,
+        find_columns,
+        group_by_index,
+        load_tables,
+        measure_table,
+    )
 
     tables = load_tables()
     if name is None:
         about = [
-            {"name": key, "title": table.title, "rows": len(table.rows), "address": table.address}
+            {
+                "name": key,
+                "title": table.title,
+                "rows": sum(not row.added for row in table.rows),
+                "of": table.size,
+                "address": table.address,
+            }
             for key, table in tables.items()
         ]
-        print_result(
-            about, align([[*map(str, each.values())] for each in about], 2), as_json=as_json
-        )
+        lines = [
+            [str(each["name"]), str(each["title"]), f"{each['rows']} of {each['of']} rows",
+             str(each["address"])]
+            for each in about
+        ]  # fmt: skip
+        print_result(about, align(lines, 4), as_json=as_json)
         return
     if name not in tables:
         raise InputError(f"there is no table {name!r}, only {', '.join(tables)}")
+    table = tables[name].choose_rows(systems)
     if path is None:
-        raise InputError(f"name a dataset for {name}: {tables[name].setup}")
-    table = tables[name]
+        described = list(describe_rows(table))
+        heads = [["row", "measured by", "paper's numbers", "an LLM extracts"]]
+        rows_of = align([*heads, *([*each.values()] for each in described)], 4)
+        print_result(described, chain(rows_of, ["", f"{table.setup}."]), as_json=as_json)
+        return
     dataset = load(path, limit=limit, sample=sample, corpus=corpus)
     columns = find_columns(table, dataset, chosen)
-    folder = (into or Path("papers.clew")) / f"{name}-{dataset.name}"
+    folder = (into or Path("papers.clew")) / dataset.name  # of indexes that tables share
 
     def open_index(place: Path, chunking: Mapping[str, Any]) -> Index:
         from clew.index import PAPERS
@@ -90,7 +123,8 @@ def measure_paper(  # noqa: PLR0913 -- one argument for each option
         how["settings"] = replace(PAPERS, chunking=Chunking(**chunking))
         return opener(place, **how)
 
-    for line in _plan(table, columns, dataset, open_index, folder, paid):
+    groups = group_by_index(table, columns, paid.llm, triples)
+    for line in _plan(table, groups, dataset, open_index, folder, paid):
         say(line, err=True)
     if only_plan:
         return
@@ -101,41 +135,50 @@ def measure_paper(  # noqa: PLR0913 -- one argument for each option
             dataset,
             open_index,
             folder,
+            folder / "runs" / name,
             llm=paid.llm,
             judge=judge,
+            triples=triples,
             budget=paid.budget,
             on_progress=on_progress,
         )
-    rows = list(_list_rows(table, columns, measured, paid.llm))
+    rows = list(_list_rows(table, columns, measured, paid.llm, triples))
     models = ", ".join(map(one_line, dict.fromkeys(measured.models.values())))
-    words = chain(_describe_rows(table, columns, rows), [f"Here: {models}."] if models else [])
+    here = f"Here: {format_count(len(dataset.questions), 'question')} of {dataset.name}, {models}."
+    words = chain(_describe_cells(table, columns, rows), [here] if models else [])
     result = {"table": name, "models": measured.models, "rows": rows}
     print_result(result, words, as_json=as_json)
 
 
 def _plan(
     table: PaperTable,
-    columns: Sequence[PaperColumn],
+    groups: Mapping[IndexRecipe, Sequence[PaperRow]],
     dataset: Dataset,
     open_index: OpenIndex,
     folder: Path,
     paid: options.PaidModels,
 ) -> Iterator[str]:
     """Yield what will be measured, by which indexes, and what an LLM will be asked for."""
-    from clew.evaluate.papers import explain_missing, group_by_index
-
-    groups = group_by_index(table, columns, paid.llm)
-    n_rows = sum(not explain_missing(table, row, columns, paid.llm) for row in table.rows)
+    n_rows = len({row.name for rows in groups.values() for row in rows})
     yield (
         f"{table.title}: {n_rows} of {format_count(len(table.rows), 'row')} on {dataset.name}, "
         f"{format_count(len(dataset.questions), 'question')}, "
         f"{len(groups)} {'index' if len(groups) == 1 else 'indexes'}"
     )
+    costs: dict[object, list[CostEstimate]] = {}
     for recipe, rows in groups.items():
         names = ", ".join(row.name for row in rows)
         yield f"  {one_line(recipe.folder)}: {one_line(names)}"
-        if recipe.extraction:
-            yield f"    {_estimate(recipe, dataset, open_index, folder, paid)}"
+        if recipe.paid is not None:
+            cost = _estimate(recipe, dataset, open_index, folder, paid)
+            yield f"    {_describe_cost([cost])}"
+            costs.setdefault(recipe.paid, []).append(cost)
+    if costs:
+        whole = [max(each, key=lambda cost: cost.prompt_tokens) for each in costs.values()]
+        yield (
+            f"  all indexes: {_describe_cost(whole)}, and a prompt that is not full for each, as"
+            " what one has paid for is there for the others"
+        )
     if paid.llm is not None and groups:
         n_answers = len(dataset.questions) * sum(map(len, groups.values()))
         yield (
@@ -150,64 +193,89 @@ def _estimate(
     open_index: OpenIndex,
     folder: Path,
     paid: options.PaidModels,
-) -> str:
-    """Return what the extraction of an index would cost, before the ledger of others."""
+) -> CostEstimate:
+    """Return what the extraction of an index would cost by itself."""
     wanted = dict(recipe.extraction)
     planned: dict[str, Any] = {name: wanted[name] for name in ("entities",) if name in wanted}
     if wanted.get("core", 1) != 1:
         planned["core"] = wanted["core"]
     with open_index(folder / recipe.folder, dict(recipe.chunking)) as index:
         found = index.plan(dataset.corpus, budget=paid.budget, **planned)
-    cost = next(each for each in found.estimates if wanted.items() <= each.options.items())
-    price = "at a price that is not known" if cost.cost_usd is None else f"~${cost.cost_usd:,.2f}"
+    return next(each for each in found.estimates if wanted.items() <= each.options.items())
+
+
+def _describe_cost(costs: Sequence[CostEstimate]) -> str:
+    usd = [cost.cost_usd for cost in costs]
+    known = [each for each in usd if each is not None]
+    price = f"~${sum(known):,.2f}" if len(known) == len(usd) else "at a price that is not known"
     return (
-        f"{format_count(cost.calls, 'call')}, {cost.prompt_tokens:,} + "
-        f"~{cost.completion_tokens:,} tokens, {price}, less what indexes above have paid for"
+        f"{format_count(sum(cost.calls for cost in costs), 'call')}, "
+        f"{sum(cost.prompt_tokens for cost in costs):,} + "
+        f"~{sum(cost.completion_tokens for cost in costs):,} tokens, {price}"
     )
 
 
 def _list_rows(
-    table: PaperTable, columns: Sequence[PaperColumn], measured: MeasuredTable, llm: str | None
+    table: PaperTable,
+    columns: Sequence[PaperColumn],
+    measured: MeasuredTable,
+    llm: str | None,
+    triples: Path | None,
 ) -> Iterator[dict[str, object]]:
     """Yield each row as plain data: printed and measured by column and metric, or why not."""
-    from clew.evaluate.papers import explain_missing
+    from clew.evaluate.papers import OWN, explain_missing
 
     for row in table.rows:
         numbers = {}
         for place, column in enumerate(table.columns):
             if column in columns:
-                metrics = table.metrics_of(column)
+                metrics = (*table.metrics_of(column), OWN)
                 here = measured.cells.get((row.name, column.name), (None,) * len(metrics))
+                there = (*row.printed[place], None) if row.printed else (None,) * len(metrics)
                 numbers[column.name] = {
                     metric: {"printed": printed, "measured": found}
-                    for metric, printed, found in zip(
-                        metrics, row.printed[place], here, strict=True
-                    )
+                    for metric, printed, found in zip(metrics, there, here, strict=True)
                 }
-        missing = explain_missing(table, row, columns, llm)
-        yield {"row": row.name, "method": row.method, "missing": missing, "columns": numbers}
+        missing = explain_missing(row, llm, triples)
+        yield {
+            "row": row.name,
+            "method": row.method,
+            "known": bool(row.printed),
+            "added": row.added,
+            "missing": missing,
+            "columns": numbers,
+        }
 
 
-def _describe_rows(
+def _describe_cells(
     table: PaperTable, columns: Sequence[PaperColumn], rows: Sequence[Mapping[str, Any]]
 ) -> Iterator[str]:
     """Yield a block for each column: what is printed, and what is measured here."""
+    from clew.evaluate.papers import OWN
+
     for column in columns:
         metrics = table.metrics_of(column)
         head = [column.name, *(word for metric in metrics for word in (metric, "here"))]
-        lines = [head]
+        lines = [[*head, f"{OWN} here"]]
         for row in rows:
             numbers = row["columns"][column.name]
-            line = [row["row"]]
+            line = [f"{row['row']} *" if row["added"] else row["row"]]
             for metric in metrics:
                 line += [_format(table, numbers[metric][key]) for key in ("printed", "measured")]
-            lines.append(line)
+            found = numbers[OWN]["measured"]
+            lines.append([*line, "-" if found is None else f"{found:.3f}"])
         yield from align(lines)
         yield ""
     for reason in dict.fromkeys(row["missing"] for row in rows if row["missing"]):
         names = ", ".join(row["row"] for row in rows if row["missing"] == reason)
         yield f"{names}: {reason}."
+    unknown = [row["row"] for row in rows if not row["known"] and not row["added"]]
+    if unknown:
+        yield f"{', '.join(unknown)}: the paper's numbers are not known to us."
+    if any(row["added"] for row in rows):
+        yield "*: such tables have it; not known to be a row of this one."
     yield f"Printed: {table.setup} ({table.address})."
+    yield "Other questions, passages and models than the paper's: only the order of rows compares."
 
 
 def _format(table: PaperTable, value: float | None) -> str:

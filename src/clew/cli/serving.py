@@ -61,8 +61,7 @@ def _server_home(home: Path | None) -> Path:
 @options.text(
     "--root-path PATH", "What a proxy takes off the front of each path, such as /clew.", default=""
 )
-@options.llm
-@options.price
+@options.served_options
 @options.reranker
 @options.reader
 @options.number("--processes N", "Processes that serve. [default: as many as there are cores]")
@@ -84,8 +83,7 @@ def _server_home(home: Path | None) -> Path:
 def run_server(
     folders: tuple[str, ...],
     home: Path | None,
-    llm: str | None,
-    priced: tuple[str, ...],
+    paid: options.PaidModels,
     reranker: str | None,
     reader: str | None,
     *,
@@ -98,7 +96,6 @@ def run_server(
     An index is called by its folder's name, or by NAME. The command line may be used on the same
     folders meanwhile. Nobody but this machine can reach the server unless --host says so.
     """
-    from clew.loading import Specs
     from clew.runtime.cores import bound_threads, cores
     from clew.server.settings import ServerSettings
 
@@ -108,8 +105,8 @@ def run_server(
     settings = ServerSettings(
         home=_server_home(home),
         indexes=name_folders(folders),
-        specs=Specs(llm=llm, reranker=reranker, reader=reader),
-        prices=options.read_paid(llm, priced, None, None).prices,
+        specs=paid.name_models(reranker, reader),
+        prices=paid.prices,
         processes=processes,
         **given,
     )

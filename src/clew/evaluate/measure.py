@@ -22,6 +22,7 @@ from clew.evaluate.evaluation import Progress, Respond, Search, evaluate
 from clew.evaluate.llm_judge import METRICS, LLMJudge
 from clew.evaluate.metrics import DEEPEST
 from clew.evaluate.settings import Scoring, Setting
+from clew.models import find_wording
 from clew.models.conversation import recorded
 from clew.runtime.lazy import lazy
 from clew.types import Scalar
@@ -289,6 +290,7 @@ def _describe_index(
         "answer": (answering or models.llm) if protocol.answers else None,
         "judge": judge.llm if judge else None,
     }
+    wording = next(filter(None, map(find_wording, llms.values())), None)  # one for all
     named = {role: llm.name for role, llm in llms.items() if llm is not None}
     versions = {"clew": clew.__version__, "python": platform.python_version()}
     for name in _PACKAGES:
@@ -301,7 +303,9 @@ def _describe_index(
             "reranker": models.reranker.name,
             **named,
         },
-        "prompts": prompts.prompt_versions() if named else {},
+        "prompts": {**prompts.prompt_versions(), **(wording.versions if wording else {})}
+        if named
+        else {},
         "versions": versions,
         "index": {
             "recipe": dict(snapshot.recipe),

@@ -1,7 +1,8 @@
 """The tables of four papers: what each prints, and the same rows measured by Clew.
 
 `papers.json` has them: the columns, with the data set and the index that each is of, and the rows,
-each with a method of Clew and what an LLM extracts for it, or the reason why it is `missing`.
+each with a method of Clew and what an LLM extracts for it, or the reason why it is `missing`. Rows
+without `printed` numbers are those whose numbers are not known to us.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from clew.evaluate.report import Report
     from clew.models.budget import Budget
 
+RECORDED = "recorded"  # triples of a file, in the recipe of an index
+OWN = "recall@5"  # measured of every row, beside what the paper prints
+LABELS = "labels"  # the format of columns of classification, which `clew classify` measures
 _ANSWERED = {"EM", "Acc", "F1 plain", "F1 hotpot", "F1 ket", "ROUGE-L", *JUDGED}
 _PAID_FILES = ("calls.sqlite", "embeddings.sqlite")
 
@@ -49,12 +53,19 @@ class PaperRow:
     """A system of a table: how Clew measures it, or why it does not."""
 
     name: str
-    printed: tuple[tuple[float, ...], ...]  # for each column a number for each metric
+    printed: tuple[tuple[float, ...], ...] = ()  # for each column a number for each metric
     method: str = ""
     parameters: Mapping[str, Scalar] = field(default_factory=dict)
     extraction: Mapping[str, Scalar] = field(default_factory=dict)  # arguments of `Index.add`
     index: Mapping[str, int] = field(default_factory=dict)  # instead of the column's
+    asks: bool = False  # it does nothing without an LLM
+    added: bool = False  # such tables have it; not known to be a row of this one
     missing: str = ""
+
+    @property
+    def setting(self) -> Setting:
+        """The method with its parameters, by the name of the row."""
+        return Setting(self.method, self.parameters, name=self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +77,7 @@ class PaperTable:
     setup: str  # models and sizes of the paper
     metrics: tuple[str, ...]
     scale: int  # what a perfect score is printed as
+    size: int  # rows that the paper has
     columns: tuple[PaperColumn, ...]
     rows: tuple[PaperRow, ...]
     context_tokens: int = 4_000
@@ -73,6 +85,18 @@ class PaperTable:
     def metrics_of(self, column: PaperColumn) -> tuple[str, ...]:
         """Return what a cell of a column has a number for."""
         return column.metrics or self.metrics
+
+    def choose_rows(self, names: Sequence[str]) -> PaperTable:
+        """Return the table with the rows of some names alone, of none with all.
+
+        Raises InputError for a name that no row has.
+        """
+        unknown = sorted(set(names) - {row.name for row in self.rows})
+        if unknown:
+            have = "; ".join(row.name for row in self.rows)
+            raise InputError(f"{self.title} has no row {unknown[0]!r}, only {have}")
+        rows = tuple(row for row in self.rows if not names or row.name in names)
+        return replace(self, rows=rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +113,14 @@ class IndexRecipe:
         return float(wanted.get("units", 0) + 2 * wanted.get("core", 0))
 
     @property
+    def paid(self) -> tuple[object, ...] | None:
+        """What an LLM is asked for, of which a larger share has all of a smaller one; or None."""
+        wanted = dict(self.extraction)
+        if wanted.get("triples") == RECORDED or not wanted:
+            return None
+        return self.chunking, "units" in wanted, "triples" in wanted, wanted.get("entities")
+
+    @property
     def folder(self) -> str:
         """The name of its folder, such as "size=150-units=0.5"."""
         parts = [f"{name}={value}" for name, value in (*self.chunking, *self.extraction)]
@@ -99,6 +131,20 @@ def load_tables() -> dict[str, PaperTable]:
     """Return the tables by name, such as "ket-2"."""
     text = files("clew.evaluate").joinpath("papers.json").read_bytes()
     return msgspec.json.decode(text, type=dict[str, PaperTable])
+
+
+def describe_rows(table: PaperTable) -> Iterator[dict[str, str]]:
+    """Yield what each row is measured by, whether the paper's numbers are known, and its needs."""
+    for row in table.rows:
+        parameters = " ".join(f"{name}={value}" for name, value in row.parameters.items())
+        extracted = " ".join(f"{name}={value}" for name, value in row.extraction.items())
+        printed = "no row of it that we know" if row.added else "not known to us"
+        yield {
+            "row": row.name,
+            "by": row.missing or f"{row.method} {parameters}".strip(),
+            "printed": "known" if row.printed else printed,
+            "needs": extracted or ("an LLM" if row.asks else ""),
+        }
 
 
 def find_columns(
@@ -113,7 +159,14 @@ def find_columns(
         have = "; ".join(column.name for column in table.columns)
         raise InputError(f"{table.title} has no column {unknown[0]!r}, only {have}")
     if names:
-        return tuple(column for column in table.columns if column.name in names)
+        columns = tuple(column for column in table.columns if column.name in names)
+        for column in columns:
+            if column.format == LABELS:
+                raise InputError(
+                    f"{column.name} is of labelled texts: 'clew index' those of its first half,"
+                    " then 'clew classify --file' the others, with --name-weight 0"
+                )
+        return columns
     fit = tuple(column for column in table.columns if column.format == dataset.format)
     if not fit:
         have = "; ".join(column.name for column in table.columns)
@@ -124,38 +177,43 @@ def find_columns(
     return fit
 
 
-def explain_missing(
-    table: PaperTable, row: PaperRow, columns: Sequence[PaperColumn], llm: str | None
-) -> str:
-    """Return why a row cannot be measured, or nothing where it can."""
+def explain_missing(row: PaperRow, llm: str | None, triples: Path | None = None) -> str:
+    """Return why a row cannot be measured, or nothing where it can.
+
+    An LLM's `triples` in a file do where no LLM is named.
+    """
     if row.missing or llm is not None:
         return row.missing
-    if row.extraction:
+    if row.asks:
+        return "an LLM does all of it: name one with --llm"
+    wanted = {"units", "triples"} & row.extraction.keys()
+    if wanted and not (triples is not None and wanted == {"triples"}):
         return "an LLM extracts its graph or units: name one with --llm"
-    if not any(set(table.metrics_of(column)) - _ANSWERED for column in columns):
-        return "an LLM writes its answers: name one with --llm"
     return ""
 
 
 def group_by_index(
-    table: PaperTable, columns: Sequence[PaperColumn], llm: str | None
+    table: PaperTable, columns: Sequence[PaperColumn], llm: str | None, triples: Path | None = None
 ) -> dict[IndexRecipe, list[PaperRow]]:
     """Return the rows that can be measured by the index that they need, the cheapest first."""
     groups: dict[IndexRecipe, list[PaperRow]] = {}
     for column in columns:
         for row in table.rows:
-            if not explain_missing(table, row, columns, llm):
-                rows = groups.setdefault(recipe_of(column, row), [])
+            if not explain_missing(row, llm, triples):
+                rows = groups.setdefault(recipe_of(column, row, triples), [])
                 rows += [row] if row not in rows else []
-    return dict(sorted(groups.items(), key=lambda item: item[0].share))
+    return dict(sorted(groups.items(), key=lambda item: (item[0].share, item[0].extraction)))
 
 
-def recipe_of(column: PaperColumn, row: PaperRow) -> IndexRecipe:
-    """Return how the index is made that a cell is measured on."""
+def recipe_of(column: PaperColumn, row: PaperRow, triples: Path | None = None) -> IndexRecipe:
+    """Return how the index is made that a cell is measured on; `triples` stand for an LLM's."""
+    extraction: Mapping[str, Scalar] = row.extraction
+    if triples is not None and "triples" in extraction:
+        extraction = {"triples": RECORDED}
     chunking = {**column.index, **(row.index if column.index else {})}
     return IndexRecipe(
         tuple((name, n) for name, n in chunking.items() if n or name == "overlap"),
-        tuple(row.extraction.items()),
+        tuple(extraction.items()),
     )
 
 
@@ -163,7 +221,7 @@ def recipe_of(column: PaperColumn, row: PaperRow) -> IndexRecipe:
 class MeasuredTable:
     """What was measured of a table: cells by (row, column), in the scale of the paper."""
 
-    cells: Mapping[tuple[str, str], tuple[float | None, ...]]  # a number for each metric
+    cells: Mapping[tuple[str, str], tuple[float | None, ...]]  # for each metric, and `OWN`
     models: Mapping[str, str]  # names by role, such as "embedder"
 
 
@@ -176,50 +234,66 @@ def measure_table(  # noqa: PLR0913 -- one argument for each option
     dataset: Dataset,
     open_index: OpenIndex,
     folder: Path,
+    runs: Path,
     *,
     llm: str | None = None,
     judge: str | None = None,
+    triples: Path | None = None,
     budget: Budget | None = None,
     on_progress: Progress | None = None,
 ) -> MeasuredTable:
     """Return what is measured of each cell that can be measured.
 
-    Each index has a folder below `folder`, and each row the file of its run, so that a second call
-    goes on where the first one ended. An index takes over what others paid for. `open_index` takes
-    the folder and the arguments of `Chunking`. Raises InputError, BudgetSpent, EndpointError.
+    Each index has a folder below `folder`, and each row the file of its run below `runs`, so that a
+    second call goes on where the first one ended. An index takes over what others paid for.
+    `open_index` takes the folder and the arguments of `Chunking`. `triples` of a file, in the
+    format of docs/guides/triples.md, are read in place of those that an LLM would extract. Raises
+    InputError, BudgetSpent, EndpointError.
     """
     cells: dict[tuple[str, str], tuple[float | None, ...]] = {}
     models: Mapping[str, str] = {}
-    before: Path | None = None
-    for recipe, rows in group_by_index(table, columns, llm).items():
+    made: dict[IndexRecipe, Path] = {}
+    for recipe, rows in group_by_index(table, columns, llm, triples).items():
         place = folder / recipe.folder
-        _take_over(before, place)
-        before = place
-        mine = [c for c in columns if any(recipe_of(c, row) == recipe for row in rows)]
+        _take_over(made, recipe, place)
+        made[recipe] = place
+        mine = [c for c in columns if any(recipe_of(c, row, triples) == recipe for row in rows)]
         with open_index(place, dict(recipe.chunking)) as index:
-            extraction: Any = dict(recipe.extraction)
-            index.add(dataset.corpus, budget=budget, **extraction)
+            extraction: dict[str, Any] = dict(recipe.extraction)
+            if extraction.get("triples") == RECORDED:
+                index.add(dataset.corpus, budget=budget)
+                if not len(index.snapshot().layer("triple")):
+                    index.import_triples(str(triples))
+            else:
+                index.add(dataset.corpus, budget=budget, **extraction)
             report = measure(
                 index,
                 dataset,
                 _make_protocol(table, rows, mine, llm, judge),
-                folder=folder / "runs" / recipe.folder,
+                folder=runs / recipe.folder,
                 budget=budget,
                 on_progress=on_progress,
             )
         for row in rows:
             for column in mine:
-                if recipe_of(column, row) == recipe:
+                if recipe_of(column, row, triples) == recipe:
                     cells[row.name, column.name] = tuple(_read_cell(table, report, row, column))
         models = report.models
     return MeasuredTable(cells, models)
 
 
-def _take_over(before: Path | None, place: Path) -> None:
-    """Let a new index have the replies and vectors that another one of the table paid for."""
-    if before is None or place.exists():
+def _take_over(made: Mapping[IndexRecipe, Path], recipe: IndexRecipe, place: Path) -> None:
+    """Let a new index begin as the one of the same chunks from which nothing was extracted.
+
+    It has the replies and vectors that others of the table paid for.
+    """
+    if place.exists() or not made:
         return
-    place.mkdir(parents=True)
+    plain = made.get(replace(recipe, extraction=()))
+    if plain is not None:
+        shutil.copytree(plain, place)
+    place.mkdir(parents=True, exist_ok=True)
+    before = [*made.values()][-1]
     for name in _PAID_FILES:
         if (before / name).exists():
             shutil.copy2(before / name, place / name)
@@ -235,7 +309,7 @@ def _make_protocol(
     wanted = {metric for column in columns for metric in table.metrics_of(column)}
     judged = tuple(metric for metric in JUDGED if metric in wanted) if llm is not None else ()
     return Protocol(
-        settings=tuple(Setting(row.method, row.parameters, name=row.name) for row in rows),
+        settings=tuple(row.setting for row in rows),
         scoring=Scoring(context_tokens=table.context_tokens),
         answers=llm is not None and bool(wanted & _ANSWERED),
         judge=(judge or llm) if judged else None,
@@ -246,7 +320,7 @@ def _make_protocol(
 def _read_cell(
     table: PaperTable, report: Report, row: PaperRow, column: PaperColumn
 ) -> Iterator[float | None]:
-    """Yield the mean of each metric of a cell, None where it was not measured."""
+    """Yield the mean of each metric of a cell, and of `OWN`, None where it was not measured."""
     summary = next(each for each in report.summaries if each.label == row.name)
     means: Mapping[str, float] = {name: each.mean for name, each in summary.estimates.items()}
     if column.type:
@@ -255,3 +329,4 @@ def _read_cell(
     for metric in table.metrics_of(column):
         mean = means.get(metric)
         yield None if mean is None else mean * table.scale
+    yield means.get(OWN)

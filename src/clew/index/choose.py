@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypedDict, get_args, overload
 
 import numpy as np
@@ -26,6 +25,7 @@ from clew.layers.relations import LEAST, TermSettings, read_relations, relations
 from clew.layers.salient import LONGEST, THRESHOLD
 from clew.layers.selection import Value, chunk_values, select_chunks
 from clew.layers.units import read_units, units_prompt
+from clew.models import find_wording, word
 from clew.models.ledger import Request
 from clew.prompts.packing import pack_texts, split_reply
 from clew.runtime import arguments
@@ -35,7 +35,7 @@ from clew.types import FALLBACK, GRAPH, KINDS, SOURCES, UNITS, Scalar
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.models import Prompt, Reply
+    from clew.models import LLM, Prompt, Reply, Wording
     from clew.models.ledger import Ledger
     from clew.store import Store
 
@@ -364,11 +364,24 @@ class ReplyMemory:
 
     ledger: Ledger | None
     model: str
+    wording: Wording | None = None  # in which it is asked
     again: bool = False  # what came to nothing is to be asked for again
     # The terms of each text among which relations are asked for; None where an LLM names entities.
     listed: Mapping[str, Sequence[str]] | None = None
     terms: TermSettings | None = None  # what these are
     gleanings: int = 0  # how often it was asked for what it missed of a graph, at most
+
+    @classmethod
+    def from_llm(
+        cls, ledger: Ledger | None, llm: LLM | None, *, again: bool = False, gleanings: int = 0
+    ) -> ReplyMemory:
+        """Return what is kept of the replies of an LLM, if there is one."""
+        model = llm.name if llm else ""
+        return cls(ledger, model, find_wording(llm), again, gleanings=gleanings)
+
+    def word(self, prompt: Prompt) -> Prompt:
+        """Return a prompt as it is sent."""
+        return word(prompt, self.wording)
 
     def mark_known(self, kind: str, texts: Sequence[str]) -> NDArray[np.bool_]:
         return np.asarray([part is not None for part in self.get_parts(kind, texts)], dtype=bool)
@@ -377,7 +390,7 @@ class ReplyMemory:
         unrelated = [self._find_unrelated(kind, text) for text in texts]
         if self.ledger is None or not texts:
             return unrelated
-        keys = [self._text_key(kind, text) for text in texts]
+        keys = self._make_keys(kind, texts)
         found = self.ledger.pieces(keys)
         unknown = (None, NOTHING) if self.again else (None,)
         kept = (None if found.get(key) in unknown else found[key] for key in keys)
@@ -402,9 +415,7 @@ class ReplyMemory:
     def keep(self, kind: str, prompt: Prompt, parts: Sequence[Any], texts: Sequence[str]) -> None:
         """Keep the parts of texts; where one is NOTHING, their prompt is one to ask again."""
         if self.ledger is not None:
-            self.ledger.keep(
-                {self._text_key(kind, t): p for t, p in zip(texts, parts, strict=True)}
-            )
+            self.ledger.keep(dict(zip(self._make_keys(kind, texts), parts, strict=True)))
             if NOTHING in parts:
                 self.ledger.mark_failed([Request(self.model, prompt)])
 
@@ -424,7 +435,7 @@ class ReplyMemory:
         ]
 
     def prompt_version(self, kind: str) -> str:
-        return get_prompt_version(kind, statistical=self.listed is not None)
+        return get_prompt_version(kind, self.wording, statistical=self.listed is not None)
 
     def stored_version(self, kind: str) -> str:
         """Return the version under which the parts of a kind are kept."""
@@ -432,11 +443,12 @@ class ReplyMemory:
         if kind == GRAPH and self.terms is not None:
             return f"{version} {self.terms.threshold!r} {self.terms.longest}"
         if self.count_gleanings(kind):
-            return f"{version} {graph_prompt([], [], []).version} {self.gleanings}"
+            return f"{version} {self.word(graph_prompt([], [], [])).version} {self.gleanings}"
         return version
 
-    def _text_key(self, kind: str, text: str) -> tuple[str, ...]:
-        return self.model, self.stored_version(kind), text
+    def _make_keys(self, kind: str, texts: Sequence[str]) -> list[tuple[str, ...]]:
+        version = self.stored_version(kind)
+        return [(self.model, version, text) for text in texts]
 
     def _find_unrelated(self, kind: str, text: str) -> dict[str, Any] | None:
         """Return what a text has that has too few terms to ask about, None for another one."""
@@ -465,9 +477,10 @@ def _add_part(text: str, first: Any, second: Any) -> Any:  # noqa: ANN401 -- par
     return first if read_graph({"1": both}, [text]) == read_graph({"1": first}, [text]) else both
 
 
-@cache
-def get_prompt_version(kind: str, *, statistical: bool = False) -> str:
-    """Return the version of the prompt for a kind of extraction."""
+def get_prompt_version(
+    kind: str, wording: Wording | None = None, *, statistical: bool = False
+) -> str:
+    """Return the version of the prompt for a kind of extraction, in a wording."""
     if kind == UNITS:
-        return units_prompt([]).version
-    return (relations_prompt([], []) if statistical else graph_prompt([], [])).version
+        return word(units_prompt([]), wording).version
+    return word(relations_prompt([], []) if statistical else graph_prompt([], []), wording).version

@@ -114,8 +114,7 @@ def extract_wanted(
     if wanted == before == Wanted():
         return ExtractionReport()
     rules = rules if wanted.triples in _WEAKER else None
-    name = models.llm.name if models.llm else ""
-    memory = ReplyMemory(ledger, name, again=again, gleanings=wanted.gleanings)
+    memory = ReplyMemory.from_llm(ledger, models.llm, again=again, gleanings=wanted.gleanings)
     if with_llm and "pagerank" in wanted.llm_share(GRAPH):
         # Compacted now, it stays so, and so does the graph that the choice computes.
         finish_index(store)
@@ -221,7 +220,8 @@ def extract_triples(
             unknown = chunk_ids[int(np.flatnonzero(rows < 0)[0])]
             raise InputError(f"the index has no chunk {unknown!r}: see 'clew show DOCUMENT'")
         gleanings = read_wanted(store).gleanings
-        memory = corpus.remember(ReplyMemory(ledger, models.llm.name, gleanings=gleanings))
+        memory = ReplyMemory.from_llm(ledger, models.llm, gleanings=gleanings)
+        memory = corpus.remember(memory)
         requeue_graph(store, corpus.snapshot, rows, memory.mark_known)
         extract_by_llm(corpus, models.llm, get_task(corpus, GRAPH), memory)
     return _count_waiting(corpus)
@@ -451,14 +451,14 @@ def _ask_round(
     """
     texts = [[task.corpus.texts[row] for row in pack] for pack in packs]
     given = [None if before is None else before[i] for i in range(len(packs))]
-    prompts = [task.prompt(*each) for each in zip(packs, given, strict=True)]
+    prompts = [memory.word(task.prompt(*each)) for each in zip(packs, given, strict=True)]
     made: dict[int, list[Any]] = {}
     ended: set[int] = set()
 
     def keep(i: int, reply: Reply) -> None:
         made[i] = memory.read_parts(task.kind, reply, texts[i], given[i])
         if is_last or made[i] == given[i] or not any(made[i]):
-            memory.keep(task.kind, task.prompt(packs[i]), made[i], texts[i])
+            memory.keep(task.kind, memory.word(task.prompt(packs[i])), made[i], texts[i])
             ended.add(i)
 
     stop = complete_prompts(llm, prompts, keep)

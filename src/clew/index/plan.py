@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.index.choose import ReplyMemory
-    from clew.models import Models, Reply
+    from clew.models import Models, Prompt, Reply
     from clew.snapshot import Snapshot
     from clew.store import Store
     from clew.text.chunking import Chunking
@@ -207,7 +207,7 @@ def _probe_kind(
     groups = reckoner.group_rows(kind, np.arange(len(corpus.texts)))
     spread = np.unique(np.linspace(0, len(groups) - 1, num=min(n, len(groups))).astype(int))
     taken = [groups[i] for i in spread]
-    prompts = [reckoner.prompts[kind](group) for group in taken]
+    prompts = [reckoner.write_prompt(kind, group) for group in taken]
     made: list[list[Any]] = []
 
     def keep(i: int, reply: Reply) -> None:
@@ -228,15 +228,21 @@ class _Estimator:
         self._corpus = corpus
         self._llm = llm
         self._memory = memory
-        self.prompts = {kind: get_task(corpus, kind).prompt for kind in (UNITS, GRAPH)}
+        self._tasks = {kind: get_task(corpus, kind) for kind in (UNITS, GRAPH)}
         of_graph = relations.expected_tokens if corpus.terms else graph_extraction.expected_tokens
         self._expected = {UNITS: units.expected_tokens, GRAPH: of_graph}
-        self._known = {kind: memory.mark_known(kind, corpus.texts) for kind in self.prompts}
+        self._known = {kind: memory.mark_known(kind, corpus.texts) for kind in self._tasks}
         self.n_known = {kind: int(known.sum()) for kind, known in self._known.items()}
         self._counted: dict[tuple[str, tuple[int, ...], bool], int] = {}
-        self.exact = llm is not None and llm.chat.count_tokens(self.prompts[UNITS]([])) is not None
+        empty = self.write_prompt(UNITS, ())
+        self.exact = llm is not None and llm.chat.count_tokens(empty) is not None
         self.basis: dict[str, str] = {}
-        self._rates = {kind: self._read_rate(kind) for kind in self.prompts}
+        self._rates = {kind: self._read_rate(kind) for kind in self._tasks}
+
+    def write_prompt(self, kind: str, rows: Sequence[int], *, gleaned: bool = False) -> Prompt:
+        """Return the prompt for some chunks, or for what a reply missed of all, as it is sent."""
+        before = [NOTHING] * len(rows) if gleaned else None
+        return self._memory.word(self._tasks[kind].prompt(rows, before))
 
     def estimate(
         self,
@@ -286,7 +292,7 @@ class _Estimator:
     def _count_tokens(self, kind: str, rows: tuple[int, ...], *, gleaned: bool = False) -> int:
         """Return the tokens of a prompt; `gleaned`: of that for what a reply missed, if of all."""
         if (kind, rows, gleaned) not in self._counted:
-            prompt = self.prompts[kind](rows, [NOTHING] * len(rows) if gleaned else None)
+            prompt = self.write_prompt(kind, rows, gleaned=gleaned)
             counted = self._llm.chat.count_tokens(prompt) if self._llm else None
             if counted is None:
                 parts = filter(None, (prompt.system, prompt.user))

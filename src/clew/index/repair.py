@@ -211,8 +211,8 @@ def recall_extractions(
         if rules is not None:
             extract_by_rules(corpus, rules, wanted.triples)
         for kind in wanted.list_kinds():
-            name = models.llm.name if models.llm is not None else ""
-            memory = corpus.remember(ReplyMemory(ledger, name, gleanings=wanted.gleanings))
+            memory = ReplyMemory.from_llm(ledger, models.llm, gleanings=wanted.gleanings)
+            memory = corpus.remember(memory)
             memories = [memory, *memory.list_others(kind)]
             rows = _requeue_decided(corpus, kind, decided.get(kind, {}), memories)
             task = get_task(corpus, kind)

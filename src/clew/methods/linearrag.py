@@ -11,7 +11,6 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from clew import steps
 from clew.algo.links import entry_rows, neighbours, take_rows
@@ -19,7 +18,7 @@ from clew.algo.topk import top_k
 from clew.derived import Derived
 from clew.models import Models
 from clew.snapshot import TRANSPOSED_LINKS, Snapshot
-from clew.steps.passage_graph import PassageGraph, passage_weights
+from clew.steps.passage_graph import PassageGraph, mention_counts, passage_weights
 from clew.types import Evidence, Limits, Path, Step
 
 
@@ -103,7 +102,7 @@ class LinearRag:
         A chunk weighs its cosine, from 0 to 1, times a ratio, and ln(1 + b), where b sums over its
         active entities the score times ln(1 + mentions) / level.
         """
-        found = take_rows(snapshot.get(_COUNTS), np.array(list(active), dtype=np.intp))
+        found = take_rows(mention_counts(snapshot), np.array(list(active), dtype=np.intp))
         shares = np.array([each.score / each.level for each in active.values()])
         bonus, own = np.zeros(found.shape[1]), np.zeros(found.shape[1])
         np.add.at(bonus, found.indices, shares[found.owners] * np.log1p(found.data))
@@ -156,24 +155,15 @@ def activate_entities(
     return active
 
 
-def _count_mentions(snapshot: Snapshot) -> csr_array:
-    """Return (n_entities, n_chunks): in how many sentences of a chunk, and its title, each is."""
-    mentioned = snapshot.link("chunk", "unit") @ snapshot.link("unit", "entity")
-    found = csr_array((mentioned + steps.chunk_titles(snapshot).to_matrix()).T)
-    found.sort_indices()
-    return found
-
-
 def _build_graph(snapshot: Snapshot) -> PassageGraph:
     """Return the graph in which an edge weighs the entity's share of the chunk's mentions."""
-    counts = snapshot.get(_COUNTS)
+    counts = mention_counts(snapshot)
     n_entities, n_chunks = counts.shape
     shares = counts.data / counts.sum(axis=0)[counts.indices]
     edges = counts.indices, n_chunks + entry_rows(counts), shares
     return PassageGraph.from_edges(n_chunks, n_entities, [edges])
 
 
-_COUNTS = Derived("how often chunks mention entities", _count_mentions)
 _GRAPH = Derived("LinearRAG's graph", _build_graph)
 
 

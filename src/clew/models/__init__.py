@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard
 
@@ -181,6 +181,32 @@ class Prompt:
     schema: Mapping[str, Any] | None = None  # a JSON schema that the reply must satisfy
     max_tokens: int = 512
     version: str = ""  # of the template; enters every cache key
+    name: str = ""  # of Clew's template that it was made of, and what that was filled with
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Wording(Protocol):
+    """A user's own words for some of Clew's prompts."""
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """The version of each prompt that it has words for, by name."""
+        ...
+
+    def reword(self, prompt: Prompt) -> Prompt:
+        """Return a prompt of Clew in these words; as it is where there are none for it."""
+        ...
+
+
+def find_wording(llm: LLM | None) -> Wording | None:
+    """Return the words in which an LLM is asked, None for Clew's own."""
+    found: Wording | None = getattr(llm, "wording", None)
+    return found
+
+
+def word(prompt: Prompt, wording: Wording | None) -> Prompt:
+    """Return a prompt as it is sent."""
+    return prompt if wording is None else wording.reword(prompt)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

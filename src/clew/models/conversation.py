@@ -22,9 +22,11 @@ from clew.models import (
     Reply,
     Stopped,
     Turn,
+    Wording,
     batch,
     is_chat,
     is_streaming,
+    word,
 )
 from clew.models.budget import Bill, Budget, Purchase, bill
 from clew.models.ledger import Ledger, Request
@@ -80,6 +82,7 @@ class Conversation:
     budget: Budget | None = None
     prices: Mapping[str, Price] | None = None  # by model, the first word of the chat's name
     repairs: int = 1  # how often a reply that breaks its schema is asked for again
+    wording: Wording | None = None  # a user's own words for prompts
     # Turns that were paid for in conversations that did not end.
     _unreported: list[Turn] = field(default_factory=list, init=False, repr=False, compare=False)
     _lock: threading.Lock = field(
@@ -120,6 +123,7 @@ class Conversation:
         """
         if on_text is not None and len(prompts) != 1:
             raise InputError(f"on_text is for a prompt that is alone, not for {len(prompts)}")
+        prompts = [word(prompt, self.wording) for prompt in prompts]
         for prompt in prompts:
             validator(prompt.schema)  # a broken schema is found before anything is paid for
         self._check_price()
@@ -343,8 +347,9 @@ def recorded(
     ledger: Ledger | None = None,
     budget: Budget | None = None,
     prices: Mapping[str, Price] | None = None,
+    wording: Wording | None = None,
 ) -> Conversation:
-    """Return `llm` with its replies recorded, bounded and priced.
+    """Return `llm` with its replies recorded, bounded and priced, asked in a `wording`.
 
     An LLM that cannot be asked one exchange at a time is asked one whole prompt at a time, its
     own repair retry included.
@@ -356,11 +361,12 @@ def recorded(
             budget=budget or llm.budget,
             prices=llm.prices if prices is None else prices,
             repairs=llm.repairs,
+            wording=wording or llm.wording,
         )
-    if is_chat(llm):
-        return Conversation(llm, ledger=ledger, budget=budget, prices=prices)
-    whole = _Whole(cast("LLM", llm))
-    return Conversation(whole, ledger=ledger, budget=budget, prices=prices, repairs=0)
+    chat, repairs = (llm, 1) if is_chat(llm) else (_Whole(cast("LLM", llm)), 0)
+    return Conversation(
+        chat, ledger=ledger, budget=budget, prices=prices, repairs=repairs, wording=wording
+    )
 
 
 @dataclass(frozen=True, slots=True)

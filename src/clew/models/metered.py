@@ -22,6 +22,8 @@ from clew.models import (
     Tagger,
     TokenEmbedder,
     TokenVectors,
+    Wording,
+    find_wording,
     gives_tokens,
     is_late,
     is_recorded,
@@ -212,6 +214,10 @@ class _MeteredLateReranker(_MeteredReranker):
 @dataclass(frozen=True, slots=True)
 class _MeteredLLM(_Metered):
     inner: LLM
+
+    @property
+    def wording(self) -> Wording | None:
+        return find_wording(self.inner)
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Reply]:
         with self.meter.stage("llm"):

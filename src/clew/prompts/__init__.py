@@ -2,11 +2,13 @@
 
 A change of a prompt's words changes its version, which enters every cache key. Values are put in
 for $names; a value is never read as a template itself, and one that imitates parts of a prompt is
-written so that it cannot pass for them (`clew.prompts.quoted`).
+written so that it cannot pass for them (`clew.prompts.quoted`). A user's own words for some of them
+(`read_wording`) go with the LLM that is asked.
 """
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -21,15 +23,26 @@ from clew.prompts.quoted import Value, render_values
 from clew.runtime.lazy import compile_re
 
 _SUFFIX = ".md"
-_folder: Path | None = None  # of a user's prompts, for this process
 _FILE = compile_re(r"version: (\S+)\n+# system\n(.*?)\n# user\n(.*)\Z", re.DOTALL)
+
+Parts = tuple[str, str, str]  # of a prompt: its version, its system part, its user part
 
 
 def fill_prompt(
     name: str, *, schema: Mapping[str, Any] | None = None, max_tokens: int = 512, **values: Value
 ) -> Prompt:
     """Return the prompt in `name`.md with its $names filled in."""
-    version, system, user = _parts(name)
+    return _fill(_parts(name), name, values, schema, max_tokens)
+
+
+def _fill(
+    parts: Parts,
+    name: str,
+    values: Mapping[str, Value],
+    schema: Mapping[str, Any] | None,
+    max_tokens: int,
+) -> Prompt:
+    version, system, user = parts
     rendered, guard = render_values(values)
     return Prompt(
         system=f"{system.strip()}{guard}",
@@ -37,6 +50,8 @@ def fill_prompt(
         schema=schema,
         max_tokens=max_tokens,
         version=f"{name}-{version}",
+        name=name,
+        values=values,
     )
 
 
@@ -51,33 +66,47 @@ def list_prompts() -> list[str]:
     return sorted(name.removesuffix(_SUFFIX) for name in names)
 
 
-def use_folder(folder: Path | None) -> None:
-    """Let the prompts in a folder stand for those of their names in this process; None: no others.
+@dataclass(frozen=True, slots=True, eq=False)
+class FolderWording:
+    """The prompts of a user's folder, as a `Wording`."""
+
+    parts: Mapping[str, Parts]  # by the name of Clew's prompt
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        return {name: version for name, (version, _, _) in self.parts.items()}
+
+    def reword(self, prompt: Prompt) -> Prompt:
+        parts = self.parts.get(prompt.name)
+        if parts is None:
+            return prompt
+        return _fill(parts, prompt.name, prompt.values, prompt.schema, prompt.max_tokens)
+
+
+def read_wording(folder: Path) -> FolderWording:
+    """Return the prompts in a folder, which stand for those of their names.
 
     A file has the form of Clew's own, and its digest is part of its version, so no reply to another
     wording is taken for one to it. Raises InputError for a file of no prompt's name, one that lacks
     a part, and a slot that Clew does not fill.
     """
-    global _folder  # noqa: PLW0603 -- of the whole process, as its command says
-    _parts.cache_clear()
-    _folder = None
-    if folder is None:
-        return
     own = {name: _slots(_parts(name)[2]) for name in list_prompts()}
-    found = sorted(folder.glob(f"*{_SUFFIX}"))
-    if not found:
-        raise InputError(f"{folder} has no prompt NAME{_SUFFIX}: it takes {', '.join(own)}")
-    for file in found:
+    found: dict[str, Parts] = {}
+    for file in sorted(folder.glob(f"*{_SUFFIX}")):
         if file.stem not in own:
             raise InputError(f"{file} is no prompt's: name it as one of {', '.join(own)}")
-        unknown = sorted(_slots(_read(file)[2]) - own[file.stem])
+        version, system, user = _read(file)
+        unknown = sorted(_slots(user) - own[file.stem])
         if unknown:
             slots = ", ".join(f"${slot}" for slot in sorted(own[file.stem]))
             raise InputError(
                 f"{file} has the slot ${unknown[0]}, which nothing fills: take {slots}"
             )
-    _parts.cache_clear()
-    _folder = folder
+        digest = sha256(file.read_text(encoding="utf-8").encode()).hexdigest()[:8]
+        found[file.stem] = f"{version}-{digest}", system, user
+    if not found:
+        raise InputError(f"{folder} has no prompt NAME{_SUFFIX}: it takes {', '.join(own)}")
+    return FolderWording(found)
 
 
 def _slots(user: str) -> set[str]:
@@ -85,15 +114,11 @@ def _slots(user: str) -> set[str]:
 
 
 @cache
-def _parts(name: str) -> tuple[str, str, str]:
-    file = None if _folder is None else _folder / f"{name}{_SUFFIX}"
-    return _read(
-        files(__name__) / f"{name}{_SUFFIX}" if file is None or not file.exists() else file
-    )
+def _parts(name: str) -> Parts:
+    return _read(files(__name__) / f"{name}{_SUFFIX}")
 
 
-def _read(file: Traversable) -> tuple[str, str, str]:
-    """Return the version of a prompt, its system part and its user part."""
+def _read(file: Traversable) -> Parts:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -102,6 +127,4 @@ def _read(file: Traversable) -> tuple[str, str, str]:
     if match is None or not Template(match[3]).is_valid():
         raise InputError(f"{file} lacks its 'version: ', '# system' or '# user', or has a stray $")
     version, system, user = match.groups()
-    if isinstance(file, Path) and file.parent == _folder:
-        version = f"{version}-{sha256(text.encode()).hexdigest()[:8]}"
     return version, system, user

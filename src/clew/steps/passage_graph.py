@@ -17,6 +17,8 @@ from clew.algo.fusion import min_max
 from clew.algo.links import Entries
 from clew.algo.pagerank import LocalScores, WholeGraph, local_pagerank
 from clew.algo.topk import find_highest
+from clew.derived import Derived
+from clew.snapshot import Snapshot
 from clew.steps.entity_graph import best_chunks, choose_residual
 
 _MAX_STOPS = 4  # nodes on the way back from a chunk
@@ -73,6 +75,21 @@ class PassageGraph:
                 return []
             way.append(int(others[find_highest(given / given.max())]))
         return way
+
+
+def mention_counts(snapshot: Snapshot) -> csr_array:
+    """Return (n_entities, n_chunks): in how many sentences of a chunk, and its title, each is."""
+    return snapshot.get(_COUNTS)
+
+
+def _count_mentions(snapshot: Snapshot) -> csr_array:
+    mentioned = snapshot.link("chunk", "unit") @ snapshot.link("unit", "entity")
+    found = csr_array((mentioned + steps.chunk_titles(snapshot).to_matrix()).T)
+    found.sort_indices()
+    return found
+
+
+_COUNTS = Derived("how often chunks mention entities", _count_mentions)
 
 
 def passage_weights(dense: steps.Ranking) -> tuple[NDArray[np.intp], NDArray[np.float64]]:

@@ -1,16 +1,18 @@
-"""A tree of summaries of all chunks, which are sentences of theirs."""
+"""A tree of summaries of all chunks, which are sentences of theirs, and what is near in it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from clew import steps
 from clew.algo.links import count_ends
 from clew.algo.mixture import ReadsRows, soft_clusters
-from clew.algo.topk import top_k
+from clew.algo.topk import find_highest, top_k
 from clew.derived import Arrays, CachedArrays, Derived
 from clew.snapshot import Snapshot
+from clew.types import Evidence, Path, Step, Table
 
 _LEVELS = 5  # of summaries, at most
 _COORDINATES = 10  # that clusters are made by
@@ -37,6 +39,70 @@ class Summaries:
 def summaries(snapshot: Snapshot) -> Summaries:
     """Return RAPTOR's tree of summaries of a snapshot's chunks."""
     return snapshot.get(_SUMMARIES)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A chunk or a summary near the question, and the chunk that it stands for."""
+
+    score: float
+    chunk: int
+    summary: int = -1  # -1: it is the chunk itself
+    unit: int = -1  # the sentence of a summary that is nearest to the question
+
+
+def nearest_nodes(
+    snapshot: Snapshot, asked: steps.Query, n_chunks: int, n_summaries: int
+) -> Iterator[Node]:
+    """Yield the nearest chunks and the nearest summaries, ranked together by their cosines."""
+    tree, columns = summaries(snapshot), snapshot.layer("unit").columns
+    rows, cosines = steps.nearest(snapshot, "chunk", asked, n_chunks)
+    near = np.asarray(tree.vectors @ asked.vector, dtype=np.float64)
+    best = top_k(near, n_summaries)
+    for place in top_k(np.concatenate([cosines, near[best]]), len(rows) + len(best)).tolist():
+        if place < len(rows):
+            yield Node(float(cosines[place]), int(rows[place]))
+            continue
+        summary = int(best[place - len(rows)])
+        units = tree.get_units(summary)
+        unit = int(units[find_highest(steps.cosines_of(snapshot, "unit", asked, units))])
+        yield Node(float(near[summary]), int(columns["chunk"][unit]), summary, unit)
+
+
+def collect_nodes(
+    snapshot: Snapshot, query: str, method: str, nodes: Iterable[Node], k: int
+) -> Evidence:
+    """Return the first `k` different chunks that nodes, best first, stand for as evidence."""
+    found: dict[int, Node] = {}
+    shown: list[int] = []  # summaries
+    for node in nodes if k else ():
+        found.setdefault(node.chunk, node)
+        shown += [node.summary] if node.summary >= 0 else []
+        if len(found) == k:
+            break
+    tree, units = summaries(snapshot), snapshot.layer("unit")
+    texts = tuple((" ".join(units.texts(tree.get_units(row).tolist())),) for row in shown)
+    hits = steps.hits(snapshot, found, np.array([node.score for node in found.values()]))
+    return Evidence(
+        query=query,
+        method=method,
+        tables=(Table(name="Summaries", columns=("summary",), rows=texts),) if texts else (),
+        hits=tuple(
+            replace(hit, channel="chunk" if node.unit < 0 else "summary")
+            for hit, node in zip(hits, found.values(), strict=True)
+        ),
+        paths=tuple(
+            Path(_build_thread(snapshot, query, node), node.score) for node in found.values()
+        ),
+    )
+
+
+def _build_thread(snapshot: Snapshot, query: str, node: Node) -> tuple[Step, ...]:
+    start = Step(layer="query", id="", text=query)
+    if node.unit < 0:
+        return (start, steps.chunk_step(snapshot, node.chunk, "near the question"))
+    through = steps.unit_step(snapshot, node.unit, "in a summary near the question")
+    return (start, through, steps.chunk_step(snapshot, node.chunk, "holds it"))
 
 
 def _open_summaries(snapshot: Snapshot) -> Summaries:
