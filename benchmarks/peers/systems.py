@@ -287,6 +287,29 @@ def open_chroma(folder: Path, stub: Stub) -> Opened:  # noqa: ARG001 -- it asks 
     return Opened(add, {"dense": ask})
 
 
+def open_txtai(folder: Path, stub: Stub, *, graph: bool = False) -> Opened:  # noqa: ARG001
+    """Open an index of txtai: passages, their words and vectors; with `graph` their likeness."""
+    from txtai import Embeddings
+
+    def transform(texts: list[str]) -> Any:  # noqa: ANN401
+        return embed(texts)
+
+    wanted: dict[str, Any] = {"method": "external", "transform": transform}
+    wanted |= {"hybrid": True, "content": True} | ({"graph": {}} if graph else {})
+    index, place = Embeddings(wanted), str(folder / "index")
+    if index.exists(place):
+        index.load(place, config=wanted)
+
+    def add(documents: Sequence[Any]) -> None:
+        index.upsert([(each.id, _join(each)) for each in documents])
+        index.save(place)
+
+    asks = {"hybrid": partial(index.search, limit=_AT_MOST)}
+    return Opened(
+        add, asks | ({"graph": partial(index.search, limit=_AT_MOST, graph=True)} if graph else {})
+    )
+
+
 # The package whose version is shown, and what opens its index, by the system's name.
 SYSTEMS: Mapping[str, tuple[str, Callable[[Path, Stub], Opened]]] = {
     "clew": ("clew", open_clew),
@@ -295,4 +318,6 @@ SYSTEMS: Mapping[str, tuple[str, Callable[[Path, Stub], Opened]]] = {
     "nano-graphrag": ("nano-graphrag", open_nano_graphrag),
     "lightrag": ("lightrag-hku", open_lightrag),
     "chroma": ("chromadb", open_chroma),
+    "txtai": ("txtai", open_txtai),
+    "txtai-graph": ("txtai", partial(open_txtai, graph=True)),
 }

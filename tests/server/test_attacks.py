@@ -1,5 +1,6 @@
 """What somebody who means harm may send: each is refused, and the server goes on."""
 
+import gc
 import hmac
 import re
 import select
@@ -16,6 +17,7 @@ import pytest
 
 import clew
 from clew import methods
+from clew.errors import ClewError
 from clew.server import ServerSettings
 from clew.server import keys as keys_of
 from clew.server.health import OPEN_PATHS
@@ -60,6 +62,8 @@ def statuses(content):
 
 BODY = b'{"query": "x", "method": "bm25"}'
 POST = b"POST /api/v1/indexes/small/search HTTP/1.1\r\nHost: localhost\r\n"
+FORM = "multipart/form-data; boundary=b"
+UPLOAD = POST.replace(b"search", b"documents") + f"Content-Type: {FORM}\r\n".encode()
 NEXT = b"GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
 CHUNKED = b"%x\r\n%s\r\n0\r\n\r\n" % (len(BODY), BODY)
 ODD = {
@@ -197,6 +201,29 @@ def test_a_long_question_of_nothing(client, name):
         assert time.process_time() - began < 3
 
 
+# Each is refused in a thread: for its length, by a filter or a method, or as a broken form.
+REFUSED = {
+    "a long body": {"json": {"query": "x" * 200_000}},
+    "a filter": {"json": {"query": "x", "where": "none = 1"}},
+    "a method": {"json": {"query": "x", "method": "none"}},
+    "a form": {"content": b"--b\r\nbroken", "headers": {"Content-Type": FORM}},
+}
+
+
+@pytest.mark.parametrize("odd", REFUSED)
+def test_what_was_refused_is_forgotten(client, odd):
+    """No error outlives its reply, and with it what was sent, until Python looks for rings."""
+    path = SEARCH if "json" in REFUSED[odd] else f"{API}/indexes/small/documents"
+    client.post(path, **REFUSED[odd])  # what is imported only now
+    gc.collect()
+    gc.disable()
+    try:
+        assert client.post(path, **REFUSED[odd]).status_code == 400
+        assert not [each for each in gc.get_objects() if isinstance(each, ClewError)]
+    finally:
+        gc.enable()
+
+
 # -- slow and many --------------------------------------------------------------------------------
 
 
@@ -225,6 +252,22 @@ def test_slow_clients_are_let_go(home):
         assert not [i for i, _ in open_ones]
         assert {tuple(statuses(found)) for found in ends.values()} == {(408,)}
         assert httpx2.get(f"{address}/healthz").status_code == 200
+
+
+def test_a_client_that_goes_while_it_sends_is_no_failure(home, caplog):
+    """Its request is counted as one that nobody waited for, and no traceback is logged."""
+    with home.serving() as address:
+        for head in (POST, UPLOAD):
+            with connected(address) as connection:
+                connection.sendall(head + b"Content-Length: 500\r\n\r\n--b\r\n")
+
+        def count_replies():
+            told = httpx2.get(f"{address}/metrics").text
+            return re.findall(r"clew_requests_total.*POST.*/(\w+)\",status=\"(\d+)\"", told)
+
+        assert until(lambda: len(found := count_replies()) == 2 and found)
+        assert sorted(count_replies()) == [("documents", "499"), ("search", "499")]
+    assert "Traceback" not in caplog.text
 
 
 def test_a_question_may_take_longer_than_a_head(home):

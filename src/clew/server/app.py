@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
@@ -16,7 +16,7 @@ from clew.server import dify, health, mcp, open_webui, openai, page, state
 from clew.server.endpoints import RestEndpoint, begin_call, make_reply, respond_to_refusal
 from clew.server.guard import Guard, get_path, protect
 from clew.server.indexes import Opener
-from clew.server.recording import Recorder
+from clew.server.recording import GONE, Recorder
 from clew.server.rest import ENDPOINTS
 from clew.server.settings import ServerSettings
 from clew.shards import open_any
@@ -48,6 +48,7 @@ def application(settings: ServerSettings, opener: Opener = open_any) -> Starlett
         exception_handlers={
             ClewError: _reply_to_clew_error,
             HTTPException: _reply_to_http_error,
+            ClientDisconnect: _reply_to_nobody,
             Exception: _reply_to_unexpected,
         },
     )
@@ -91,6 +92,11 @@ async def _reply_to_http_error(request: Request, error: Exception) -> Response:
     refusal = Refusal(error.status_code, code, sentence, dict(error.headers or {}))
     is_openai = get_path(request.scope).startswith(openai.PREFIX)
     return openai.respond_to_refusal(refusal) if is_openai else respond_to_refusal(refusal)
+
+
+async def _reply_to_nobody(_request: Request, _error: Exception) -> Response:
+    """Return what is recorded of a client that went before its request was whole."""
+    return Response(status_code=GONE)
 
 
 async def _reply_to_unexpected(request: Request, _error: Exception) -> Response:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ParamSpec, TypeVar, get_type_hints
 
+from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from pydantic import BaseModel, RootModel, ValidationError
 from starlette.requests import Request
@@ -37,6 +38,18 @@ _LARGE = 1 << 16  # bytes of JSON that are read in a thread
 _log = logging.getLogger(__name__)
 
 Scope = str  # one of `clew.server.keys.SCOPES`, or "" for what needs no key
+
+
+async def run_in_thread(work: Callable[[], T], limiter: CapacityLimiter | None = None) -> T:
+    """Run `work` in a thread, and return its result.
+
+    An error of Clew's comes without the frames that it passed: one of them holds the error, and
+    with it all that the request sent, until Python looks for such rings, which it seldom does.
+    """
+    try:
+        return await run_sync(work, limiter=limiter)
+    except ClewError as error:
+        raise error.with_traceback(None) from error.__cause__
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +109,7 @@ class Access:
 
     async def run(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
         """Run `work` in one of the server's threads, and return its result."""
-        return await run_sync(partial(work, *args, **named), limiter=self.server.threads)
+        return await run_in_thread(partial(work, *args, **named), self.server.threads)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +157,7 @@ class Call(Access):
         self.check_kind(JSON)
         content = await self.read_bytes(most)
         if len(content) > _LARGE:
-            return await run_sync(parse_body, kind, content)
+            return await run_in_thread(partial(parse_body, kind, content))
         return parse_body(kind, content)
 
     def check_generation(self) -> None:

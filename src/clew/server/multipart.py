@@ -10,6 +10,7 @@ import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from shutil import rmtree
@@ -23,6 +24,7 @@ from python_multipart.multipart import parse_options_header
 
 from clew.errors import InputError
 from clew.runtime.private import make_folder, open_file
+from clew.server.endpoints import run_in_thread
 from clew.server.files import check_file_name
 from clew.wire.refusals import Refusal, no_space, too_large
 
@@ -75,10 +77,8 @@ async def _read_form(request: Request, boundary: bytes, reader: _Reader) -> Uplo
     try:
         parser = MultipartParser(boundary, reader.callbacks())
         async for piece in _join_pieces(request.stream()):
-            await run_sync(reader.feed, parser, piece)
-        await run_sync(reader.finish, parser)
-    except FormParserError as error:
-        raise _make_error(str(error)) from None
+            await run_in_thread(partial(reader.feed, parser, piece))
+        await run_in_thread(partial(reader.finish, parser))
     except OSError as error:
         raise no_space(error) from error
     finally:
@@ -144,10 +144,16 @@ class _Reader:
         most = self._settings.upload_bytes
         if self._size > most:
             raise too_large(f"a request of this kind has at most {most:,} bytes")
-        parser.write(piece)
+        try:
+            parser.write(piece)
+        except FormParserError as error:
+            raise _make_error(str(error)) from None
 
     def finish(self, parser: MultipartParser) -> None:
-        parser.finalize()
+        try:
+            parser.finalize()
+        except FormParserError as error:
+            raise _make_error(str(error)) from None
         if not self._has_ended:
             raise _make_error("it ends before its last part does")
 

@@ -14,7 +14,7 @@ from clew.wire.names import GENERATION_HEADER, ID_HEADER
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _UNKNOWN = "unknown"  # a route or method: their number is bounded, whatever is sent
 _FAILED = 500
-_GONE = 499  # the client went before there was an answer
+GONE = 499  # the client went before there was an answer
 
 
 class Recorder:
@@ -53,9 +53,9 @@ class Recorder:
             with tracing.open_span(method, {"clew.request": known.id}, headers=headers) as span:
                 try:
                     await self._app(scope, receive, send_and_count)
-                    failed = _GONE
+                    failed = GONE
                 except CancelledError:
-                    failed = _GONE
+                    failed = GONE
                     raise
                 finally:
                     route = getattr(scope.get("route"), "path", _UNKNOWN)

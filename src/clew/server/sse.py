@@ -9,11 +9,10 @@ from functools import partial
 import anyio
 from anyio import from_thread
 from anyio.lowlevel import current_token
-from anyio.to_thread import run_sync
 from starlette.responses import StreamingResponse
 
 from clew.display.shown import plain
-from clew.server.endpoints import dump_json
+from clew.server.endpoints import dump_json, run_in_thread
 from clew.server.state import ServerState
 from clew.wire.names import EVENT_STREAM
 
@@ -79,7 +78,7 @@ async def follow_thread(
 
     async def worker() -> None:
         try:
-            await run_sync(partial(work, tell), limiter=server.threads)
+            await run_in_thread(partial(work, tell), server.threads)
         except BaseException as error:  # noqa: BLE001 -- raised again where it is waited for
             put("", error)
         finally:
