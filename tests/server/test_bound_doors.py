@@ -86,6 +86,7 @@ def test_no_tool_shows_what_is_hidden(home):
                         "search": {"query": question},
                         "ask": {"question": question},
                         "thread": {"question": question},
+                        "themes": {},
                         "list_indexes": {},
                         "plan": {},
                         "fetch": {"id": f"small/{next(iter(HIDDEN))}"},
