@@ -44,6 +44,9 @@ class CachedArrays(Derived[Arrays]):
     Where they are `lazy` a write leaves them, too, once they were computed, unless it compacts the
     index: the next who asks computes them by what was cached.
 
+    Those that `remember` earlier generations are not what a fresh index would have. Of some
+    documents alone they are computed from nothing but these.
+
     Those that `embeds` is true of are computed with an `embedder`, a function that gives one. A
     write computes them only for a snapshot where they are `worth` it.
     """
@@ -52,6 +55,7 @@ class CachedArrays(Derived[Arrays]):
     update: Callable[..., Arrays] | None = None
     edited: bool = False
     lazy: bool = False
+    remember: bool = False
     embeds: bool = False
     worth: Callable[..., bool] = lambda _snapshot: True
 

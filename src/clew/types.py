@@ -420,6 +420,37 @@ class EvidenceGraph(Shown):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ThemeRelation(Shown):
+    """A relation of two entities of a theme."""
+
+    subject: str
+    relation: str  # "" where they only stand in the same sentences
+    object: str
+    count: int  # of the theme's passages that have it, or of its sentences with both
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Theme(Shown):
+    """Passages that share names or are near to each other: what a part of the index is about."""
+
+    id: str
+    name: str  # its most telling entities and terms
+    level: int  # 0 for the widest
+    parent: str  # id, "" at the top
+    children: tuple[str, ...]  # ids, the largest first
+    n_documents: int
+    n_chunks: int
+    n_sentences: int
+    documents: tuple[str, ...]  # ids, those with most of its passages first
+    entities: tuple[str, ...]  # names, the most telling first
+    terms: tuple[str, ...]
+    sentences: tuple[Step, ...]  # that represent it together
+    relations: tuple[ThemeRelation, ...] = ()  # the strongest first
+    since: str = ""  # the earliest and the latest date of its documents, where they have some
+    until: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class DirectAnswer(Shown):
     """An answer that an LLM gave while it looked for evidence, with the sentence that proves it."""
 
@@ -451,6 +482,7 @@ class Evidence(Shown):
     answer: DirectAnswer | None = None
     notes: tuple[str, ...] = ()  # what went another way than asked, such as a fallback
     support: float | None = None  # how probably the hits answer the query; None: not known
+    whole: bool = False  # the query is about all documents, and themes answer it
     prompt: str = "short_answer"  # by which an LLM is asked for the answer
     usage: Usage = field(default_factory=Usage)
 
@@ -594,7 +626,8 @@ class Answer(Shown):
 
     question: str
     text: str
-    kind: str  # "generated" by an LLM, "named" by a graph, "quoted", "refused", or "none"
+    # "generated" by an LLM, "named" by a graph, "themes", "quoted", "refused", or "none".
+    kind: str
     citations: tuple[Citation, ...]
     context: Context
     evidence: Evidence

@@ -69,6 +69,8 @@ def reads(index):
         Asked("POST", f"{at}/graph", f"{to}/graph", {"query": QUESTION, "method": "bubble"}),
         Asked("GET", f"{at}/entities", f"{to}/entities?limit=1000"),
         Asked("GET", f"{at}/entities/{{name:path}}", f"{to}/entities/Comet"),
+        Asked("GET", f"{at}/themes", f"{to}/themes?level=1"),
+        Asked("GET", f"{at}/themes", f"{to}/themes?where=group%20%3D%20'open'"),
         Asked("GET", f"{at}/aliases", f"{to}/aliases"),
         Asked("GET", f"{at}/evaluations", f"{to}/evaluations"),
         Asked("GET", f"{at}/evaluations/{{id}}", f"{to}/evaluations/{JOB}"),

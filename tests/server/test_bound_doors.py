@@ -87,6 +87,7 @@ def test_no_tool_shows_what_is_hidden(home):
                         "ask": {"question": question},
                         "thread": {"question": question},
                         "hop": {"start": "Bakken", "query": question},
+                        "themes": {},
                         "list_indexes": {},
                         "plan": {},
                         "fetch": {"id": f"small/{next(iter(HIDDEN))}"},

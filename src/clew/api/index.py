@@ -31,6 +31,7 @@ from clew.models.waiting import asking
 from clew.runtime.awaitable import awaitable
 from clew.snapshot import Snapshot
 from clew.store import opening
+from clew.text.questions import asks_of_whole
 from clew.types import Answer, Evidence, Scalar
 
 if TYPE_CHECKING:
@@ -39,11 +40,12 @@ if TYPE_CHECKING:
     from clew.models import LLM, Models
     from clew.models.prices import Price
     from clew.text.pieces import OnPiece
-    from clew.types import Classified
+    from clew.types import Classified, Theme
     from clew.views.export import Exported
 
 
 _OF_GRAPHS = "auto"  # the default method where an index has an imported graph
+_OF_WHOLE = "themes"  # and for a question about all documents
 
 
 class HowToOpen(TypedDict, total=False):
@@ -97,8 +99,10 @@ class Index(Adding, Upkeep, Askable):
 
     opening = "open"
 
-    def choose_method(self) -> str:
-        """Return the method that retrieves where a question names none."""
+    def choose_method(self, question: str) -> str:
+        """Return the method that retrieves for a question that names none."""
+        if asks_of_whole(question):
+            return _OF_WHOLE
         if not self._exists() or self.snapshot().are_texts().all():
             return retrieval.DEFAULT
         return _OF_GRAPHS
@@ -250,6 +254,34 @@ class Index(Adding, Upkeep, Askable):
         return describe_row(self.snapshot(), name)
 
     @checked
+    def themes(
+        self, level: int = 0, *, where: str | Filter | None = None, most: int | None = None
+    ) -> tuple[Theme, ...]:
+        """Return what the documents are about: the themes of a level, the largest first.
+
+            for theme in index.themes():
+                print(theme.name, theme.n_documents, theme.sentences[0].text)
+
+        Level 0 has the widest; a further level has their parts, and those that have none. With a
+        filter they are those of the documents that fulfil it, at most `most` of them. The first
+        call after a write brings them up to date. Raises InputError for a level below 0.
+        """
+        from clew.views.themes import list_themes
+
+        return list_themes(self.snapshot(where), level, most)
+
+    @checked
+    def report_themes(self, path: str | Path, *, where: str | Filter | None = None) -> int:
+        """Write a report of all themes to a file, .md or .html, and return how many it has.
+
+        Raises InputError for another suffix, and where the file cannot be written.
+        """
+        from clew.views.themes import check_report, write_report
+
+        check_report(Path(path))
+        return write_report(self.snapshot(where), Path(path), f"Themes of {self.shown}")
+
+    @checked
     def export(
         self,
         path: str | Path,
@@ -294,4 +326,5 @@ class Index(Adding, Upkeep, Askable):
     aanswer = awaitable(answer)
     aclassify = awaitable(classify)
     aexport = awaitable(export)
+    athemes = awaitable(themes)
     abackup = awaitable(Upkeep.backup)

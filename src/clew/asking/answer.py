@@ -21,7 +21,7 @@ from clew.snapshot import Snapshot
 from clew.steps import reply_to
 from clew.text.answer_line import AnswerText, OnMarks, extract_answer, find_answer_line, is_word
 from clew.text.pieces import OnPiece
-from clew.types import Answer, Citation, Context, DirectAnswer, Document, Evidence, Passage
+from clew.types import Answer, Citation, Context, DirectAnswer, Document, Evidence, Passage, Step
 
 OnCitation = Callable[[Citation], None]
 MAX_ANSWER_TOKENS = 512
@@ -32,6 +32,7 @@ _ESTIMATE = (
     "a probability of {:.2f}. Where you find that it does not, say so as asked below."
 )
 _READING = "short_answer"  # the prompt that every method shares which retrieves
+_READINGS = (_READING, "whole_answer")  # prompts with a context
 
 
 def write_answer(  # noqa: PLR0913 -- one argument for each option
@@ -52,8 +53,8 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
     An answer that the evidence brings along is taken where the context holds its quote. Else, with
     an LLM, the answer is its own; without one, or when it gives none, it is the names that a graph
     has for it, with the facts that lead there, or at most `quotes` quotes from the passages, with
-    a short answer where one is likely enough. What the `snapshot` of the evidence stores is not
-    embedded again for them.
+    a short answer where one is likely enough; of a question about the whole, a line for each theme.
+    What the `snapshot` of the evidence stores is not embedded again for them.
     `max_tokens` cap the LLM's reply: one that is cut off there is of no use. An LLM that is told
     the evidence's support, which it is where `min_support` is above 0, may refuse; below
     that there are no quotes.
@@ -91,6 +92,8 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
         instead = ": quoted sentences instead" if context.passages else ""
         note = f"the LLM gave no answer ({reply.error or 'an empty reply'}){instead}"
         evidence = evidence if found else _add_note(evidence, note)
+    if found is None and evidence.whole:
+        found = _build_themes(question, context, evidence)
     if found is None and not _is_refused(evidence, min_support):
         found = _build_named(question, context, evidence)
     if found is None:
@@ -200,6 +203,37 @@ def _build_named(question: str, context: Context, evidence: Evidence) -> Answer 
     )
 
 
+def _build_themes(question: str, context: Context, evidence: Evidence) -> Answer | None:
+    """Return a line for each theme that answers: its name, its coverage, and a quote.
+
+    None where the context has no sentence of any.
+    """
+    places = {(p.document_id, p.start): p for p in reversed(context.passages)}
+    said: dict[str, str] = {}
+    cited: list[tuple[Passage, Step]] = []
+    for *_, theme, sentence in (path.steps for path in evidence.paths):
+        passage = places.get((sentence.document_id, sentence.start))
+        if passage is not None and theme.id not in said:
+            quote = " ".join(sentence.text.split())
+            said[theme.id] = f"{theme.text} ({theme.reason}): {quote}"
+            cited.append((passage, sentence))
+    ends = accumulate(map(len, said.values()), lambda end, size: end + 1 + size)
+    citations = tuple(
+        _build_citation(passage, passage.start, sentence.end, evidence, (end,))
+        for (passage, sentence), end in zip(cited, ends, strict=True)
+    )
+    if not citations:
+        return None
+    return Answer(
+        question=question,
+        text="\n".join(said.values()),
+        kind="themes",
+        citations=citations,
+        context=context,
+        evidence=evidence,
+    )
+
+
 def _build_generated(
     question: str, text: str, citations: tuple[Citation, ...], context: Context, evidence: Evidence
 ) -> Answer:
@@ -245,12 +279,12 @@ def _build_prompt(
     It says what the `support` is where that is given. Evidence of a method that retrieves nothing
     on purpose names another prompt.
     """
-    if name != _READING:
+    if name not in _READINGS:
         return fill_prompt(name, question=question, max_tokens=max_tokens)
     found = format_context(context, context.text.strip() or "(no passage was found)")
     estimate = "" if support is None else _ESTIMATE.format(support)
     return fill_prompt(
-        _READING, context=found, estimate=estimate, question=question, max_tokens=max_tokens
+        name, context=found, estimate=estimate, question=question, max_tokens=max_tokens
     )
 
 
@@ -266,7 +300,7 @@ def _build_llm_answer(
         return None
     if may_refuse and is_word(text, _UNKNOWN):
         return _build_refusal(question, context, evidence)
-    if evidence.prompt != _READING:
+    if evidence.prompt not in _READINGS:
         return _build_generated(question, text, (), context, evidence)
     found = find_citations(question, find_answer_line(reply.text), reply.text, context)
     for note in found.notes:

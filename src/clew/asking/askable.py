@@ -50,8 +50,8 @@ class Askable:
     def models(self) -> Models: ...
 
     @abstractmethod
-    def choose_method(self) -> str:
-        """Return the method that retrieves where a question names none."""
+    def choose_method(self, question: str) -> str:
+        """Return the method that retrieves for a question that names none."""
 
     @abstractmethod
     def snapshot_for(self, question: Question, method: Method, models: Models) -> Snapshot:

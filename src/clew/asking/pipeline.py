@@ -73,7 +73,7 @@ def retrieve_evidence(
     meter = Meter(budget=question.budget)
     where = to_filter(question.where)
     with meter.stage(source.opening):
-        name = source.choose_method() if question.method is None else question.method
+        name = source.choose_method(question.text) if question.method is None else question.method
     context_tokens = question.context_tokens or choose_context_tokens(name, question.parameters)
     filled = context_tokens if for_answer else question.context_tokens
     method = build_method(name, question.parameters, filled)
@@ -112,7 +112,7 @@ def run_method(
             raise InputError("this index is empty: add documents first")
     with meter.stage("search"):
         evidence = method.retrieve(text, snapshot, models)
-        if method.layers:  # else it retrieves nothing on purpose
+        if method.layers and not evidence.whole:  # else it retrieves nothing, or themes
             evidence = steps.apparatus_behind(snapshot, evidence)
             evidence = support.judge_evidence(evidence, snapshot, models)
     return evidence

@@ -33,6 +33,7 @@ from clew.cli.options import open_index
 from clew.cli.planning import run_plan
 from clew.cli.program import Program
 from clew.cli.serving import manage_keys, run_mcp, run_server
+from clew.cli.themes import show_themes
 
 __all__ = ["main"]
 
@@ -63,7 +64,8 @@ def main(context: click.Context) -> None:
 
 main.params += talk.build_options()
 for _command in (
-    run_index, run_ask, run_search, run_hop, run_verify, run_classify, run_plan, show_index,
+    run_index, run_ask, run_search, run_hop, run_verify, run_classify, run_plan, show_themes,
+    show_index,
     list_documents, export_graph, show_methods, remove_documents, compact_index, check_index,
     backup_index, restore_index, split_index, import_graph, import_triples, merge_names,
     unmerge_name, run_server, manage_keys, run_mcp, run_evaluation, run_config, show_help,

@@ -40,7 +40,7 @@ _UNTOUCHED = {"units": "sentences only", "graph": "without triples"}  # chunks t
 def show_index(
     opener: options.Opener, name: str | None, folder: Path, *, aliases: bool, as_json: bool
 ) -> None:
-    """Show what an index holds, or a row of it by its id, or an entity by its name.
+    """Show what an index holds, or a row or theme of it by its id, or an entity by its name.
 
     With --aliases and a NAME, only what may be the same as NAME is listed.
     """

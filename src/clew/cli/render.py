@@ -177,6 +177,12 @@ def _render_text(found: types.Answer) -> Iterator[str]:
         yield wrap_text(found.text or "(the LLM gave an empty answer)")
     elif found.kind == "named":
         yield wrap_text(found.text)
+    elif found.kind == "themes":
+        lines = [bold("Themes that answer, each with a sentence of it")]
+        for line, cited in zip(found.text.splitlines(), found.citations, strict=True):
+            about = line.removesuffix(" ".join(cited.quote.split())).rstrip(": ")
+            lines.append(wrap_text(f"[{cited.number}] {about}", first="  ", rest="      "))
+        yield "\n".join(lines)
     elif found.kind == "quoted":
         if found.short is not None:
             yield _render_short(found.short, found.citations)

@@ -293,6 +293,7 @@ class _BaseServedIndex(_Operated, Generic[C]):
     show = _of_index(operations.read_row)
     entities = _of_index(operations.find_entities)
     entity = _of_index(operations.read_entity)
+    themes = _of_index(operations.read_themes)
     graph = _of_index(operations.read_graph)
     question_graph = _of_index(operations.draw_question)
     aliases = _of_index(operations.read_aliases)

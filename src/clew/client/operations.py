@@ -16,7 +16,7 @@ from clew.client.requests import ClientRequest, Pause, make_error
 from clew.client.uploads import collect_upload
 from clew.errors import InputError
 from clew.filters import Filter
-from clew.types import Answer, Classified, Document, Evidence, Plan, Scalar
+from clew.types import Answer, Classified, Document, Evidence, Plan, Scalar, Theme
 from clew.wire.about import AboutServer, MethodView, SpentLine
 from clew.wire.graphs import DrawnIndex, DrawnThread
 from clew.wire.indexes import (
@@ -59,7 +59,7 @@ def _get(path: str, reply: type[T], **query: str | int) -> Operation[T]:
     return _send("GET", path, reply, query=given, is_repeatable=True)
 
 
-def _list_all(path: str, reply: type[T], **query: str) -> Operation[list[T]]:
+def _list_all(path: str, reply: type[T], **query: str | int) -> Operation[list[T]]:
     found: list[T] = []
     while True:
         listed: Any = Listed[reply]  # type: ignore[valid-type]  # a type that is a value
@@ -426,6 +426,11 @@ def read_entity(
     """Return an entity with its neighbours, and some of its texts."""
     path = f"{at}/entities/{_quote_name(name)}"
     return _get(path, EntityView, offset=offset, limit=limit)
+
+
+def read_themes(at: str, /, level: int = 0, *, where: str = "") -> Operation[list[Theme]]:
+    """Return the themes of a level, the largest first; 0 has the widest."""
+    return _list_all(f"{at}/themes", Theme, level=level, where=where)
 
 
 def read_graph(at: str, /, *, limit: int = 1_000) -> Operation[DrawnIndex]:

@@ -131,7 +131,7 @@ class ArrayLoader:
         return arrays if cached is None else cached
 
     def _compute(self, snapshot: Snapshot, what: CachedArrays, given: Mapping[str, Any]) -> Arrays:
-        arrays = self.cache.newest(what.name)
+        arrays = self.cache.newest(what.name) if self.whole or not what.remember else None
         if arrays is None:
             return what.compute(snapshot, **given)
         earlier = self._open_earlier(what, arrays)

@@ -17,11 +17,13 @@ from clew.errors import InputError
 from clew.models import Models
 from clew.snapshot import Snapshot
 from clew.steps.evidence import text_place
+from clew.text.questions import asks_of_whole
 from clew.types import Evidence, Hit, Limits, Path, Step
 
 Found = Mapping[str, Evidence]  # by the name of the method, in the order of the choice
 
 _GRAPH = "paths"  # what follows the triples of an imported graph
+_WHOLE = "themes"  # what answers a question about all documents
 _NAMELESS = "bubble"  # where the question names nothing in it
 
 
@@ -54,6 +56,8 @@ class Auto:
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         are_texts = snapshot.are_texts()
         has = {"texts": bool(are_texts.any()), "imported": not are_texts.all()}
+        if asks_of_whole(query):
+            return _build_method(_WHOLE, self.chunks).retrieve(query, snapshot, models)
         names, reason = choose_methods(self._names, **has)
         found = {
             name: _build_method(name, self.chunks).retrieve(query, snapshot, models)

@@ -14,13 +14,15 @@ from clew.errors import InputError
 from clew.filters import Filter, match, to_filter
 from clew.models.ledger import Cost
 from clew.server import drawing, files, request_records, snapshot_views
-from clew.server.scoped_questions import Scoped
+from clew.server.scoped_questions import Scoped, hide_sources
 from clew.shards import wire
 from clew.shards.exchange import Request
 from clew.shards.shard import GenerationChanged, reply_to_request
 from clew.snapshot import Snapshot
+from clew.steps.theme_descriptions import describe_themes
+from clew.steps.themes import themes
 from clew.text.keys import name_key
-from clew.types import Classified, Document, Evidence, Plan
+from clew.types import Classified, Document, Evidence, Plan, Theme
 from clew.views import describe
 from clew.wire.graphs import DrawnIndex
 from clew.wire.indexes import DocumentLine, EntityLine, EntityView, IndexView, Listed
@@ -193,6 +195,18 @@ class ScopedIndex(Scoped):
     def entity(self, name: str, *, offset: int, limit: int) -> EntityView:
         """Return an entity with some of its texts. Raises a refusal, 404, where there is none."""
         return snapshot_views.view_entity(self.snapshot(), name, offset=offset, limit=limit)
+
+    def themes(
+        self, level: int = 0, *, where: str = "", offset: int = 0, limit: int
+    ) -> Listed[Theme]:
+        """Return some of the themes of a level, the largest first."""
+        with self._compute():
+            seen = self.snapshot(where)
+            rows = themes(seen).of_level(level)
+            found = describe_themes(seen, rows[offset : offset + limit])
+        if not self.caller.may("admin"):
+            found = [replace(each, sentences=hide_sources(each.sentences)) for each in found]
+        return Listed(items=tuple(found), total=len(rows))
 
     def aliases(self) -> dict[str, Any]:
         """Return which names stand for others, and which may, as `Index.aliases` has them.

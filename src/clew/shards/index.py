@@ -249,8 +249,8 @@ class Shards(Askable, Closing):
 
     # -- read -------------------------------------------------------------------------------------
 
-    def choose_method(self) -> str:
-        """Return the method that retrieves where a question names none."""
+    def choose_method(self, question: str) -> str:  # noqa: ARG002 -- one index has themes, too
+        """Return the method that retrieves for a question that names none."""
         has_graphs = any(each.of_graphs for each in self._get_descriptions())
         return "auto" if has_graphs else retrieval.DEFAULT
 

@@ -50,7 +50,7 @@ def hits(
     rows: Iterable[int],
     scores: NDArray[np.floating],
     *,
-    layer: Literal["chunk", "subchunk"] = "chunk",
+    layer: Literal["chunk", "subchunk", "sentence"] = "chunk",
 ) -> tuple[Hit, ...]:
     """Return chunks or parts of them as hits; `scores` are those of `rows`, in the same order."""
     rows = [int(row) for row in rows]
@@ -153,7 +153,12 @@ def read_steps(snapshot: Snapshot, stops: Sequence[UnreadStep]) -> list[Step]:
     ]
 
 
-_RANGES = ("chunk", "subchunk", "unit")  # layers whose rows have a place in their document
+_RANGES = (
+    "chunk",
+    "subchunk",
+    "sentence",
+    "unit",
+)  # layers whose rows have a place in their document
 
 
 def _read_ranges(snapshot: Snapshot, name: str, rows: list[int]) -> Iterator[dict[str, Any]]:

@@ -185,7 +185,7 @@ class MethodContract:
                 found = method.retrieve(question, snapshot, models(llm=self.llm()))
                 steps = [*found.seeds, *(step for path in found.paths for step in path.steps)]
                 for step in steps:
-                    if step.layer not in ("query", "statistical"):  # these are no layers
+                    if step.layer not in ("query", "statistical", "theme"):  # these are no layers
                         assert snapshot.layer(step.layer).rows([step.id]) != [-1]
                     if step.document_id:
                         assert texts[step.document_id][step.start : step.end] == step.text

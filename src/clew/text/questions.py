@@ -236,3 +236,67 @@ def names_a_place(text: str) -> bool:
 def refers_back(sentence: str) -> bool:
     """Say whether a sentence begins with a word for what one before it named."""
     return bool(_PRONOUN.match(sentence) or REFERRING.match(sentence))
+
+
+# -- questions about the whole ---------------------------------------------------------------------
+
+_THEME_WORDS = (
+    "theme|topic|subject|idea|point|argument|message|concern|issue|takeaway|finding|conclusion"
+    "|trend|question|problem|motif|strand|area"
+)
+_MAIN = (
+    "main|major|key|central|overall|common|recurring|general|principal|dominant|important|broad"
+    "|chief|essential|overarching|core|biggest|different"
+)
+_TEXTS = (
+    r"documents?|files?|texts?|articles?|books?|papers?|reports?|notes?|manuals?|corpus|collection"
+    r"|index|archive|data ?sets?|library|folder|materials?|sources?|contents?|pages?|novels?"
+    r"|stories|everything|guides?"
+)
+_ALL_TEXTS = (
+    r"(?:(?:all|both|each)(?: of)? )?(?:(?:these|those|the|this|my|our) )?(?:whole |entire |two )?"
+    rf"(?:\w+ )?(?:{_TEXTS}|(?:all of )?(?:it|them|this))\b"
+)
+_SUM_UP = "summari[sz]e|sum up|recap|outline|(?:summary|overview|gist|synopsis|outline) of"
+_WHOLE = compile_re(
+    rf"\b(?:{_MAIN}) (?:\w+ )?(?:{_THEME_WORDS})s?\b"
+    r"|\b(?:what|which)(?: \w+)? (?:themes|topics|subjects)\b"
+    rf"|\b(?:{_SUM_UP}) {_ALL_TEXTS}\W*$"
+    r"|^\W*(?:please |can you |could you )?(?:summari[sz]e|sum up)\b"
+    rf"|\bwhat (?:do|does) {_ALL_TEXTS} (?:say|tell)\b"
+    rf"|\b(?:what|which)(?: \w+)? (?:is|are|do|does) {_ALL_TEXTS} (?:all |mainly |mostly )?"
+    r"(?:about|cover|contain|discuss|deal with|talk about|tell)\W*$"
+    rf"|\bcompare what (?:they|{_ALL_TEXTS}|both)"
+    rf"|^\W*(?:please |can you )?(?:{_SUM_UP}|(?:a |an |the )?(?:summary|overview))\W*$"
+    r"|\bin a nutshell\b"
+    r"|hauptthem|wichtigsten themen|worum geht es|fasse? .*zusammen|thèmes principaux"
+    r"|principaux thèmes|de quoi parle|temas principales|de qué trata|temi principali"
+    r"|главн\w+ тем|о чём эти|主题是什么|主要主题|主なテーマ|何について",
+    re.IGNORECASE,
+)
+_OF_WHOLE = compile_re(
+    rf"(?:{_THEME_WORDS}|{_MAIN}|{_TEXTS}|{_SUM_UP}|summary|overview|compare|contrast|both|say|says"
+    r"|about|tell|give|please|whole|entire|cover|contain|discuss|talk|deal|all|two|list|describe"
+    r"|differ|nutshell|together|briefly|short)s?",
+    re.IGNORECASE,
+)
+
+
+def asks_of_whole(question: str) -> bool:
+    """Say whether a question is about all documents, not about something in one of them.
+
+    >>> asks_of_whole("What are the main themes?"), asks_of_whole("Who built the Fram?")
+    (True, False)
+    """
+    return bool(_WHOLE.search(question))
+
+
+def find_topic(question: str) -> str:
+    """Return the words of a question about the whole that say which part of it is meant.
+
+    >>> find_topic("Compare what both documents say about sled dogs")
+    'sled dogs'
+    """
+    words = (match[0] for match in _WORD.finditer(question))
+    kept = (w for w in words if fold(w) not in STOP_WORDS and not _OF_WHOLE.fullmatch(w))
+    return " ".join(kept)

@@ -21,10 +21,12 @@ from clew.index.choose import NOTE, count_waiting
 from clew.layers.aliases import propose_merges
 from clew.snapshot import Snapshot
 from clew.snapshot.layers import TripleLayer
+from clew.steps.themes import THEME_MARK
 from clew.store import Store
 from clew.text.keys import name_key
 from clew.text.normalize import fold
 from clew.types import ENTITY_TYPES, GRAPH, IMPORTED, SOURCES, UNITS, Usage
+from clew.views.themes import find_theme
 
 _MOST = 20  # neighbours shown of one kind
 _LEAST_SCORE = 0.3  # of two names that are proposed
@@ -143,9 +145,12 @@ def _find_spelling(snapshot: Snapshot, row: int, key: str) -> str:
 def describe_row(snapshot: Snapshot, name: str) -> dict[str, Any]:
     """Return a row by its id, or an entity by its name, with its neighbours.
 
-    An id that several kinds share is that of the first: document, chunk, unit, sub-chunk, triple,
-    entity, term.
+    An id that several kinds share is that of the first: theme, document, chunk, unit, sub-chunk,
+    triple, entity, term.
     """
+    theme = find_theme(snapshot, name) if name.startswith(THEME_MARK) else None
+    if theme is not None:
+        return {"kind": "theme", **theme.to_dict()}
     kinds: tuple[tuple[str, str, Callable[[Snapshot, int], dict[str, Any]]], ...] = (
         ("document", name, _document),
         ("chunk", name, _chunk),
@@ -169,10 +174,10 @@ def without_sources(found: Mapping[str, Any]) -> dict[str, Any]:
     """Return a description of a row with ids of documents in place of where they came from."""
     hidden = dict(found)
     if "source" in found:
-        hidden["source"] = found.get("document", found["id"])
-    if "units" in found:
-        hidden["units"] = [
-            without_sources(each) if isinstance(each, dict) else each for each in found["units"]
+        hidden["source"] = found.get("document", found.get("document_id", found["id"]))
+    for parts in {"units", "sentences"} & found.keys():
+        hidden[parts] = [
+            without_sources(each) if isinstance(each, dict) else each for each in found[parts]
         ]
     return hidden
 

@@ -28,6 +28,7 @@ from clew.wire.refusals import no_such_resource
 PLACE = "clew.place"  # in the scope of a request over HTTP
 LONG = 24_000  # characters, some 6,000 tokens: of a longer document a part is fetched at a time
 _MOST = 10  # results of a search
+_MOST_THEMES = 20
 _READ = 20  # hits that are looked at for these
 _RANGE = re.compile(r"(.+):(\d{1,12})-(\d{1,12})", re.DOTALL)
 
@@ -436,6 +437,72 @@ def list_indexes(place: Place, _given: ListIndexes) -> HeldIndexes:
     )
 
 
+class ThemesOf(_Given):
+    """The arguments of `themes`."""
+
+    index: str = Field(
+        default="", description="The index; needed where there are several.", max_length=64
+    )
+    level: int = Field(
+        default=0, description="0 for the widest themes, 1 for their parts.", ge=0, le=9
+    )
+
+
+class ThemeSentence(SearchResult):
+    """A sentence that represents a theme; `fetch` takes its id."""
+
+    quote: str
+
+
+class FoundTheme(_Reply):
+    """A theme, and how much it covers."""
+
+    name: str
+    documents: int
+    passages: int
+    parts: int
+    entities: list[str]
+    sentences: list[ThemeSentence]
+
+
+class ThemesFound(_Reply):
+    """What `themes` gives."""
+
+    themes: list[FoundTheme] = Field(description="the largest first")
+    total: int
+
+
+def themes(place: Place, given: ThemesOf) -> ThemesFound:
+    """Say what the documents of an index are about as a whole: their themes, with how many
+    documents and passages each covers, and sentences that represent it. Asks no model.
+    """  # noqa: D205 -- a model reads it as one text
+    scoped = place.find_index(given.index)
+    found = scoped.themes(given.level, limit=_MOST_THEMES)
+    return ThemesFound(
+        themes=[
+            FoundTheme(
+                name=theme.name,
+                documents=theme.n_documents,
+                passages=theme.n_chunks,
+                parts=len(theme.children),
+                entities=list(theme.entities),
+                sentences=[_cite_sentence(place, scoped.name, each) for each in theme.sentences],
+            )
+            for theme in found.items
+        ],
+        total=found.total,
+    )
+
+
+def _cite_sentence(place: Place, index: str, sentence: Step) -> ThemeSentence:
+    return ThemeSentence(
+        id=f"{index}/{sentence.document_id}:{sentence.start}-{sentence.end}",
+        title=sentence.document_id,
+        url=place.url(index, sentence.document_id, sentence.start, sentence.end),
+        quote=sentence.text,
+    )
+
+
 class PlanOf(_Given):
     """The arguments of `plan`."""
 
@@ -498,12 +565,12 @@ def _make_tool(call: Callable[[Place, Any], _Reply]) -> McpTool:
 
 
 _CALLED: Sequence[Callable[[Place, Any], _Reply]] = (
-    search, fetch, ask, thread, hop, list_indexes, plan,
+    search, fetch, ask, thread, hop, themes, list_indexes, plan,
 )  # fmt: skip
 TOOLS: Sequence[McpTool] = tuple(map(_make_tool, _CALLED))
 INSTRUCTIONS = (
     "Clew finds the passages of the user's own documents that answer a question, and shows how it"
     " got to them. Use ask for an answer with citations, thread to see how passages hang together,"
-    " hop to walk on from a passage by yourself, search and fetch to read. Cite what you use by"
-    " its url."
+    " hop to walk on from a passage by yourself, themes for what the documents say as a whole,"
+    " search and fetch to read. Cite what you use by its url."
 )

@@ -5,10 +5,11 @@ from typing import Any
 
 from pydantic import Field
 
-from clew.server.bodies import Body, Part, QueryParameters, Whole
+from clew.server.bodies import LONGEST_FILTER, Body, Part, QueryParameters, Whole
 from clew.server.drawing import MOST_NODES, draw_evidence
 from clew.server.endpoints import Call, EndpointGroup
 from clew.server.rest.asking import SearchBody, search
+from clew.types import Theme
 from clew.wire.graphs import DrawnIndex, DrawnThread
 from clew.wire.indexes import AliasView, EntityLine, EntityView, Listed, ProposedAlias
 
@@ -33,6 +34,15 @@ class EntitiesQuery(Part):
     """Which entities are listed."""
 
     find: str = Field("", max_length=1_000, description="a part of a name")
+
+
+class ThemesQuery(Part):
+    """Which themes are listed."""
+
+    level: Whole = Field(0, ge=0, le=9, description="0 for the widest, 1 for their parts")
+    where: str = Field(
+        "", max_length=LONGEST_FILTER, description="only of documents that fulfil it"
+    )
 
 
 class AliasQuery(QueryParameters):
@@ -68,6 +78,14 @@ async def entity(call: Call) -> EntityView:
     """An entity with its neighbours and texts."""
     part = call.read_query(Part).model_dump()
     return await call.run(call.open_named_index().entity, call.read_path("name"), **part)
+
+
+@GRAPH.endpoint("GET", "/indexes/{index}/themes", query=ThemesQuery)
+async def themes(call: Call) -> Listed[Theme]:
+    """The themes of an index, the largest first."""
+    return await call.run(
+        call.open_named_index().themes, **call.read_query(ThemesQuery).model_dump()
+    )
 
 
 @GRAPH.endpoint("GET", "/indexes/{index}/aliases")

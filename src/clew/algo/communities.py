@@ -1,0 +1,150 @@
+"""Communities of a weighted graph, each parted into smaller ones.
+
+Traag, Waltman and van Eck (2019), "From Louvain to Leiden: guaranteeing well-connected
+communities", https://doi.org/10.1038/s41598-019-41695-z; the algorithm is graspologic-native's.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from clew.algo.links import Matrix
+from clew.algo.topk import top_k
+
+Rows = NDArray[np.int64]
+
+_RESOLUTION = 0.5  # of modularity: the lower, the fewer and larger communities
+_LEVELS = 4
+_SEED = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Communities:
+    """m communities of n nodes as a tree, those of a level before those below it."""
+
+    parents: Rows  # (m,) -1 at the top
+    leaves: Rows  # (n,) the smallest community that each node is of, -1 for none
+
+    @property
+    def levels(self) -> Rows:
+        """(m,), 0 at the top."""
+        levels = np.zeros(len(self.parents), dtype=np.int64)
+        for community, parent in enumerate(self.parents.tolist()):
+            levels[community] = 0 if parent < 0 else levels[parent] + 1
+        return levels
+
+    @property
+    def members(self) -> Matrix:
+        """(m, n) ones: the nodes of each community, and of all below it."""
+        nodes, found = np.flatnonzero(self.leaves >= 0), self.leaves
+        rows, columns = [found[nodes]], [nodes]
+        while len(nodes):
+            above = self.parents[rows[-1]]
+            nodes = nodes[above >= 0]
+            rows.append(above[above >= 0])
+            columns.append(nodes)
+        pairs = np.concatenate(rows), np.concatenate(columns)
+        return csr_array((np.ones(len(pairs[0])), pairs), shape=(len(self.parents), len(found)))
+
+
+def find_communities(graph: Matrix, n_counted: int, most: int, least: int = 3) -> Communities:
+    """Return the communities of a symmetric graph, as the first `n_counted` nodes are in them.
+
+    `graph` is (n, n) weights > 0. One with more than `most` counted nodes is parted again, into
+    those of at least `least`, down to four levels; nodes of smaller parts are its own alone. The
+    largest of a level come first, of equal ones that with the lower node. The same graph has the
+    same communities in every run.
+    """
+    leaves = np.full(n_counted, -1, dtype=np.int64)
+    parents: list[int] = []
+    parted = [(-1, np.arange(graph.shape[0]))]
+    for level in range(_LEVELS):
+        found = [
+            (parent, part)
+            for parent, nodes in parted
+            for part in _part(graph, nodes, n_counted, 1 if level == 0 else least, level)
+        ]
+        sizes = np.array([np.searchsorted(part, n_counted) for _, part in found], dtype=float)
+        parted = []
+        for place in top_k(sizes, len(found)).tolist():
+            parent, part = found[place]
+            leaves[part[: int(sizes[place])]] = len(parents)
+            if sizes[place] > most:
+                parted.append((len(parents), part))
+            parents.append(parent)
+    return Communities(np.array(parents, dtype=np.int64), leaves)
+
+
+def _part(graph: Matrix, nodes: Rows, n_counted: int, least: int, level: int) -> Iterator[Rows]:
+    """Yield the nodes of each part of a community, ascending; none where it has one part."""
+    inside = graph if level == 0 else graph[nodes][:, nodes]
+    labels = _leiden(inside)
+    order = np.argsort(labels, kind="stable")
+    parts = np.split(nodes[order], np.cumsum(np.bincount(labels))[:-1])
+    kept = sorted((p for p in parts if np.searchsorted(p, n_counted) >= least), key=lambda p: p[0])
+    if level == 0 or len(kept) > 1:
+        yield from kept
+
+
+def _leiden(graph: Matrix) -> Rows:
+    """Return the community of each node; one without an edge is of its own."""
+    from graspologic_native import leiden_csr
+
+    n = graph.shape[0]
+    labels = np.full(n, -1, dtype=np.int64)
+    if graph.nnz:
+        arrays = ((graph.indptr, np.int64), (graph.indices, np.int32), (graph.data, np.float64))
+        _, found = leiden_csr(
+            *(np.ascontiguousarray(array, dtype=kind) for array, kind in arrays),
+            n,
+            resolution=_RESOLUTION,
+            seed=_SEED,
+        )
+        labels[list(found)] = list(found.values())
+    alone = np.flatnonzero(labels < 0)
+    labels[alone] = labels.max(initial=-1) + 1 + np.arange(len(alone))
+    return labels
+
+
+def join_communities(former: Communities, rows: Rows, links: Matrix) -> Communities:
+    """Return communities whose nodes became others: who came joins those that it is linked to.
+
+    `rows` are which node each of n nodes was, -1 for one that came, and `links` (k, n) the weights
+    of the links of these k to all; it joins the leaf with most weight, of equals the lower one, and
+    none where it has no links. Communities stay, also those that lost their last node.
+    """
+    leaves = np.where(rows >= 0, former.leaves[rows], -1)
+    came, m = np.flatnonzero(rows < 0), len(former.parents)
+    known = np.flatnonzero(leaves >= 0)
+    one_hot = csr_array((np.ones(len(known)), (known, leaves[known])), shape=(len(leaves), m))
+    weights = (links @ one_hot).tocsr()
+    weights.sort_indices()
+    for place, row in enumerate(came.tolist()):
+        own = slice(weights.indptr[place], weights.indptr[place + 1])
+        if own.start < own.stop:
+            leaves[row] = weights.indices[own][weights.data[own].argmax()]
+    return Communities(former.parents, leaves)
+
+
+def match_communities(former: Matrix, now: Matrix, share: float = 0.5) -> Rows:
+    """Return (m,) which of the former communities each is, -1 for a new one.
+
+    Both are members, (m', n) and (m, n) ones. It is the one with which it has most of the members
+    of both in common, at least `share`; each former one is at most one of now, the likest.
+    """
+    common = (now @ former.T).tocoo()
+    sizes = [np.diff(each.tocsr().indptr) for each in (now, former)]
+    union = sizes[0][common.row] + sizes[1][common.col] - common.data
+    likeness = common.data / np.maximum(union, 1)
+    found = np.full(now.shape[0], -1, dtype=np.int64)
+    taken = np.zeros(former.shape[0], dtype=bool)
+    for place in np.lexsort((common.col, common.row, -likeness)).tolist():
+        row, column = common.row[place], common.col[place]
+        if likeness[place] < share:
+            break
+        if found[row] < 0 and not taken[column]:
+            found[row], taken[column] = column, True
+    return found

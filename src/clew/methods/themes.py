@@ -1,0 +1,233 @@
+"""Themes: what the documents say as a whole, by their communities and what represents these.
+
+Communities as in GraphRAG (Edge et al. 2024, arXiv:2404.16130), by Leiden; reports are made when a
+question first needs them, as LazyGraphRAG describes. Without an LLM sentences of the texts stand
+for a theme. `graphrag_global` is GraphRAG's global search. Choices: docs/methods/themes.md.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, zip_longest
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew import steps
+from clew.algo.fusion import min_max
+from clew.algo.topk import top_k
+from clew.models import LLM, Models
+from clew.snapshot import Snapshot
+from clew.steps.rankings import CANDIDATES
+from clew.steps.theme_descriptions import choose_sentences, describe_coverage, describe_themes
+from clew.steps.theme_reports import count_report_tokens, score_points, write_reports
+from clew.steps.themes import THEME_NEEDS, Themes, themes
+from clew.text.questions import asks_of_whole, find_topic
+from clew.types import Evidence, Limits, Path, Step, Table, Theme
+
+_FEW = 3  # themes at the top: of fewer their parts are taken
+_LEVELS = 4
+_NEAR = 0.6  # from 0 to 1: a theme that scores less is far from the nearest one to a topic
+_REASON = "represents it"
+
+Part = tuple[int, Theme]  # a sentence, and the theme that it represents
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThemeSearch:
+    """Themes of the whole, or those near to a question, with sentences that represent them."""
+
+    layers: ClassVar = frozenset({"chunk", "sentence", "unit", "entity", "term"})
+    needs: ClassVar = (*steps.LEXICAL, steps.SKETCHES["chunk"], *THEME_NEEDS)
+    limits: ClassVar = Limits(chunks="chunks")
+    name: ClassVar[str] = "themes"
+
+    chunks: int = 10  # chunks returned where the question is about something in the documents
+    themes: int = 12  # of a question about the whole, at most; 0: all of a level
+    sentences: int = 3  # that represent each of these
+    level: int = -1  # of the themes, 0 for the widest; -1: the deepest that is allowed
+    smoothing: float = 0.3  # weight of its theme's best chunks beside a chunk's own score
+    report_tokens: int = 40_000  # of all prompts for reports that an LLM writes; 0: none
+    passage_tokens: int = 3_000  # of the passages that one report is of
+    scored: bool = False  # let the LLM score points of the reports by how much they help
+
+    def __post_init__(self) -> None:
+        steps.check_least(self, 1, "chunks", "sentences", "passage_tokens")
+
+    def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
+        found = themes(snapshot)
+        if not (self.scored or asks_of_whole(query)) or not len(found):
+            return self._search(steps.read_query(models, query), snapshot, found)
+        topic = "" if self.scored else find_topic(query)
+        asked = steps.read_query(models, topic) if topic else None
+        rows = self._choose_themes(found, asked, models.llm)
+        described = describe_themes(snapshot, rows)
+        notes: tuple[str, ...] = ()
+        table = _list_themes(described, [""] * len(rows))
+        if models.llm is not None and self.report_tokens:
+            table, notes = self._ask_llm(models.llm, query, found, rows, described)
+        parts = self._represent(found, rows, described, asked)
+        chosen = [sentence for sentence, _ in parts]
+        hits = steps.hits(snapshot, chosen, 1 / np.arange(1, len(chosen) + 1), layer="sentence")
+        return Evidence(
+            query=query,
+            method=self.name,
+            tables=(table,),
+            hits=tuple(
+                replace(hit, channel=theme.name)
+                for hit, (_, theme) in zip(hits, parts, strict=True)
+            ),
+            paths=_build_paths(snapshot, query, parts),
+            seeds=tuple(map(_build_step, described)),
+            notes=notes,
+            whole=True,
+            prompt="whole_answer",
+        )
+
+    def _choose_themes(
+        self, found: Themes, asked: steps.Query | None, llm: LLM | None
+    ) -> list[int]:
+        """Return the themes that answer, those near to the topic that is asked for, else all.
+
+        They are of the deepest level that fits: reports on them into their tokens, and without a
+        topic as many as are wanted.
+        """
+        best: list[int] = []
+        for level in [self.level] if self.level >= 0 else range(_LEVELS):
+            rows = found.of_level(level)
+            chosen = self._take_nearest(found, asked, rows)
+            many = asked is None and len(best) >= _FEW and len(rows) > len(chosen)
+            if best and (many or (llm is not None and not self._fits(found, chosen))):
+                break
+            best = chosen
+        return best
+
+    def _fits(self, found: Themes, rows: Sequence[int]) -> bool:
+        return count_report_tokens(found, rows, self.passage_tokens) <= self.report_tokens
+
+    def _take_nearest(
+        self, found: Themes, asked: steps.Query | None, rows: Sequence[int]
+    ) -> list[int]:
+        most = self.themes or len(rows)
+        if asked is None or not len(rows):
+            return list(rows[:most])
+        near = np.asarray(found.vectors[rows] @ asked.vector, dtype=np.float64)
+        scores = (min_max(near) + min_max(_score_themes(found, asked)[rows])) / 2
+        best = top_k(scores, most)
+        return [rows[place] for place in best[scores[best] >= _NEAR].tolist()]
+
+    def _ask_llm(
+        self, llm: LLM, query: str, found: Themes, rows: Sequence[int], described: Sequence[Theme]
+    ) -> tuple[Table, tuple[str, ...]]:
+        """Return what an LLM reports on themes, or what of that helps to answer, with notes."""
+        reports, notes = write_reports(llm, found, rows, self.passage_tokens)
+        if not self.scored:
+            return _list_themes(described, reports), notes
+        told = [
+            report or " ".join(sentence.text for sentence in theme.sentences)
+            for report, theme in zip(reports, described, strict=True)
+        ]
+        points, more = score_points(llm, query, told)
+        cells = tuple((described[place].name, point, str(n)) for point, place, n in points)
+        table = Table(name="Points", columns=("theme", "point", "helpfulness"), rows=cells)
+        return table, (*notes, *more)
+
+    def _represent(
+        self,
+        found: Themes,
+        rows: Sequence[int],
+        described: Sequence[Theme],
+        asked: steps.Query | None,
+    ) -> list[Part]:
+        """Return sentences of themes, the first of each theme before the second of any."""
+        sentences = found.snapshot.layer("sentence")
+        chosen: list[list[Part]] = []
+        for row, theme in zip(rows, described, strict=True):
+            if asked is None:
+                own = sentences.rows([each.id for each in theme.sentences[: self.sentences]])
+            else:
+                own = choose_sentences(found, row, (), (), asked.vector, self.sentences)
+            chosen.append([(sentence, theme) for sentence in own])
+        turns = chain.from_iterable(zip_longest(*chosen))
+        parts: dict[int, Theme] = {}
+        for part in turns:
+            if part is not None:
+                parts.setdefault(*part)
+        return list(parts.items())
+
+    def _search(self, asked: steps.Query, snapshot: Snapshot, found: Themes) -> Evidence:
+        """Return chunks by their hybrid scores, and by those of the best chunks of their themes."""
+        ranking = steps.hybrid_ranking(snapshot, asked)
+        rows = ranking.best(CANDIDATES)
+        scores = ranking.of(rows)
+        leaves = found.leaves[rows]
+        near = found.mean_of_best(rows, scores)
+        scores = scores + self.smoothing * np.where(leaves >= 0, near[leaves], 0.0)
+        best = top_k(scores, self.chunks)
+        hits = steps.hits(snapshot, rows[best], scores[best])
+        of_hits = leaves[best].tolist()
+        described = dict(zip(of_hits, describe_themes(snapshot, of_hits), strict=True))
+        start = Step(layer="query", id="", text=asked.text)
+        ends = steps.read_steps(
+            snapshot,
+            [steps.UnreadStep("chunk", row, "in the theme") for row in rows[best].tolist()],
+        )
+        return Evidence(
+            query=asked.text,
+            method=self.name,
+            hits=hits,
+            paths=tuple(
+                Path((start, _build_step(described[theme]), end), hit.score)
+                for theme, end, hit in zip(of_hits, ends, hits, strict=True)
+            ),
+            seeds=tuple(map(_build_step, described.values())),
+        )
+
+
+def _score_themes(found: Themes, asked: steps.Query) -> NDArray[np.float64]:
+    """Return (m,) the means of the hybrid scores of each theme's best chunks."""
+    ranking = steps.hybrid_ranking(found.snapshot, asked)
+    rows = ranking.best(CANDIDATES)
+    return found.mean_of_best(rows, ranking.of(rows))
+
+
+def _list_themes(described: Sequence[Theme], reports: Sequence[str]) -> Table:
+    """Return themes as a table, with the reports on them where there are any."""
+    rows = [
+        (theme.name, describe_coverage(theme), report)
+        for theme, report in zip(described, reports, strict=True)
+    ]
+    if not any(reports):
+        return Table(name="Themes", columns=("theme", "covers"), rows=tuple(r[:2] for r in rows))
+    return Table(name="Themes", columns=("theme", "covers", "report"), rows=tuple(rows))
+
+
+def _build_paths(snapshot: Snapshot, query: str, parts: Sequence[Part]) -> tuple[Path, ...]:
+    start = Step(layer="query", id="", text=query)
+    stops = [steps.UnreadStep("sentence", sentence, _REASON) for sentence, _ in parts]
+    ends = zip(parts, steps.read_steps(snapshot, stops), strict=True)
+    return tuple(
+        Path((start, _build_step(theme), end), 1 / place)
+        for place, ((_, theme), end) in enumerate(ends, 1)
+    )
+
+
+def _build_step(theme: Theme) -> Step:
+    return Step(layer="theme", id=theme.id, text=theme.name, reason=describe_coverage(theme))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphragGlobal(ThemeSearch):
+    """GraphRAG's global search: reports on all themes of a level, of which an LLM scores points."""
+
+    name: ClassVar[str] = "graphrag_global"
+
+    themes: int = 0
+    level: int = 2
+    report_tokens: int = 10_000_000
+    scored: bool = True
+
+
+METHOD = ThemeSearch
+VARIANTS = {"graphrag_global": GraphragGlobal}
+BASELINES = ("graphrag_global",)

@@ -1,0 +1,256 @@
+"""What a theme is about: its name, sentences that represent it, relations, coverage and dates.
+
+Names are weighed by class-based TF-IDF (Grootendorst 2022, arXiv:2203.05794) over passages.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew import steps
+from clew.algo.choice import Candidates, ChoiceWeights, QueryTokens, choose_rows
+from clew.algo.fusion import min_max
+from clew.algo.links import Link, expand_ranges
+from clew.algo.topk import positive_top_k, top_k
+from clew.derived import Derived
+from clew.runtime.lazy import compile_re
+from clew.snapshot import Snapshot
+from clew.steps.themes import Rows, Themes, themes
+from clew.text.analyze import terms as read_terms
+from clew.text.quantities import format_count
+from clew.text.questions import refers_back
+from clew.types import Theme, ThemeRelation, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+_WORDS = 20  # most telling entities, and terms, of a theme
+_NAMES = 3  # of them in its name
+_SENTENCES, _RELATIONS = 5, 10
+_CANDIDATES = 60  # sentences
+_PASSAGES = 40  # nearest to a theme's middle, whose sentences may represent it
+_SHORTEST, _LONGEST = 40, 400  # characters of such a sentence
+_SAME = 0.85  # cosine of two sentences that say the same
+_SHARES = ChoiceWeights(gain=1.5, residual=0.0, named=0.0)
+_DATES = ("date", "created")  # fields of metadata: when a document is of
+_NUMBERED = compile_re(r"(?<!\w)[\d.:/-]+(?!\w)|^\W*$")  # "Oct 16", "Section 3.1"
+_PROSE = compile_re(r"(?!See\b)[^\n|]+[.!?…。！？][\"'’”»)\]]*\s*")
+_DATE = compile_re(r"\d{4}(?:-\d\d){0,2}")
+_MOST_KEPT = 4096  # themes whose description is kept
+
+
+def describe_themes(snapshot: Snapshot, rows: Iterable[int]) -> list[Theme]:
+    """Return themes by their rows. The descriptions of a snapshot's last 4,096 are kept."""
+    return list(map(snapshot.get(_DESCRIBE), rows))
+
+
+def _describe(found: Themes, theme: int) -> Theme:
+    snapshot, chunks = found.snapshot, found.chunks(theme)
+    owners = snapshot.layer("chunk").columns["document"][chunks]
+    documents, counts = np.unique(owners, return_counts=True)
+    entities, weights = _weigh_entities(snapshot, chunks)
+    terms, of_terms = weigh_columns(
+        snapshot.linked("chunk", "term"), chunks, lambda rows: steps.term_chunks(snapshot, rows)
+    )
+    names, words = snapshot.layer("entity").texts(entities), snapshot.layer("term").ids(terms)
+    order = documents[np.lexsort((documents, -counts))].tolist()
+    since, until = _find_span(snapshot, order)
+    parent = int(found.parents[theme])
+    sentences = choose_sentences(found, theme, terms, of_terms)
+    return Theme(
+        id=found.ids[theme],
+        name=_make_name(zip([*names, *words], [*weights, *of_terms], strict=True)),
+        level=int(found.levels[theme]),
+        parent="" if parent < 0 else found.ids[parent],
+        children=tuple(found.ids[child] for child in found.children(theme)),
+        n_documents=len(documents),
+        n_chunks=len(chunks),
+        n_sentences=len(find_sentences(snapshot, chunks)),
+        documents=tuple(snapshot.layer("document").ids(order)),
+        entities=tuple(names),
+        terms=tuple(words),
+        sentences=tuple(
+            steps.read_steps(
+                snapshot, [steps.UnreadStep("sentence", row, "represents it") for row in sentences]
+            )
+        ),
+        relations=tuple(_list_relations(snapshot, chunks, entities)),
+        since=since,
+        until=until,
+    )
+
+
+_DESCRIBE = Derived(
+    "descriptions of themes",
+    lambda snapshot: lru_cache(_MOST_KEPT)(lambda theme: _describe(themes(snapshot), theme)),
+)
+
+
+def describe_coverage(theme: Theme) -> str:
+    """Say how much a theme covers, and when its documents are of."""
+    counts = {
+        "document": theme.n_documents,
+        "passage": theme.n_chunks,
+        "sentence": theme.n_sentences,
+    }
+    said = ", ".join(format_count(n, what) for what, n in counts.items())
+    span = theme.since if theme.since == theme.until else f"{theme.since} to {theme.until}"
+    return f"{said}, {span}" if span else said
+
+
+# -- words -----------------------------------------------------------------------------------------
+
+
+def weigh_columns(
+    link: Link, chunks: Rows, count_chunks: Callable[[Rows], Rows], most: int = _WORDS
+) -> tuple[list[int], list[float]]:
+    """Return the columns that tell most of some chunks from all, best first, and their weights.
+
+    One in n of c chunks, and in N of all, weighs n / c · ln(1 + c / N). Of three chunks or more at
+    least two have it.
+    """
+    columns, counts = np.unique(link.entries_of(chunks).indices, return_counts=True)
+    some = counts >= min(2, max(len(chunks) - 1, 1))
+    columns, counts = columns[some], counts[some]
+    df = np.maximum(count_chunks(columns), counts)
+    weights = counts / len(chunks) * np.log1p(len(chunks) / df)
+    best = positive_top_k(weights, most)
+    return columns[best].tolist(), weights[best].tolist()
+
+
+def _weigh_entities(snapshot: Snapshot, chunks: Rows) -> tuple[list[int], list[float]]:
+    """Return the most telling entities of some chunks that are names, and their weights."""
+    layer, back = snapshot.layer("entity"), steps.entity_chunks(snapshot)
+    found = weigh_columns(steps.chunk_entities(snapshot), chunks, back.counts_of, 3 * _WORDS)
+    is_name = layer.columns["linkable"] | layer.columns["extracted"]
+    texts = layer.texts(found[0])
+    kept = [
+        (row, weight)
+        for row, weight, text in zip(*found, texts, strict=True)
+        if is_name[row] and not _NUMBERED.search(text)
+    ][:_WORDS]
+    return [row for row, _ in kept], [weight for _, weight in kept]
+
+
+def _make_name(weighed: Iterable[tuple[str, float]]) -> str:
+    """Return the names and terms of most weight, none of which has all words of another."""
+    chosen: list[str] = []
+    words: list[frozenset[str]] = []
+    for name, _ in sorted(weighed, key=lambda pair: -pair[1]):
+        own = frozenset(read_terms(name)) or frozenset([name])
+        if not any(own <= known or known <= own for known in words):
+            chosen.append(name)
+            words.append(own)
+        if len(chosen) == _NAMES:
+            break
+    return ", ".join(chosen)
+
+
+# -- sentences -------------------------------------------------------------------------------------
+
+
+def choose_sentences(
+    found: Themes,
+    theme: int,
+    terms: Sequence[int],
+    weights: Sequence[float],
+    near: NDArray[np.float32] | None = None,
+    most: int = _SENTENCES,
+) -> list[int]:
+    """Return the sentences that represent a theme, each chosen for what it adds to those before it.
+
+    That is how much of the theme's `terms`, by their weights, no chosen one has; by itself one is
+    worth its nearness to the middle of the theme, or to `near`, (d,).
+    """
+    snapshot, chunks = found.snapshot, found.chunks(theme)
+    direction = found.vectors[theme] if near is None else near
+    layer = snapshot.layer("sentence")
+    close = np.asarray(snapshot.layer("chunk").vectors[chunks] @ direction, dtype=np.float64)
+    rows = find_sentences(snapshot, np.sort(chunks[top_k(close, _PASSAGES)]))
+    lengths = layer.columns["end"][rows] - layer.columns["start"][rows]
+    fitting = (lengths >= _SHORTEST) & (lengths <= _LONGEST)
+    rows = rows[fitting] if fitting.any() else rows
+    vectors = np.asarray(layer.vectors[rows], dtype=np.float32)
+    nearness = np.asarray(vectors @ direction, dtype=np.float64)
+    best = np.sort(top_k(nearness, _CANDIDATES))
+    texts = layer.texts(rows[best].tolist())
+    whole = [bool(_PROSE.fullmatch(text)) and not refers_back(text) for text in texts]
+    best = best[whole] if any(whole) else best
+    rows, vectors, nearness = rows[best], vectors[best], nearness[best]
+    n = len(rows)
+    has = snapshot.linked("sentence", "term").rows(rows)[:, terms].toarray() > 0
+    candidates = Candidates(
+        prior=min_max(nearness),
+        matches=has.astype(np.float64),
+        naming=np.zeros((n, n)),
+        named=np.zeros(n),
+        repeats=(vectors @ vectors.T >= _SAME) & ~np.eye(n, dtype=bool),
+    )
+    tokens = QueryTokens(np.asarray(weights), np.zeros((len(terms), 0), np.float32), vectors[:, :0])
+    order: list[int] = rows[choose_rows(candidates, tokens, _SHARES, most)[:most]].tolist()
+    return order
+
+
+def find_sentences(snapshot: Snapshot, chunks: Rows) -> Rows:
+    """Return the sentences of some chunks; one that stands in several is of the first."""
+    owners = snapshot.layer("sentence").columns["chunk"]
+    first, last = (np.searchsorted(owners, chunks, side) for side in ("left", "right"))
+    return expand_ranges(first, last)[1]
+
+
+# -- relations and dates ---------------------------------------------------------------------------
+
+
+def _list_relations(
+    snapshot: Snapshot, chunks: Rows, entities: Sequence[int]
+) -> Iterator[ThemeRelation]:
+    """Yield the triples in most of some chunks, else pairs of entities in most of their units."""
+    layer, texts = snapshot.triples, snapshot.layer("entity").texts
+    if len(layer):
+        rows, counts = np.unique(
+            snapshot.linked("chunk", "triple").entries_of(chunks).indices, return_counts=True
+        )
+        best = top_k(counts.astype(np.float64), _RELATIONS)
+        ends = (texts(layer.columns[end][rows[best]].tolist()) for end in ("subject", "object"))
+        subjects, objects = ends
+        relations = layer.relations(rows[best].tolist())
+        for a, relation, b, n in zip(subjects, relations, objects, counts[best], strict=True):
+            yield ThemeRelation(subject=a, relation=relation, object=b, count=int(n))
+        return
+    units = np.unique(snapshot.linked("chunk", "unit").entries_of(chunks).indices)
+    has = snapshot.linked("entity", "unit").rows(np.asarray(entities, dtype=np.intp))[:, units]
+    has.data[:] = 1
+    together = np.triu((has @ has.T).toarray(), 1).astype(np.float64)
+    names = texts(list(entities))
+    words = [frozenset(read_terms(name)) for name in names]
+    for a, b in zip(*np.nonzero(together), strict=True):
+        if words[a] <= words[b] or words[b] <= words[a]:
+            together[a, b] = 0  # "Fram" and "the ship Fram"
+    for place in positive_top_k(together.ravel(), _RELATIONS).tolist():
+        a, b = divmod(place, len(entities))
+        count = int(together[a, b])
+        yield ThemeRelation(subject=names[a], relation="", object=names[b], count=count)
+
+
+def _find_span(snapshot: Snapshot, documents: Sequence[int]) -> tuple[str, str]:
+    """Return the earliest and the latest date of some documents, "" where none is dated."""
+    dates = snapshot.get(_DATES_OF)
+    dated = sorted(filter(None, (dates[row] for row in documents)))
+    return (dated[0], dated[-1]) if dated else ("", "")
+
+
+def _read_dates(snapshot: Snapshot) -> list[str]:
+    return [_read_date(each.metadata) for each in snapshot.document_layer.headers()]
+
+
+def _read_date(metadata: Mapping[str, Value]) -> str:
+    written = (str(metadata.get(name) or "") for name in _DATES)
+    return next((found[0] for text in written if (found := _DATE.match(text))), "")
+
+
+_DATES_OF = Derived("dates of documents", _read_dates)

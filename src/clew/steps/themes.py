@@ -1,0 +1,233 @@
+"""Themes: communities of chunks that share names or are near to each other, as a tree.
+
+A chunk is linked to the entities in it by their rarity, as in the graph that `walk` spreads over,
+and to its nearest neighbours, where names tell little. How themes follow edits: decision 0120.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from clew import steps
+from clew.algo.communities import Communities, find_communities, join_communities, match_communities
+from clew.algo.links import Matrix
+from clew.derived import Arrays, CachedArrays, Derived, EarlierArrays
+from clew.snapshot import Snapshot
+from clew.steps.entity_graph import WEIGHTS, Links, entity_graph
+
+Rows = NDArray[np.integer]
+
+THEME_MARK = "theme:"  # before the number of a theme, in its id
+_MOST = 20  # chunks of a theme that is not parted again
+_LINKS = Links(title_weight=1.0)
+_BEST = 3  # chunks of a theme, by which it is near to a question
+_CHANGED = 0.1  # of the chunks came or went: themes are made anew
+
+
+@dataclass(frozen=True)
+class Themes:
+    """m themes of a snapshot's chunks, those of a level before those below it, largest first."""
+
+    snapshot: Snapshot
+    parents: Rows  # (m,) -1 at the top
+    numbers: Rows  # (m,) what each is called by, which it keeps
+    levels: Rows  # (m,)
+    leaves: Rows  # (n_chunks,) the smallest theme of each chunk, -1 for none
+    members: Matrix  # (m, n_chunks) ones
+    vectors: NDArray[np.float32]  # (m, d) of length one, the middle of each
+
+    def __len__(self) -> int:
+        return len(self.parents)
+
+    @cached_property
+    def sizes(self) -> Rows:
+        """(m,) how many chunks each has."""
+        return np.diff(self.members.indptr)
+
+    @cached_property
+    def ids(self) -> list[str]:
+        return [f"{THEME_MARK}{number}" for number in self.numbers.tolist()]
+
+    def chunks(self, theme: int) -> Rows:
+        """Return the chunks of a theme, ascending."""
+        return self.members.indices[self.members.indptr[theme] : self.members.indptr[theme + 1]]
+
+    def children(self, theme: int) -> list[int]:
+        """Return the themes that a theme is parted into, the largest first."""
+        return [c for c in np.flatnonzero(self.parents == theme).tolist() if self.sizes[c]]
+
+    def of_level(self, level: int) -> list[int]:
+        """Return the themes of a level, and those above it that have none below, largest first."""
+        whole = ~np.isin(np.arange(len(self)), self.parents[self.sizes > 0])
+        wanted = (self.levels == level) | ((self.levels < level) & whole)
+        rows = np.flatnonzero(wanted & (self.sizes > 0))
+        order: list[int] = rows[np.argsort(-self.sizes[rows], kind="stable")].tolist()
+        return order
+
+    def find(self, name: str) -> int:
+        """Return the theme of an id, -1 where there is none."""
+        return self.ids.index(name) if name in self.ids else -1
+
+    def mean_of_best(self, chunks: Rows, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return (m,) the sums of the scores of each theme's three best chunks, over three.
+
+        `chunks` are the best of all, best first, and `scores`, (len(chunks),), are theirs.
+        """
+        sums = np.zeros(len(self))
+        above, scores = self.leaves[chunks], np.maximum(scores, 0)
+        while (inside := above >= 0).any():
+            above, scores = above[inside], scores[inside]
+            order = np.argsort(above, kind="stable")
+            own = above[order]
+            place = np.arange(len(own)) - np.searchsorted(own, own)
+            first = order[place < _BEST]
+            np.add.at(sums, above[first], scores[first])
+            above = self.parents[above]
+        return sums / _BEST
+
+
+def themes(snapshot: Snapshot) -> Themes:
+    """Return the themes of a snapshot."""
+    return snapshot.get(_THEMES)
+
+
+def _open_themes(snapshot: Snapshot) -> Themes:
+    arrays = snapshot.get(THEMES)
+    tree = Communities(arrays["parents"], arrays["leaves"])
+    return Themes(
+        snapshot,
+        tree.parents,
+        arrays["numbers"],
+        tree.levels,
+        tree.leaves,
+        tree.members,
+        arrays["vectors"],
+    )
+
+
+# -- how they are made -----------------------------------------------------------------------------
+
+
+def _make_themes(snapshot: Snapshot) -> Arrays:
+    tree = _find_tree(snapshot)
+    m = len(tree.parents)
+    return _build_arrays(snapshot, tree, np.arange(1, m + 1), m + 1, 0)
+
+
+def _update_themes(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
+    """Let new chunks join the themes that they are linked to; make all anew after many changes.
+
+    A theme that is made anew has the number of the former one whose chunks it has.
+    """
+    then, keys = earlier.arrays, _hash_chunks(snapshot)
+    former = Communities(then["parents"], then["leaves"])
+    rows = _find_rows(then["keys"], keys)
+    if np.array_equal(rows, np.arange(len(then["keys"]))):
+        return then
+    stayed = int(np.count_nonzero(rows >= 0))
+    changed = int(then["changed"][0]) + len(rows) + len(then["keys"]) - 2 * stayed
+    if changed <= _CHANGED * len(then["keys"]):
+        came = np.flatnonzero(rows < 0)
+        tree = join_communities(former, rows, _link_chunks(snapshot, came))
+        return _build_arrays(snapshot, tree, then["numbers"], int(then["next"][0]), changed)
+    tree = _find_tree(snapshot)
+    kept = np.flatnonzero(rows >= 0)
+    matched = match_communities(former.members[:, rows[kept]], tree.members[:, kept])
+    return _build_arrays(snapshot, tree, *_number_themes(matched, then), 0)
+
+
+def _number_themes(matched: Rows, then: Arrays) -> tuple[Rows, int]:
+    """Return the number of each theme, that of the former one or a new one, and the next one."""
+    numbers = np.where(matched >= 0, then["numbers"][matched], 0)
+    new, first = np.flatnonzero(matched < 0), int(then["next"][0])
+    numbers[new] = first + np.arange(len(new))
+    return numbers, first + len(new)
+
+
+def _build_arrays(
+    snapshot: Snapshot, tree: Communities, numbers: Rows, following: int, changed: int
+) -> Arrays:
+    sums = np.zeros((len(tree.parents), 0), dtype=np.float32)
+    if len(tree.leaves):
+        vectors = snapshot.layer("chunk").vectors
+        sums = tree.members @ np.asarray(vectors[np.arange(len(vectors))], dtype=np.float32)
+    lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+    return {
+        "parents": tree.parents,
+        "leaves": tree.leaves,
+        "numbers": numbers,
+        "next": np.array([following]),
+        "changed": np.array([changed]),
+        "keys": _hash_chunks(snapshot),
+        "vectors": (sums / np.maximum(lengths, 1e-12)).astype(np.float32),
+    }
+
+
+def _find_tree(snapshot: Snapshot) -> Communities:
+    """Return the communities of all chunks; one of an imported graph is linked by names alone."""
+    n = len(snapshot.layer("chunk"))
+    if not n:
+        return Communities(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+    graph = entity_graph(snapshot, _LINKS)
+    edges = graph.get_edges(np.arange(len(graph.degrees))).to_matrix()
+    near = steps.chunk_graph(snapshot)
+    # Neighbours weigh as much as names, by the median of all chunks.
+    names = np.median(np.asarray(edges[:n].sum(axis=1)))
+    each = max(float(names), 1.0) / max(near.nnz / n, 1e-12)
+    ends = np.concatenate([near.indptr, np.full(edges.shape[0] - n, near.indptr[-1])])
+    beside = csr_array((near.data * each, near.indices, ends), shape=edges.shape)
+    both = csr_array(edges + beside)
+    both.sort_indices()
+    return find_communities(both, n, _MOST)
+
+
+def _link_chunks(snapshot: Snapshot, chunks: Rows) -> Matrix:
+    """Return the (k, n_chunks) weights by which some chunks are linked to all.
+
+    Two chunks are linked by the rarity of the entities in both, a share of it for each that has the
+    entity, and as neighbours.
+    """
+    graph = entity_graph(snapshot, _LINKS)
+    own = graph.chunk_entities.rows(chunks)
+    entities = np.unique(own.indices)
+    back = graph.entity_chunks.rows(entities).astype(np.float64)
+    back.data[:] = 1.0
+    weights = graph.rarity[entities] / np.maximum(graph.entity_chunks.counts_of(entities), 1)
+    places = np.searchsorted(entities, own.indices)
+    by_names = csr_array((weights[places], places, own.indptr), shape=(len(chunks), len(entities)))
+    found = by_names @ back
+    return csr_array(
+        found + steps.chunk_graph(snapshot)[chunks] * np.log1p(steps.n_chunks(snapshot))
+    )
+
+
+def _hash_chunks(snapshot: Snapshot) -> NDArray[np.uint64]:
+    """Return a number for each chunk by its document's id and its place there."""
+    layer, documents = snapshot.layer("chunk"), snapshot.layer("document")
+    ids = documents.ids(range(len(documents)))
+    hashed = [int.from_bytes(blake2b(i.encode(), digest_size=8).digest()) for i in ids]
+    keys: NDArray[np.uint64] = np.array(hashed, dtype=np.uint64)[layer.columns["document"]]
+    for edge in ("start", "end"):
+        keys = (keys ^ layer.columns[edge].astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        keys ^= keys >> np.uint64(29)
+    return keys
+
+
+def _find_rows(then: NDArray[np.uint64], now: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the former row of each key, -1 for a new one."""
+    order = np.argsort(then, kind="stable")
+    places = np.searchsorted(then, now, sorter=order)
+    rows = order[np.minimum(places, len(then) - 1)] if len(then) else np.zeros(len(now), dtype=int)
+    same = then[rows] == now if len(then) else np.zeros(len(now), dtype=bool)
+    return np.where(same, rows, -1).astype(np.int64)
+
+
+THEMES = CachedArrays("themes", _make_themes, update=_update_themes, lazy=True, remember=True)
+_THEMES = Derived("themes", _open_themes)
+THEME_NEEDS = (*steps.MENTIONS, steps.NEIGHBOURS, WEIGHTS, THEMES)

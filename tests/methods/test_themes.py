@@ -1,0 +1,198 @@
+"""Questions about the whole: themes with quotes, and reports of an LLM under a budget."""
+
+from itertools import count
+
+import pytest
+
+import clew
+from clew.models import Reply
+from clew.models.budget import Budget
+from clew.testing import ScriptedLLM, models
+from clew.text.questions import asks_of_whole, find_topic
+from clew.types import Document
+
+MAIN = "What are the main themes?"
+LINES = {
+    "ships": "The Fram sailed north with a crew of {}. Her hull was built by Colin Archer in {}.",
+    "bread": "Sourdough bread needs flour and salt by {}. The baker kneads the dough for {} hours.",
+    "stars": "The telescope shows {} stars of Orion. Astronomers measure the light for {} nights.",
+}
+DOCUMENTS = [
+    Document(id=f"{subject}-{n}", text=line.format(n + 3, n + 5))
+    for subject, line in LINES.items()
+    for n in range(6)
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("themes") / "my.clew"
+    with clew.open(place, models=models()) as index:
+        index.add(DOCUMENTS)
+        assert len(index.themes()) == 3
+    return place
+
+
+@pytest.fixture(scope="module")
+def index(folder):
+    with clew.open(folder, models=models()) as index:
+        yield index
+
+
+@pytest.mark.parametrize(
+    ("question", "topic"),
+    [
+        (MAIN, ""),
+        ("Summarise these documents.", ""),
+        ("What are the documents about?", ""),
+        ("Give me an overview of the collection", ""),
+        ("Which topics do the files cover?", ""),
+        ("Compare what both manuals say about sled dogs", "sled dogs"),
+        ("What do these documents say about the Fram?", "Fram"),
+        ("Worum geht es hier?", None),
+        ("Quels sont les thèmes principaux ?", None),
+    ],
+)
+def test_questions_about_the_whole(question, topic):
+    assert asks_of_whole(question)
+    assert topic is None or find_topic(question) == topic
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who built the Fram?",
+        "How do I bake sourdough bread?",
+        "What is the capital of Norway?",
+        "Which documents did Nansen sign in 1893?",
+        "When was the overview of the expedition published?",
+        "Which is the main river of the country?",
+    ],
+)
+def test_other_questions(question):
+    assert not asks_of_whole(question)
+
+
+@pytest.mark.parametrize("method", [None, "themes", "auto"])
+def test_a_theme_is_a_line_with_a_quote_and_its_coverage(index, method):
+    """Each quote stands in a document of its theme; nothing is refused."""
+    answer = index.ask(MAIN, method=method)
+    assert (answer.kind, answer.evidence.method) == ("themes", "themes")
+    assert answer.evidence.support is None
+    lines = answer.text.splitlines()
+    assert len(lines) == len(answer.citations) == 3
+    by_name = {theme.name: theme for theme in index.themes()}
+    texts = {each.id: each.text for each in DOCUMENTS}
+    for line, cited in zip(lines, answer.citations, strict=True):
+        name, _, rest = line.partition(" (6 documents, 6 passages, 12 sentences): ")
+        assert rest == cited.quote
+        assert cited.document_id in by_name[name].documents
+        assert texts[cited.document_id][cited.start : cited.end] == cited.quote
+        assert answer.text[: cited.at[0]].endswith(rest)
+    [table] = answer.evidence.tables
+    assert [row[0] for row in table.rows] == list(by_name)
+
+
+def test_a_topic_is_answered_by_the_themes_near_it(index):
+    answer = index.ask("Summarise what is said about the hull of the Fram")
+    assert answer.kind == "themes"
+    assert {each.document_id.split("-")[0] for each in answer.citations} == {"ships"}
+
+
+def test_other_questions_are_answered_by_chunks(index):
+    """With the theme on the way to each."""
+    found = index.search("Who built the hull of the Fram?", method="themes", chunks=4)
+    assert {hit.document_id.split("-")[0] for hit in found.hits} == {"ships"}
+    assert [step.layer for step in found.paths[0].steps] == ["query", "theme", "chunk"]
+    assert not found.whole
+    assert found.support is not None
+
+
+def test_themes_of_a_filter(index):
+    with pytest.raises(clew.InputError):
+        index.ask(MAIN, where="id = 'none'")
+    found = index.ask(MAIN, where="id = 'ships-1' or id = 'ships-2'")
+    assert {each.document_id for each in found.citations} <= {"ships-1", "ships-2"}
+
+
+# -- with an LLM -----------------------------------------------------------------------------------
+
+
+def ask(folder, llm, *, budget=None, **options):
+    with clew.open(folder, models=models(llm=llm)) as index:
+        return index.ask(MAIN, budget=budget, **options)
+
+
+def test_reports_are_written_once_and_answered_from(folder):
+    """Three reports, then an answer; asked again, all come from the ledger."""
+    reports = [f"Report {n}: it is about it." for n in range(3)]
+    llm = ScriptedLLM(*reports, "ANSWER: They are on ships, bread and stars [1].")
+    answer = ask(folder, llm)
+    assert answer.kind == "generated"
+    assert answer.text.startswith("They are on ships")
+    assert answer.usage.llm_calls == 4
+    [table] = answer.context.tables
+    assert [row[2] for row in table.rows] == reports
+    assert all(report in llm.prompts[-1].user for report in reports)
+    passages = [line for line in llm.prompts[0].user.splitlines() if line.startswith("[")]
+    assert len(passages) == 6
+    again = ask(folder, ScriptedLLM())
+    assert (again.text, again.usage.llm_calls, again.usage.recorded_calls) == (answer.text, 0, 4)
+
+
+def test_reports_change_with_their_members_alone(tmp_path):
+    replies = count(1)
+
+    class Endless(ScriptedLLM):
+        def _reply(self, prompt):
+            self._replies.append(f"ANSWER: reply {next(replies)} [1].")
+            return super()._reply(prompt)
+
+    llm = Endless()
+    with clew.open(tmp_path / "my.clew", models=models(llm=llm)) as index:
+        index.add(DOCUMENTS)
+        index.ask(MAIN)
+        index.add([Document(id="ships-9", text=LINES["ships"].format(40, 60))])
+        before = len(llm.prompts)
+        index.ask(MAIN)
+        new = llm.prompts[before:]
+    assert [prompt.version.rsplit("-", 1)[0] for prompt in new] == ["theme_report", "whole_answer"]
+    assert "Fram" in new[0].user
+    assert "dough" not in new[0].user
+
+
+def test_a_budget_holds(folder, tmp_path):
+    """What it does not reach is told by sentences, and a note says so."""
+    with clew.open(tmp_path / "my.clew", models=models(llm=ScriptedLLM())) as index:
+        index.add(DOCUMENTS)
+        answer = index.ask(MAIN, budget=Budget(tokens=10))
+    assert answer.kind == "themes"
+    assert answer.usage.total_tokens == 0
+    assert any("wrote no report on some themes" in note for note in answer.evidence.notes)
+
+
+def test_a_report_that_fails_leaves_the_sentences(tmp_path):
+    llm = ScriptedLLM(Reply(text="", error="it broke"), "Two.", "Three.", "ANSWER: All [1].")
+    with clew.open(tmp_path / "my.clew", models=models(llm=llm)) as index:
+        index.add(DOCUMENTS)
+        answer = index.ask(MAIN)
+    assert [row[2] for row in answer.evidence.tables[0].rows] == ["", "Two.", "Three."]
+    assert "it broke" in answer.evidence.notes[0]
+
+
+def test_global_search_scores_points(tmp_path):
+    """Points of no help are left out, and the most helpful come first."""
+    points = [
+        {"text": "Ships sail.", "report": 1, "helpfulness": 40},
+        {"text": "Dull.", "report": 2, "helpfulness": 0},
+        {"text": "Bread rises.", "report": 3, "helpfulness": 90},
+        {"text": "Of no report.", "report": 7, "helpfulness": 50},
+    ]
+    llm = ScriptedLLM("One.", "Two.", "Three.", {"points": points}, "ANSWER: Bread [1].")
+    with clew.open(tmp_path / "my.clew", models=models(llm=llm)) as index:
+        index.add(DOCUMENTS)
+        answer = index.ask("Which subject matters most?", method="graphrag_global")
+    [table] = answer.evidence.tables
+    assert (table.name, table.columns) == ("Points", ("theme", "point", "helpfulness"))
+    assert [row[1:] for row in table.rows] == [("Bread rises.", "90"), ("Ships sail.", "40")]
+    assert answer.text.startswith("Bread")

@@ -1,0 +1,171 @@
+"""Themes: what documents share, with numbers that stay, and words that tell one from another."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import clew
+from clew.errors import InputError
+from clew.steps.themes import THEMES, themes
+from clew.testing import models
+from clew.types import Document
+
+SUBJECTS = {
+    "ships": ("The Fram sailed north with a crew of {}.", "Her hull was built by Colin Archer {}."),
+    "bread": ("Sourdough bread needs flour and {}.", "The baker kneads the dough for {} minutes."),
+    "stars": ("The telescope shows {} stars of Orion.", "Astronomers measure the light of {}."),
+}
+COUNTS = ("seven", "twelve", "forty", "ninety", "twenty", "thirty")
+
+
+def document(subject, count, **fields):
+    text = " ".join(line.format(count) for line in SUBJECTS[subject])
+    fields.setdefault("metadata", {"subject": subject})
+    return Document(id=f"{subject}-{count}", text=text, **fields)
+
+
+DOCUMENTS = [document(*pair) for pair in product(SUBJECTS, COUNTS)]
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    with clew.open(tmp_path_factory.mktemp("themes") / "my.clew", models=models()) as index:
+        index.add(DOCUMENTS)
+        yield index
+
+
+@pytest.fixture
+def writable(tmp_path):
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
+        index.add(DOCUMENTS)
+        yield index
+
+
+def by_subject(found):
+    """Return the subject of the documents of each theme, by its id."""
+    return {theme.id: {name.split("-")[0] for name in theme.documents} for theme in found}
+
+
+def test_documents_of_one_subject_are_a_theme(index):
+    """With its own words, sentences where they stand, and all of its documents."""
+    found = index.themes()
+    assert sorted(map(sorted, by_subject(found).values())) == [["bread"], ["ships"], ["stars"]]
+    ships = next(theme for theme in found if theme.documents[0].startswith("ships"))
+    assert (ships.n_documents, ships.n_chunks, ships.level, ships.parent) == (6, 6, 0, "")
+    assert {"Fram", "Colin Archer"} <= set(ships.entities)
+    assert "hull" in ships.terms
+    assert not {"bread", "light"} & set(ships.terms)
+    assert set(ships.name.split(", ")) <= {*ships.entities, *ships.terms}
+    texts = {each.id: each.text for each in DOCUMENTS}
+    for sentence in ships.sentences:
+        assert texts[sentence.document_id][sentence.start : sentence.end] == sentence.text
+    assert ("Fram", "") not in [(each.subject, each.relation) for each in ships.relations[1:]]
+    assert ships.since == ships.until == ""
+
+
+def test_every_chunk_is_in_a_theme_of_each_level(index):
+    for level in range(3):
+        assert sum(theme.n_chunks for theme in index.themes(level)) == len(DOCUMENTS)
+    with pytest.raises(InputError, match="there is no level -1"):
+        index.themes(-1)
+
+
+def test_a_theme_is_shown_by_its_id(index):
+    theme = index.themes()[0]
+    assert index.show(theme.id) == {"kind": "theme", **theme.to_dict()}
+    with pytest.raises(InputError, match="'theme:99'"):
+        index.show("theme:99")
+
+
+def test_a_filter_gives_the_themes_of_some_documents(index):
+    found = index.themes(where="subject != 'stars'")
+    assert sorted(map(sorted, by_subject(found).values())) == [["bread"], ["ships"]]
+
+
+def test_numbers_stay_where_documents_come_and_go(writable):
+    """Few join what they are like; after many, themes are made anew and have their ids again."""
+    before = by_subject(writable.themes())
+    writable.add([document("ships", "eighty")])
+    after = writable.themes()
+    assert by_subject(after) == before
+    assert sum(theme.n_documents for theme in after) == len(DOCUMENTS) + 1
+    leaves = writable.snapshot().get(THEMES)["leaves"]
+    writable.remove([f"bread-{count}" for count in COUNTS[:3]])
+    writable.add([document("stars", count) for count in ("fifty", "sixty", "eleven")])
+    assert by_subject(writable.themes()) == before
+    writable.compact()
+    assert by_subject(writable.themes()) == before
+    assert len(leaves) == len(DOCUMENTS) + 1
+    assert themes(writable.snapshot()).sizes.sum() == 19
+
+
+def test_new_subjects_have_new_numbers(writable):
+    before = by_subject(writable.themes())
+    writable.add(
+        [
+            Document(
+                id=f"dogs-{n}", text=f"Huskies pull a sledge of {n} pounds. Huskies eat pemmican."
+            )
+            for n in COUNTS
+        ]
+    )
+    after = by_subject(writable.themes())
+    assert {name: subjects for name, subjects in after.items() if name in before} == before
+    assert [subjects for name, subjects in after.items() if name not in before] == [{"dogs"}]
+
+
+def test_the_same_documents_have_the_same_themes(index, writable):
+    """Byte for byte."""
+    for name, array in index.snapshot().get(THEMES).items():
+        assert np.array_equal(array, writable.snapshot().get(THEMES)[name]), name
+
+
+def test_a_theme_has_the_dates_of_its_documents(tmp_path):
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
+        dates = ("1893-06-24", "1896-08-20T10:00:00", "soon")
+        index.add(
+            [
+                document("ships", count, metadata={"date": date})
+                for count, date in zip(COUNTS, dates, strict=False)
+            ]
+        )
+        assert [(each.since, each.until) for each in index.themes()] == [
+            ("1893-06-24", "1896-08-20")
+        ]
+
+
+def test_an_empty_index_has_no_theme(tmp_path):
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
+        index.add(DOCUMENTS[:1])
+        assert len(index.themes()) == 1
+        index.remove([DOCUMENTS[0].id])
+        assert index.themes() == ()
+
+
+@pytest.mark.parametrize("suffix", [".md", ".html"])
+def test_a_report_has_all_themes(index, tmp_path, suffix):
+    path = tmp_path / f"report{suffix}"
+    assert index.report_themes(path) == len(themes(index.snapshot()))
+    text = path.read_text(encoding="utf-8")
+    for theme in index.themes():
+        assert theme.id in text
+        assert theme.entities[0] in text
+    with pytest.raises(InputError, match=r"ends with \.md or \.html"):
+        index.report_themes(tmp_path / "report.pdf")
+    with pytest.raises(InputError, match="cannot be written"):
+        index.report_themes(tmp_path / "no" / f"report{suffix}")
+
+
+def test_a_report_obeys_no_document(tmp_path):
+    """Markup in a text is shown, and no part of the report."""
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
+        line = "The [Fram](javascript:alert) <script>alert(1)</script> *sailed* north {}."
+        index.add([Document(id=f"{n}<b>", text=line.format(n)) for n in COUNTS])
+        for suffix in ("md", "html"):
+            index.report_themes(tmp_path / f"report.{suffix}")
+        html = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<script" not in html
+    assert "<a " not in html
+    assert "<b>" not in html
+    assert "&lt;script&gt;alert(1)" in html
