@@ -120,6 +120,9 @@ def _word_set(word: str) -> frozenset[str] | None:
 
 def _word_terms(word: str) -> Iterator[tuple[str, int, int]]:
     """Yield the terms of a word, and where they stand in it."""
+    if word.isascii():
+        yield from _split_at_spaces(word, 0)
+        return
     previous = 0
     for run in UNSPACED.finditer(word):
         yield from _split_at_spaces(word[previous : run.start()], previous)
