@@ -418,7 +418,7 @@ def _has_word(text: str, word: str) -> bool:
         return bool(re.search(rf"(?<!\w){re.escape(word)}(?![\w#+]|[.-]\w)", text))
     said, bases = term_set(text), _base_set(text)
     return all(
-        find_base(key) in bases or any(o[0] == key[0] and _begins(key, o) for o in said)
+        find_base(key) in bases or any(o[:1] == key[:1] and _begins(key, o) for o in said)
         for key in keys
     )
 
