@@ -36,7 +36,7 @@ from clew.text.questions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from numpy.typing import NDArray
@@ -54,6 +54,7 @@ _PARTNERS = 40  # sentences, the best ones, each looked at together with the bes
 # A number, a code, a name with an underscore or in capitals: what alike records differ in.
 _CODE = compile_re(r"[A-Za-z]*\d(?:[\w./:-]*\w)?|\w+_\w+|[A-Z][A-Z0-9&-]+|\w+[#+]+")
 _PLACED = compile_re(r"(?:\b(?:in|at|from|near|into|outside)\s+(?:the\s+)?|, )$")
+_SIGN = compile_re(r"[\d_#+]|[A-Z][A-Z0-9&-]")  # that every code has
 _ENDING = 3  # characters, at most, by which a form of a word is longer
 _LETTER = compile_re(r"(?=.*\d).*[A-Za-z]")  # in a code that has a digit, too
 
@@ -270,24 +271,26 @@ class SentenceSigns:
         """
         kind, known = question_kind(self.question), term_set(self.question)
         noun = self.question[slice(*(find_kind_noun(self.question) or (0, 0)))]
-        found = []
-        for sentence, mentions in zip(self.sentences, self._reading.mentions, strict=True):
-            text, titled = sentence.text, known | term_set(sentence.title)
-            own = [m for m in mentions if m.start >= sentence.own - sentence.start]
-            days = [text[m.start : m.end] for m in own if m.label == "DATE"]
-            places = [m for m in own if m.label != "DATE" and _PLACED.search(text[: m.start])]
-            found.append(
-                (
-                    kind == "number" and bool(find_numbers(sentence.said)),
-                    kind == "date" and any(m.label == "DATE" for m in mentions),
-                    kind == "date"
-                    and noun.casefold() != "year"
-                    and _is_new([day for day in days if MONTH.search(day)], known),
-                    kind == "place" and _is_new([text[m.start : m.end] for m in places], titled),
-                )
-            )
         names = ("a number", "a date", "a day", "a place")
-        return dict(zip(names, np.array(found, dtype=np.float64).T, strict=True))
+        found = {name: np.zeros(len(self.sentences)) for name in names}
+        for i, (sentence, mentions) in enumerate(
+            zip(self.sentences, self._reading.mentions, strict=True)
+        ):
+            text, before = sentence.text, sentence.own - sentence.start
+            if kind == "number":
+                found["a number"][i] = bool(find_numbers(sentence.said))
+            elif kind == "date":
+                dates = [m for m in mentions if m.label == "DATE"]
+                days = [text[m.start : m.end] for m in dates if m.start >= before]
+                found["a date"][i] = bool(dates)
+                found["a day"][i] = noun.casefold() != "year" and _is_new(
+                    [day for day in days if MONTH.search(day)], known
+                )
+            elif kind == "place":
+                own = [m for m in mentions if m.start >= before and m.label != "DATE"]
+                places = [text[m.start : m.end] for m in own if _PLACED.search(text[: m.start])]
+                found["a place"][i] = _is_new(places, known | term_set(sentence.title))
+        return found
 
     def _find_others(self) -> Floats:
         """Return whether each names something, and nothing of what the question names."""
@@ -323,8 +326,9 @@ class SentenceSigns:
             for key in (keys | {title}) - self.question_keys - {""}:
                 said.setdefault(key, []).append(i)
         links = np.zeros((len(self.sentences), len(self.sentences)))
+        places = self.places.tolist()
         for rows in said.values():
-            n_passages = len(set(self.places[rows].tolist()))
+            n_passages = len({places[row] for row in rows})
             if n_passages > 1:
                 links[np.ix_(rows, rows)] = np.maximum(links[np.ix_(rows, rows)], 2 / n_passages)
         return links
@@ -345,8 +349,7 @@ class _Words:
         self.texts = texts = [term_set(s.text) for s in sentences]
         self.last = [term_set(s.parts[-1]) for s in sentences]
         titled = [has | term_set(head) for has, head in zip(texts, heads, strict=True)]
-        counts = {word: sum(word in has for has in titled) for word in asked}
-        known = {word: float(np.log1p(len(texts) / n)) for word, n in counts.items() if n}
+        known = _weigh(asked, titled)
         self.shares, self.titled_shares = _share(known, texts), _share(known, titled)
         rarest = max(
             known, key=lambda word: (known[word], question.casefold().find(word)), default=""
@@ -354,15 +357,16 @@ class _Words:
         self.rare = np.array([float(rarest in has) for has in texts])
         named = [term_set(question[m.start : m.end]) for m in mentions if m.label != "TERM"]
         named = [each for each in named if each]
-        whole = [[name <= has for name in named] or [False] for has in titled]
-        self.named = np.array([float(np.mean(each)) for each in whole])
-        self.forms = _share_forms(question, asked, titled, texts, mentions)
+        n_named = [sum([name <= has for name in named]) for has in titled]
+        self.named = np.array(n_named) / max(len(named), 1)
+        known_words = set(asked)
+        self.forms = _share_forms(question, known_words, sentences, heads, mentions)
         bases = set(map(find_base, asked))
-        firsts = [next(map(find_base, terms(s.parts[-1])), "") for s in sentences]
-        self.begins = np.array([float(first in bases) for first in firsts])
+        firsts = [next(term_spans(s.parts[-1]), ("", 0, 0))[0] for s in sentences]
+        self.begins = np.array([float(find_base(first) in bases) for first in firsts])
         self.nothing_new = np.array(
             [
-                float(s.is_header or has <= set(asked))
+                float(s.is_header or has <= known_words)
                 for s, has in zip(sentences, self.last, strict=True)
             ]
         )
@@ -372,7 +376,7 @@ class _Words:
         self._titled = [f"{head}\n{s.text}" for head, s in zip(heads, sentences, strict=True)]
         codes = _find_codes(question)
         shapes = {_shape(code) for code in codes}
-        said = [_find_codes(f"{s.heading} {s.text}") for s in sentences]
+        said = [_find_codes(s.heading) | _find_codes(s.text) for s in sentences]
         self.same_code = np.array([float(bool(codes & each)) for each in said])
         alike = np.array([any(_shape(code) in shapes for code in each) for each in said])
         self.other_code = np.where(alike, 1 - self.same_code, 0.0)
@@ -401,11 +405,10 @@ def _read_names(text: str, mentions: Sequence[Mention]) -> Iterator[str]:
 
 @lru_cache(maxsize=1 << 9)
 def _find_codes(text: str) -> frozenset[str]:
-    """Return the codes of a text; a plain word, of letters and small but for the first, has none.
-
-    Those of the last texts are kept, as of each they are asked for twice.
-    """
-    words = (word for word in text.split() if not (word.isalpha() and word[1:].islower()))
+    """Return the codes of a text; those of the last texts are kept."""
+    if not _SIGN.search(text):
+        return frozenset()
+    words = filter(_SIGN.search, text.split())
     return frozenset(code for word in words for code in _CODE.findall(word))
 
 
@@ -413,30 +416,43 @@ def _has_word(text: str, word: str) -> bool:
     """Say whether a text has a word, in some form of it; a code as it is written."""
     if _CODE.fullmatch(word) or not (keys := term_set(word)):
         return bool(re.search(rf"(?<!\w){re.escape(word)}(?![\w#+]|[.-]\w)", text))
-    said = term_set(text)
-    return all(key in said or any(_are_forms(key, other) for other in said) for key in keys)
+    said, bases = term_set(text), _base_set(text)
+    return all(
+        find_base(key) in bases or any(o[:1] == key[:1] and _begins(key, o) for o in said)
+        for key in keys
+    )
 
 
-def _are_forms(a: str, b: str) -> bool:
-    """Say whether two terms may be forms of one word: "leads" and "led", "서울" and "서울은"."""
-    if find_base(a) == find_base(b):
-        return True
-    short, long = sorted((a, b), key=len)
+@lru_cache(maxsize=1 << 12)
+def _base_set(text: str) -> frozenset[str]:
+    """Return the distinct bases of the terms of a text; those of the last texts are kept."""
+    return frozenset(map(find_base, term_set(text)))
+
+
+def _begins(a: str, b: str) -> bool:
+    """Say whether one of two terms is the other with an ending: "서울" and "서울은"."""
+    short, long = (a, b) if len(a) <= len(b) else (b, a)
     is_word = len(short) > (2 if short.isascii() else 1)
     return is_word and long.startswith(short) and len(long) - len(short) <= _ENDING
 
 
+def _weigh(words: Iterable[str], texts: Sequence[AbstractSet[str]]) -> dict[str, float]:
+    """Return the weights of those of the words that some text has, the rarer the higher."""
+    counts = {word: sum([word in has for has in texts]) for word in words}
+    return {word: float(np.log1p(len(texts) / n)) for word, n in counts.items() if n}
+
+
 def _share(known: Mapping[str, float], texts: Sequence[AbstractSet[str]]) -> Floats:
     """Return the share of the question's known words, by weight, that each text has."""
-    total = sum(known.values()) or 1.0
-    return np.array([sum(known[word] for word in known if word in has) / total for has in texts])
+    total, pairs = sum(known.values()) or 1.0, known.items()
+    return np.array([sum([x for word, x in pairs if word in has]) / total for has in texts])
 
 
 def _share_forms(
     question: str,
-    asked: Sequence[str],
-    titled: Sequence[AbstractSet[str]],
-    texts: Sequence[AbstractSet[str]],
+    asked: AbstractSet[str],
+    sentences: Sequence[Sentence],
+    heads: Sequence[str],
     mentions: Sequence[Mention],
 ) -> Floats:
     """Return the share of the question's words in no name, in any form, that each text has."""
@@ -446,10 +462,9 @@ def _share_forms(
         for term, start, end in term_spans(question)
         if term in asked and not any(overlap((start, end), name) for name in names)
     }
-    heads = [set(map(find_base, has)) for has in titled]
-    counts = {word: sum(word in has for has in heads) for word in sorted(free)}
-    known = {word: float(np.log1p(len(heads) / n)) for word, n in counts.items() if n}
-    return _share(known, [frozenset(map(find_base, has)) for has in texts])
+    texts = [_base_set(s.text) for s in sentences]
+    titled = [has | _base_set(head) for has, head in zip(texts, heads, strict=True)]
+    return _share(_weigh(sorted(free), titled), texts)
 
 
 def _shape(code: str) -> str:

@@ -171,7 +171,7 @@ def read_sentences(
         of_part = stored | _embedded_matches(asked, [p for p in parts if p not in stored], models)
         weights = coverage.weights if coverage and coverage.is_late else np.ones(len(spans))
     own = np.array([of_part[s.parts[-1]] for s in sentences])
-    matches = np.array([np.max([of_part[p] for p in s.parts], axis=0) for s in sentences])
+    matches = np.array([_match_parts([of_part[p] for p in s.parts]) for s in sentences])
     in_question, *mentions = models.tagger.tag([question, *(s.text for s in sentences)])
     return ReadSentences(
         own=np.maximum(own, 0).astype(np.float64),
@@ -181,6 +181,11 @@ def read_sentences(
         in_question=in_question,
         mentions=mentions,
     )
+
+
+def _match_parts(matches: Sequence[NDArray[np.floating]]) -> NDArray[np.floating]:
+    """Return the (m,) best matches of the parts of a sentence, most of which have one."""
+    return np.asarray(matches[0] if len(matches) == 1 else np.max(matches, axis=0))
 
 
 def _tells_nearness(question: str, passages: Sequence[Passage]) -> bool:

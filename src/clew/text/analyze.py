@@ -30,7 +30,8 @@ MARKS = (
     "\u17b4-\u17d3"
 )
 _WORD = compile_re(
-    r"[^\W\d_](?:(?:\.[^\W\d_])+(?!\w)\.?|(?:#|\+\+)(?!\w))"
+    r"[A-Za-z]{2,}(?=[ ,])"  # as most words are; the last part would match the same, but later
+    r"|[^\W\d_](?:(?:\.[^\W\d_])+(?!\w)\.?|(?:#|\+\+)(?!\w))"
     r"|[A-Z]{1,3}&[A-Z]{1,3}(?!\w)"
     rf"|\w[\w{MARKS}]*(?:['’-][\w{MARKS}]+)*['’]?"
 )
@@ -83,7 +84,13 @@ def terms(text: str) -> list[str]:
 @lru_cache(maxsize=1 << 12)
 def term_set(text: str) -> frozenset[str]:
     """Return the distinct terms of a sentence or a name; those of the last ones are kept."""
-    return frozenset(terms(text))
+    found: set[str] = set()
+    for word in set(_WORD.findall(unseen.drop_unseen(text))):
+        known = _word_set(word) if len(word) <= _USUAL else None
+        if known is None:
+            return frozenset(terms(text))
+        found.update(known)
+    return frozenset(found)
 
 
 def term_spans(text: str) -> Iterator[tuple[str, int, int]]:
@@ -101,8 +108,21 @@ def _usual_terms(word: str) -> tuple[tuple[str, int, int], ...]:
     return tuple(_word_terms(word))
 
 
+@lru_cache(maxsize=1 << 14)
+def _word_set(word: str) -> frozenset[str] | None:
+    """Return the distinct terms of a word, None where one may be an acronym, as its text tells."""
+    found = _usual_terms(word)
+    stops = (word[start:end] for term, start, end in found if term in STOP_WORDS)
+    if any(_POSSESSIVE.sub("", stop) in _ACRONYMS for stop in stops):
+        return None
+    return frozenset(term for term, _, _ in found) - STOP_WORDS
+
+
 def _word_terms(word: str) -> Iterator[tuple[str, int, int]]:
     """Yield the terms of a word, and where they stand in it."""
+    if word.isascii():
+        yield from _split_at_spaces(word, 0)
+        return
     previous = 0
     for run in UNSPACED.finditer(word):
         yield from _split_at_spaces(word[previous : run.start()], previous)

@@ -1,11 +1,14 @@
 """The key of whatever a graph names, also where the name has no letter or digit."""
 
+from functools import lru_cache
+
 from clew.text.analyze import is_uncased
 from clew.text.normalize import collapse, entity_key
 
 MAX_KEY = 100  # characters: longer "names" are headings in capitals, or texts
 
 
+@lru_cache(maxsize=1 << 14)
 def name_key(name: str) -> str:
     """Return the entity key of a name, and the folded name itself where that key is empty.
 

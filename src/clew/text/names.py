@@ -9,6 +9,7 @@ gives "Huntingdon"), and so is a name without its form of address ("Captain Scot
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import dropwhile, pairwise
+from re import Pattern
 from typing import NamedTuple
 
 from clew.runtime.lazy import compile_re
@@ -28,27 +29,32 @@ _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _YEAR = r"(?:1\d{3}|20\d{2})"
 _DENSE = "[\u0e00-\u0eff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]"  # with no space beside a number
 _DATE = compile_re(
+    r"(?=[\dJFMASOND])(?:"  # where a date can begin
     rf"\b{_DAY}(?: of)? {_MONTH}(?:,? {_YEAR})?\b"
     rf"|\b{_MONTH} {_DAY}(?:,? {_YEAR})?\b"
     rf"|\b{_MONTH},? {_YEAR}\b"
     rf"|\b{_YEAR}-\d{{2}}-\d{{2}}\b"
     rf"|(?:\b|(?<={_DENSE})){_YEAR}(?:[–/-]\d{{2,4}})?(?:s?\b|(?={_DENSE}))"
     r"|\b\d{1,4} (?:BCE?|AD|CE)\b"
-    r"|\b(?:1\d|2[02-9]|[4-9])th century\b|\b(?:1|2)1st century\b"
+    r"|\b(?:1\d|2[02-9]|[4-9])th century\b|\b(?:1|2)1st century\b)"
 )
 _YEAR_BEFORE = compile_re(rf"\b({_YEAR}) $")  # "1920 Summer Olympics"
 _QUOTED = compile_re(
     r'"([^"\n]{2,80})"|“([^”\n]{2,80})”|«\s*([^»\n]{2,80}?)\s*»|„([^“”\n]{2,80})[“”]'
     r"|「([^」\n]{2,80})」|『([^』\n]{2,80})』|《([^》\n]{2,80})》"
 )
-_WORD = compile_re(
-    r"[a-z]+(?=[ ,])"  # as most words are; the last part would match the same, but later
-    r"|(?:[A-Z]\.)+[A-Z](?![\w'’])"  # U.S.A, whose last dot may end a sentence
+# As most words are; the last part would match the same, but later.
+_PLAIN, _CAPITAL = "[a-z]+(?=[ ,])", "[A-Z][a-z]+(?=[ ,])"
+_OTHER = (
+    r"(?:[A-Z]\.)+[A-Z](?![\w'’])"  # U.S.A, whose last dot may end a sentence
     r"|[A-Z]{1,3}&[A-Z]{1,3}\b|[A-Z](?:#|\+\+)(?!\w)|[A-Z]\w*[*$]\w+"  # AT&T, C#, C++, Wal*Mart
     r"|(?<![\w.])\.NET\b|[A-Z]\w*\.(?:NET|com|io|js|org)\b"
     r"|\bv?\d+(?:\.\d+)+\b|\b\d+(?:-\d+){2,}\b"  # v2.1, 12.4, 8812-00-7
     rf"|&|[^\W_](?:(?:['’/-]?[\w{MARKS}])*(?:['’/-]?[^\W_]|[{MARKS}]))?"
 )
+_WORD = compile_re(f"({_PLAIN})|({_CAPITAL})|{_OTHER}")
+# Three plain words in a row, or more, are like one: no name goes on across them.
+_WORD_OR_GAP = compile_re(f"([a-z]+(?:(?:[ ,]+[a-z]+){{2,}})?(?=[ ,]))|({_CAPITAL})|{_OTHER}")
 _VERSION = compile_re(r"v\d+(?:\.\d+)+|(?!\d{4}-\d\d-\d\d$)\d+(?:-\d+){2,}")  # names by themselves
 _NUMBER = compile_re(r"(?!(?:1\d{3}|20\d{2})$)\d{1,4}(?:\.\d+)*")  # in a name, and no year
 _ELIDED = compile_re(r"(?:[dl]|qu|dell|all|nell|sull|dall)['’](?=[^\W\d_a-z])")  # "d'Orsay"
@@ -161,10 +167,16 @@ def strip_title(title: str) -> str:
     return title[kept[0].start :] if kept else title
 
 
-def _words(text: str) -> list[_Word]:
+def _words(text: str, pattern: Pattern[str] = _WORD) -> list[_Word]:
     found = []
-    for match in _WORD.finditer(text):
+    for match in pattern.finditer(text):
         word, (start, end) = match[0], match.span()
+        if match.lastindex == 1:
+            found.append(_Word(start, end, word, capital=False))
+            continue
+        if match.lastindex:
+            found.append(_Word(start, end, word.lower(), capital=True))
+            continue
         if word.isascii() and word.isalpha() and word.islower():
             found.append(_Word(start, end, word, capital=False))
             continue
@@ -179,7 +191,7 @@ def _runs(text: str) -> Iterator[list[_Word]]:
     run: list[_Word] = []
     pending: list[_Word] = []  # connectors that join only if a capitalised word follows
     particle: _Word | None = None  # a capitalised one just before, as in "La Paz"
-    for word in _words(text):
+    for word in _words(text, _WORD_OR_GAP):
         before = pending or run
         if not before or not _are_joined(text, before[-1], word):
             if run:
@@ -217,9 +229,30 @@ def _are_joined(text: str, last: _Word, word: _Word) -> bool:
 
 
 def _run_names(text: str, run: list[_Word], leading: AbstractSet[str]) -> Iterator[Span]:
+    whole = _strip_leading(run, leading)
+    heads, inner = _find_parts(run) if len(run) > 1 else (set[int](), ())
+    seen = set()
+    is_addressed = len(whole) > 1 and whole[0].lower in _ADDRESS and whole[1].capital
+    addressed = whole[1:] if is_addressed else []
+    for words in (whole, addressed, *(_strip_leading(each, leading) for each in inner)):
+        if not words or (words[0].lower in _CONNECTORS and words[0] is not run[0]):
+            continue
+        elided = _ELIDED.match(text, words[0].start)
+        span = elided.end() if elided else words[0].start, _name_end(text, words[-1])
+        is_head = len(words) == 1 and words[0].start in heads
+        if span not in seen and not is_head and span[1] - span[0] > 1:
+            seen.add(span)
+            yield span
+
+
+def _find_parts(run: list[_Word]) -> tuple[set[int], Sequence[list[_Word]]]:
+    """Return where lone words before a tight connector start, and what may be names in a run.
+
+    "Bay" of "Bay of Whales" is no name by itself.
+    """
     parts: list[list[_Word]] = [[]]
     loose = []  # indices of parts that begin behind a loose connector
-    heads = set()  # starts of lone words before a tight one: "Bay" of "Bay of Whales" is no name
+    heads = set()
     for word in run:
         if word.lower in _CONNECTORS:
             if len(parts[-1]) == 1 and word.lower in _TIGHT:
@@ -230,24 +263,9 @@ def _run_names(text: str, run: list[_Word], leading: AbstractSet[str]) -> Iterat
                 loose.append(len(parts) - 1)
         else:
             parts[-1].append(word)
-    whole = _strip_leading(run, leading)
     edges = [0, *loose, len(parts)] if loose else []  # both sides of "Duke of York and Albany"
     groups = [[word for part in parts[a:b] for word in part] for a, b in pairwise(edges)]
-    inner = (
-        _strip_leading(words, leading)
-        for words in (*groups, *_find_ends(run, parts, edges), *parts)
-    )
-    seen = set()
-    is_addressed = len(whole) > 1 and whole[0].lower in _ADDRESS and whole[1].capital
-    for words in (whole, whole[1:] if is_addressed else [], *inner):
-        if not words or (words[0].lower in _CONNECTORS and words[0] is not run[0]):
-            continue
-        elided = _ELIDED.match(text, words[0].start)
-        span = elided.end() if elided else words[0].start, _name_end(text, words[-1])
-        is_head = len(words) == 1 and words[0].start in heads
-        if span not in seen and not is_head and span[1] - span[0] > 1:
-            seen.add(span)
-            yield span
+    return heads, (*groups, *_find_ends(run, parts, edges), *parts)
 
 
 def _find_ends(
