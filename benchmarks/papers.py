@@ -28,6 +28,7 @@ from clew.evaluate.papers import (
 
 MEASURED = {"hotpotqa_train100": "HotpotQA", "musique_train100": "MuSiQue"}
 _ANSWERED = 3  # questions, by a small LLM
+_F1 = f"F1 of {_ANSWERED} answers"
 _SHORT = Scoring(context_tokens=300, answer_tokens=64)
 _COVERAGE = "coverage"  # shown where the paper prints it; else `OWN`
 
@@ -58,7 +59,7 @@ def answer(index: clew.Index, dataset: Dataset, runs: Path) -> Cells:
         if rows:
             asked = Protocol(settings=_settings(rows), scoring=_SHORT, answers=True)
             report = _run(index, few, asked, runs / f"{key}, answers")
-            column = f"{MEASURED[dataset.name]}, {_ANSWERED} answers: F1"
+            column = f"{MEASURED[dataset.name]}: {_F1}"
             cells |= {(key, row, column): f"{n:.2f}" for row, n in _read(report, "F1 plain")}
     return cells
 
@@ -89,13 +90,16 @@ def page_tables(cells: Cells) -> dict[str, Table]:
 
 
 def _make_table(key: str, table: PaperTable, cells: Cells) -> Table:
-    columns = list(dict.fromkeys(column for each, _, column in cells if each == key))
+    found = {column for each, _, column in cells if each == key}
+    columns = sorted(found, key=lambda column: (column.endswith(_F1), column))
     rows = []
     for row, about in zip(table.rows, describe_rows(table), strict=True):
-        bare = "–" if row.missing else "not run"
-        found = (cells.get((key, row.name, column), bare) for column in columns)
+        numbers = []
+        for column in columns:
+            none = row.missing or (column.endswith(_F1) and not row.asks)
+            numbers.append(cells.get((key, row.name, column), "–" if none else "not run"))
         known = "known" if row.printed else "not known"
         name = f"{row.name} (+)" if row.added else row.name
-        rows.append((name, about["by"], known, about["needs"] or "–", *found))
+        rows.append((name, about["by"], known, about["needs"] or "–", *numbers))
     header = ("row", "measured by", "paper's numbers", "an LLM for", *columns)
     return Table(header, tuple(rows))

@@ -75,41 +75,17 @@ def measure_paper(  # noqa: PLR0913 -- one argument for each option
     run goes on where the first one ended, and pays for nothing twice.
     """
     from clew.evaluate import load
-    from clew.evaluate.papers import (
-        describe_rows,
-        find_columns,
-        group_by_index,
-        load_tables,
-        measure_table,
-    )
+    from clew.evaluate.papers import find_columns, group_by_index, load_tables, measure_table
 
     tables = load_tables()
     if name is None:
-        about = [
-            {
-                "name": key,
-                "title": table.title,
-                "rows": sum(not row.added for row in table.rows),
-                "of": table.size,
-                "address": table.address,
-            }
-            for key, table in tables.items()
-        ]
-        lines = [
-            [str(each["name"]), str(each["title"]), f"{each['rows']} of {each['of']} rows",
-             str(each["address"])]
-            for each in about
-        ]  # fmt: skip
-        print_result(about, align(lines, 4), as_json=as_json)
+        _print_tables(tables, as_json=as_json)
         return
     if name not in tables:
         raise InputError(f"there is no table {name!r}, only {', '.join(tables)}")
     table = tables[name].choose_rows(systems)
     if path is None:
-        described = list(describe_rows(table))
-        heads = [["row", "measured by", "paper's numbers", "an LLM extracts"]]
-        rows_of = align([*heads, *([*each.values()] for each in described)], 4)
-        print_result(described, chain(rows_of, ["", f"{table.setup}."]), as_json=as_json)
+        _print_rows(table, as_json=as_json)
         return
     dataset = load(path, limit=limit, sample=sample, corpus=corpus)
     columns = find_columns(table, dataset, chosen)
@@ -148,6 +124,27 @@ def measure_paper(  # noqa: PLR0913 -- one argument for each option
     words = chain(_describe_cells(table, columns, rows), [here] if models else [])
     result = {"table": name, "models": measured.models, "rows": rows}
     print_result(result, words, as_json=as_json)
+
+
+def _print_tables(tables: Mapping[str, PaperTable], *, as_json: bool) -> None:
+    """Print a line for each table, and how many of the paper's rows it has."""
+    about, lines = [], []
+    for name, table in tables.items():
+        n_rows = sum(not row.added for row in table.rows)
+        named = {"name": name, "title": table.title, "address": table.address}
+        about.append({**named, "rows": n_rows, "of": table.size})
+        lines.append([*named.values(), f"{n_rows} of {table.size} rows"])
+    print_result(about, align(lines, len(lines[0])), as_json=as_json)
+
+
+def _print_rows(table: PaperTable, *, as_json: bool) -> None:
+    """Print a line for each row of a table."""
+    from clew.evaluate.papers import describe_rows
+
+    about = list(describe_rows(table))
+    heads = ["row", "measured by", "paper's numbers", "an LLM extracts"]
+    lines = align([heads, *([*each.values()] for each in about)], len(heads))
+    print_result(about, chain(lines, ["", f"{table.setup}."]), as_json=as_json)
 
 
 def _plan(
