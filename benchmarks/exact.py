@@ -7,7 +7,7 @@ itself, in each of the numbers of bits below, and once with vectors that are cod
 read into memory, and are the oracle. For each preset of a paper it prints, of N questions, how many
 have the same first five chunks as the oracle, without an LLM. Triples are those of the file of
 `clew import-triples`, else of names in one sentence. `--hashed` takes hashed words in place of the
-embedder, for identity alone: they are mostly zero, which few bits are not made for.
+embedder: they are mostly zero, which few bits are not made for.
 """
 
 from __future__ import annotations

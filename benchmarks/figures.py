@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+from clew.algo.knn import page_ranks
+from clew.algo.links import Matrix
 from clew.evaluate import Report
 from clew.evaluate.figures import canvas
 from clew.evaluate.figures.bars import Bars, bar_figure
 from clew.evaluate.figures.tradeoff import Point, tradeoff_figure
 from clew.evaluate.summary import Estimate
 from clew.types import Scalar
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _PANEL = (5.0, 3.6)  # inches
 
@@ -48,6 +56,43 @@ def draw_sensitivity(
         figure.suptitle(f"{metric} over parameters; bars are 95 % intervals")
     about = f"Curves of {metric} with 95 % intervals: {', '.join(groups)}."
     canvas.save(figure, file, f"Sensitivity, {metric}", about)
+
+
+def draw_degrees(graphs: Mapping[str, Matrix], file: Path) -> None:
+    """Write how skewed graphs of chunks are (KET-RAG's Figure 2), a line for each.
+
+    At the left the share of the chunks that have at least so many neighbours, at the right the
+    share of all PageRank that the first chunks by it have.
+    """
+    with canvas.style():
+        figure = canvas.figure()
+        figure.set_size_inches(2 * _PANEL[0], _PANEL[1])
+        left, right = figure.subplots(1, 2)
+        for number, (name, graph) in enumerate(graphs.items()):
+            drawn = {"color": canvas.colour(number, len(graphs)), "label": canvas.shown_name(name)}
+            degrees, shares = tail_shares(graph)
+            left.loglog(degrees, shares, "os^Dv"[number % 5], markersize=3, **drawn)
+            ranks = np.sort(page_ranks(graph))[::-1]
+            firsts = np.arange(1, len(ranks) + 1) / max(len(ranks), 1)
+            right.plot(firsts, np.cumsum(ranks) / ranks.sum(), **drawn)
+        left.set(xlabel="neighbours of a chunk, at least", ylabel="share of the chunks")
+        for axis in (left.xaxis, left.yaxis):
+            axis.set_major_formatter("{x:g}")
+            axis.set_minor_formatter("")
+        right.set(xlabel="share of the chunks, by PageRank", ylabel="share of PageRank")
+        handles, labels = left.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    about = f"Degrees and PageRank of chunks: {', '.join(graphs)}."
+    canvas.save(figure, file, "Graphs of chunks", about)
+
+
+def tail_shares(graph: Matrix) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return each degree that a node of an (n, n) graph has, and the share of nodes with as many.
+
+    Nodes with more neighbours count, too, so the shares fall from 1.
+    """
+    degrees, counts = np.unique(np.diff(graph.indptr), return_counts=True)
+    return degrees, np.cumsum(counts[::-1])[::-1] / max(counts.sum(), 1)
 
 
 def draw_ranking(report: Report, labels: Sequence[str], file: Path) -> None:

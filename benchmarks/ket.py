@@ -1,12 +1,14 @@
 """Measure the systems that KET-RAG's paper compares as its Table 2 does: coverage by budget.
 
     python -m benchmarks.ket DATASET [--indexes FOLDER] [--tokens 1500,3000,12000] [--limit N]
-                             [--triples parse]
+                             [--triples parse] [--degrees FILE]
 
 The passages of DATASET, a folder that `clew eval` takes, are one text that is cut into chunks of
 1,200 tokens ("low", without halves and halved three times) and of 150 ("high"), without overlap. A
 question is covered where a right answer stands in the context. No LLM takes part, so the triples
-are those of rules, and nothing is paid. Scores repeat to the digit.
+are those of rules, and nothing is paid. Scores repeat to the digit. With `--degrees` no question is
+asked, and FILE, .svg or .png, shows how skewed the graph of the chunks is, as the paper's Figure 2:
+that of the passages as they are, in the index DATASET of FOLDER.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import clew
-from clew import readers
+from benchmarks.figures import draw_degrees
+from clew import readers, steps
 from clew.evaluate import Dataset, Scoring, Setting, load
 from clew.evaluate.measure import Protocol, measure
 from clew.index import Settings
@@ -39,9 +42,16 @@ def main() -> None:
     parser.add_argument("--tokens", default="1500,3000,12000")
     parser.add_argument("--limit", type=int)
     parser.add_argument("--triples", default="parse")
+    parser.add_argument("--degrees", type=Path, help="draw the graph of chunks alone")
     options = parser.parse_args()
     budgets = [int(each) for each in options.tokens.split(",")]
     dataset = load(options.dataset, limit=options.limit)
+    if options.degrees:
+        with clew.open(options.indexes / dataset.name) as index:
+            index.add(dataset.corpus)
+            graph = steps.chunk_graph(index.snapshot())
+        draw_degrees({f"{dataset.name}, {graph.shape[0]:,} chunks": graph}, options.degrees)
+        return
     text = as_one_text(dataset)
     print(f"{'coverage':<28}" + "".join(f"{budget:>10}" for budget in budgets))
     for name, chunking in CUTS.items():

@@ -458,7 +458,8 @@ def _ask_round(
     def keep(i: int, reply: Reply) -> None:
         made[i] = memory.read_parts(task.kind, reply, texts[i], given[i])
         if is_last or made[i] == given[i] or not any(made[i]):
-            memory.keep(task.kind, memory.word(task.prompt(packs[i])), made[i], texts[i])
+            first = prompts[i] if before is None else memory.word(task.prompt(packs[i]))
+            memory.keep(task.kind, first, made[i], texts[i])
             ended.add(i)
 
     stop = complete_prompts(llm, prompts, keep)
