@@ -9,6 +9,7 @@ import pytest
 from clew.errors import MissingExtra
 from clew.limits import LIMITS
 from clew.readers import ocr, read
+from clew.readers.apart import Apart
 from clew.types import Skipped
 from tests.readers.engine import engine  # noqa: F401 -- a fixture
 from tests.readers.writers import pdf
@@ -155,12 +156,22 @@ def test_a_pdf_of_which_nothing_can_be_read_is_skipped(recognized, engine):  # n
     assert without.reason == f"holds no text: scanned? {HINT}"
 
 
-def test_a_thick_scan_has_the_time_of_a_page_for_each(write, engine):  # noqa: F811
+def test_a_thick_scan_has_the_time_of_a_page_for_each(write, engine, monkeypatch):  # noqa: F811
     """A page that takes longer ends it."""
-    engine(seconds=1)
-    named = [write(name, pdf(*[FAINT] * 4)) for name in ("warm.pdf", "slow.pdf")]
-    scans = list(read(named, ocr=True, limits=replace(LIMITS, seconds=3.5)))
-    assert [each.text.count(WORDS) for each in scans] == [4, 4]
+    waits, wait_for = [], Apart._next  # noqa: SLF001 -- how long it waits for a page
+
+    def wait_and_note(self, file, seconds):
+        waits.append(seconds)
+        return wait_for(self, file, seconds)
+
+    monkeypatch.setattr(Apart, "_next", wait_and_note)
+    engine()
+    named = [write(name, pdf(*[FAINT] * 5)) for name in ("warm.pdf", "slow.pdf")]
+    scans = list(read(named, ocr=True, limits=replace(LIMITS, seconds=60)))
+    assert [each.text.count(WORDS) for each in scans] == [5, 5]
+    assert len(waits) > 2 * 5
+    assert set(waits[1:]) == {60}
+    engine(seconds=0.9)
     found = list(read(named, ocr=True, limits=replace(LIMITS, seconds=0.2)))
     assert "takes more than 0.2 seconds" in found[1].reason
 

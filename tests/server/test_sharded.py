@@ -133,3 +133,5 @@ def test_what_is_written_to_a_shard_is_served(place, client, home):
     assert found["hits"][0]["document_id"] == "tovar"
     assert client.get("/metrics").text != before
     assert client.get(AT).json()["n_documents"] == 13
+    with open_shards(place / "parts", models=MODELS) as shards:
+        assert shards.remove(["tovar"]) == ["tovar"]  # as other tests have it
