@@ -119,11 +119,13 @@ class Served:
 
     def find_process(self, connection):
         """Return the process that serves a connection."""
-        ours = f":{connection.sock.getsockname()[1]:04X}"
+        names = connection.sock.getpeername(), connection.sock.getsockname()
+        ends = [f":{port:04X}" for _, port in names]  # others may have the same port elsewhere
         rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-        [inode] = [row[9] for row in rows if row[2].endswith(ours) and row[9] != "0"]
+        pairs = [(row[1][-5:], row[2][-5:], row[9]) for row in rows]
+        [inode] = [inode for *pair, inode in pairs if pair == ends and inode != "0"]
         links = ((pid, file) for pid in self.pids() for file in Path(f"/proc/{pid}/fd").iterdir())
-        [found] = [pid for pid, file in links if read_link(file) == f"socket:[{inode}]"]
+        [found] = {pid for pid, file in links if read_link(file) == f"socket:[{inode}]"}
         return found
 
     def key(self, **options):

@@ -1,5 +1,6 @@
 """What a server needs, and what it refuses before anybody is served."""
 
+import ctypes
 import json
 import re
 import signal
@@ -106,3 +107,42 @@ def test_a_server_adds_little():
     project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     assert set(extras["eval"]) <= set(extras["server"])
+
+
+ARENAS = """
+import ctypes, sys, threading
+from clew.server.serving import run_server
+
+class Allocating:
+    started = True
+
+    def run(self, sockets):
+        together = threading.Barrier(9)
+        def allocate():
+            held = [bytearray(1_000) for _ in range(100)]
+            together.wait()
+            together.wait()
+        threads = [threading.Thread(target=allocate) for _ in range(8)]
+        for each in threads:
+            each.start()
+        together.wait()
+        ctypes.CDLL(None).malloc_stats()
+        together.wait()
+
+(run_server if sys.argv[1] == "served" else Allocating.run)(Allocating(), [])
+"""
+
+
+def count_arenas(how):
+    command = [sys.executable, "-c", ARENAS, how]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    return len(re.findall(r"^Arena \d+:", told, re.MULTILINE))
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "malloc_stats"), reason="not glibc"
+)
+def test_threads_of_a_server_share_an_arena():
+    """What one of them frees, all of them use: memory stays where it is."""
+    assert count_arenas("alone") > 1
+    assert count_arenas("served") == 1
