@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.text.analyze import MARKS, STOP_WORDS, fold, is_uncased, term_spans, terms
+from clew.text.analyze import MARKS, STOP_WORDS, fold, is_uncased, term_set, term_spans, terms
 
 TEXT = st.lists(
     st.text(max_size=10)
@@ -129,3 +129,17 @@ def test_marks_are_marks_or_letters():
 def test_hostile_words_take_linear_time(filler):
     """A word of 100,000 hyphens is read in a moment."""
     assert len(terms("a" + filler * 100_000 + "b")) <= 100_001
+
+
+_PIECES = st.sampled_from(
+    "IT it US us U.S. who WHO's the Fram of C# AT&T l'an Straße 東京 서울은 1920".split()
+)
+
+
+@given(
+    st.lists(st.tuples(_PIECES, st.sampled_from([" ", ", ", ".", "-", "\n", "'s "])), max_size=9)
+)
+def test_a_set_of_terms_is_that_of_the_list(parts):
+    """The shorter way to the distinct terms leads to the same ones, acronyms included."""
+    text = "".join(piece + gap for piece, gap in parts)
+    assert term_set(text) == frozenset(terms(text))

@@ -210,3 +210,12 @@ def test_hostile_text_takes_linear_time(unit):
     for spans in (name_spans, date_spans, quoted_spans, uncased_spans):
         assert all(b <= len(text) for _, b in spans(text))
     assert strip_title(text) in text
+
+
+@pytest.mark.parametrize("gap", ["of the", "of and the", "of the old", "was of the very old"])
+def test_no_name_goes_on_across_three_plain_words(gap):
+    """Two connectors join a name; three of them, or another word, end it."""
+    text = f"Bay {gap} Whales froze"
+    names = {text[a:b] for a, b in name_spans(text)}
+    assert ((f"Bay {gap} Whales") in names) == (gap == "of the")
+    assert "Whales" in names

@@ -169,7 +169,7 @@ def _weigh_words(
         beside = [j for j in (i - 1, i + 1) if 0 <= j < len(words) and known[j]]
         if term in joining or (start < last and end > first):
             factors[i] = 0.0
-        elif not IDEOGRAPHS.match(term) or _KATAKANA.fullmatch(term):
+        elif term.isascii() or not IDEOGRAPHS.match(term) or _KATAKANA.fullmatch(term):
             continue
         elif _JOINED.search(term):
             factors[i] = _ENDING * known[i]
