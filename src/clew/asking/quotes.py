@@ -59,7 +59,7 @@ def choose_quotes(
 ) -> tuple[list[Quote], QuoteSigns | None]:
     """Return at most `most` quotes from passages in their order, the likeliest answer first.
 
-    Beside them stands what tells how well they answer, None where there is no quote.
+    Beside them stands what tells how well the first three chosen answer, None without a quote.
 
     A question that compares two names, or that has a yes or no for an answer, is quoted one
     sentence for each of its names, as far as a sentence or a title has them. With the `snapshot`
@@ -73,7 +73,8 @@ def choose_quotes(
     likely = FITTED.estimate(signs)
     chosen = choose_sentences(signs, likely, most)
     quotes = build_quotes(question, [sentences[i] for i in chosen], likely[chosen], passages)
-    return quotes, signs.of_quotes(chosen, likely[chosen])
+    few = chosen[:_FEW]
+    return quotes, signs.of_quotes(few, likely[few])
 
 
 def choose_sentences(signs: SentenceSigns, likely: NDArray[np.float64], most: int) -> list[int]:
