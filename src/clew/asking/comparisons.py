@@ -57,7 +57,7 @@ class Side:
 class Compared:
     """What a comparison gives, and by which rule."""
 
-    rule: str  # "date", "both yes", "both no", "same yes" or "same no"
+    rule: str  # "date", "both yes", "both no" or "same yes"
     text: str  # "yes", "no", or "" for the name of the first of the sides
     sides: tuple[Side, Side]
 
@@ -149,7 +149,7 @@ def _ask_both(
             }
             for text, found in zip(texts, mentions, strict=True)
         ]
-        return "same yes" if keys[0] & keys[1] - set(names) else "same no"
+        return "same yes" if keys[0] & keys[1] - set(names) else None  # it may be unsaid
     if not _BOTH.search(question):
         return None
     asked = set(terms(question)) - {word for name in names for word in terms(name)}
