@@ -14,8 +14,8 @@ A sentence holds the answer if it has one of the answers as whole words, and is 
 supports it, where any sentence is both. With --fit the weights are fitted and printed as the module
 has them, and the shares of what is fitted on are of four folds, by question or set of records;
 else the module's own are measured. Shares are of the questions whose context has the answer: how
-often the first quote holds it, and any of three. Questions of yes or no count nowhere. Scores
-repeat to the digit.
+often the first quote holds it, and any; the last column is the mean number of quotes. Questions of
+yes or no count nowhere. Scores repeat to the digit.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from scipy.optimize import minimize
 
 import clew
 from clew.asking import quotes
+from clew.asking.question import MAX_QUOTES
 from clew.asking.sentence_signs import SentenceSigns
 from clew.asking.sentence_weights import FITTED, SentenceModel
 from clew.asking.sentences import find_sentences, read_sentences
@@ -51,7 +52,7 @@ FOLDS = 4
 WEIGHTS = {"chain": 1.0, "part": 0.5, "sub": 1.0, "records": 0.1}
 PENALTY = 1.0  # of a standardised weight, squared
 RARER = 1.0  # of the odds of one sentence, by e: what is fitted on has more of such than is asked
-CHAINED = ("asked", "kind", "place", "link", "words", "gap", "rare", "named", "chain")
+CHAINED = ("kind", "place", "gap", "chain")
 # A step as a part of another: "the company that published A", of "What company published A?".
 PHRASES = (
     (r"(?:what|which) (\w+) (?:is|was|are|were) (\w+ed\b.*|in.*|the.*)", r"the \1 that is \2"),
@@ -78,7 +79,7 @@ class Case:
     def choose(self, model: SentenceModel) -> list[int]:
         """Return the rows of the quotes, the first one first."""
         likely = model.estimate(self.signs)
-        rows = quotes.choose_sentences(self.signs, likely, 3)
+        rows = quotes.choose_sentences(self.signs, likely, MAX_QUOTES)
         sentences = [self.signs.sentences[i] for i in rows]
         built = quotes.build_quotes(self.signs.question, sentences, likely[rows], self.passages)
         ends = [(self.passages[s.place], self.passages[s.place].start + s.end) for s in sentences]
@@ -280,13 +281,13 @@ def measure_folds(cases: Sequence[Case]) -> list[list[int]]:
 
 
 def print_shares(name: str, cases: Sequence[Case], chosen: Sequence[Sequence[int]]) -> None:
-    """Print how often the first quote holds the answer, and how often any does."""
+    """Print how often the first quote holds the answer, how often any does, of how many."""
     by_kind = defaultdict(list)
     for case, rows in zip(cases, chosen, strict=True):
-        by_kind[case.kind].append((bool(case.holds[rows[0]]), bool(case.holds[rows].any())))
+        by_kind[case.kind].append((case.holds[rows[0]], case.holds[rows].any(), len(rows)))
     for kind, held in by_kind.items():
-        first, some = np.mean(held, axis=0)
-        print(f"| {name} | {kind} | {len(held)} | {first:.3f} | {some:.3f} |", flush=True)
+        first, some, n = np.mean(held, axis=0)
+        print(f"| {name} | {kind} | {len(held)} | {first:.3f} | {some:.3f} | {n:.1f} |", flush=True)
 
 
 def parse_options(description: str) -> argparse.Namespace:
@@ -307,7 +308,7 @@ def main() -> None:
     cases = [case for each in sets.values() for case in each]
     names = [name for name, each in sets.items() for _ in each]
     chosen = measure_folds(cases) if options.fit else [case.choose(FITTED) for case in cases]
-    print("| questions | kind | n | first | any |\n|---|---|---:|---:|---:|")
+    print("| questions | kind | n | first | any | quotes |\n|---|---|---:|---:|---:|---:|")
     for name in sets:
         mine = [i for i, each in enumerate(names) if each == name]
         print_shares(name, [cases[i] for i in mine], [chosen[i] for i in mine])

@@ -58,7 +58,7 @@ def test_without_an_llm_the_best_sentences_are_quoted():
         )
         assert found.context.passages[citation.number - 1].chunk_id == citation.chunk_id
         assert citation.source == chunk.source
-    assert len(found.citations) == 5
+    assert len(found.citations) == 3  # of which one has the answer, surely
     found = answer(QUESTION, evidence(hit("a", "Archer built\nFram.")), models())
     assert found.text == "Archer built Fram."
     assert found.citations[0].quote == "Archer built\nFram."
@@ -67,7 +67,8 @@ def test_without_an_llm_the_best_sentences_are_quoted():
 def test_a_citation_names_the_path_that_ends_in_its_passage():
     built = path(unit(FRAM, "Colin Archer built Fram."), unit(FRAM, FRAM.text))
     other = path(unit(hit("bergen", "Bergen is wet."), "Bergen is wet."))
-    found = answer(QUESTION, evidence(FRAM, OSLO, paths=(other, built)), models(), quotes=5)
+    question = "who built fram, and which city is the capital?"
+    found = answer(question, evidence(FRAM, OSLO, paths=(other, built)), models(), quotes=5)
     places = {citation.document_id: citation.path for citation in found.citations}
     assert places == {"fram": 1, "oslo": None}
     oslo, fram = (path(unit(of, of.text)) for of in (OSLO, FRAM))

@@ -263,6 +263,58 @@ def test_what_a_comparison_by_date_gives_is_quoted_first(question, first):
     assert first in quotes[0]
 
 
+FILMS = (
+    ("Red Harbour", "Red Harbour is a 1951 film directed by Ada Lund."),
+    ("Still the Night", "Still the Night is a 1962 film directed by Bo Tarn."),
+    ("Ada Lund", "Ada Lund (born 3 May 1911) made films. Ada Lund kept bees."),
+    ("Bo Tarn", "Bo Tarn kept bees. Bo Tarn was born on 4 June 1922."),
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("Which film has the director who was born later, Red Harbour or {}?", "Still"),
+        ("Which film has the director born first, Red Harbour or {}?", "Red"),
+        ("Which film whose director is younger, {} or Red Harbour?", "Still"),
+    ],
+)
+@pytest.mark.parametrize("name", ["Still the Night", "Still The Night"])
+def test_a_comparison_of_what_two_things_name_is_quoted_both_steps_of_each(question, first, name):
+    """Of the films, and of their directors, whose dates say which film is the answer."""
+    titles, texts = zip(*FILMS, strict=True)
+    said = quoted(question.format(name), *texts, titles=titles, most=5)
+    born = {"Ada Lund (born 3 May 1911) made films.", "Bo Tarn was born on 4 June 1922."}
+    assert set(said) == {*texts[:2], *born}
+    assert said[0].startswith(first)
+    plain = quoted(f"Which film came out later, Red Harbour or {name}?", *texts, titles=titles)
+    assert set(plain) == set(texts[:2])
+
+
+def test_a_side_is_a_whole_title_not_a_name_within_it():
+    texts = (
+        "Lund of the Isles is a ship of 1811.",
+        "Bo Tarn built Lund of the Isles.",
+        "Moss of 1822.",
+    )
+    said = quoted(
+        "Which is older, Lund Of The Isles or Moss?",
+        *texts,
+        titles=("Lund of the Isles", "Lund", "Moss"),
+    )
+    assert set(said) == {texts[0], texts[2]}
+
+
+def test_more_is_quoted_where_no_sentence_is_likely():
+    """Three where they surely have the answer, as many as may be where they may not."""
+    ship = "The Hesper was built by Ada Lund at Moss."
+    names = ("Alba", "Brine", "Coral", "Dorade", "Elfin", "Fulmar", "Gannet")
+    others = [f"The {name} sailed with the tide." for name in names]
+    assert len(quoted("Who built the Hesper?", ship, *others, most=5)) == 3
+    asked = "What did the owner say of the voyage?"
+    assert [len(quoted(asked, *others, most=n)) for n in (2, 5, 7)] == [2, 5, 6]
+
+
 @pytest.mark.parametrize(("record", "values"), ALIKE.items())
 def test_of_alike_records_the_one_asked_for_is_quoted_first(record, values):
     """What it says is new, though its name is not; the others name what nobody asked for."""

@@ -99,13 +99,43 @@ def test_what_quotes_need_not_say_is_not_denied(question):
     [
         ("Were both the Fram and the Gjøa built?", "yes"),
         ("Were both the Fram and the Gjøa built by Colin Archer?", "no"),
-        ("Were the Fram and the Gjøa built by the same builder?", "no"),
     ],
 )
 def test_yes_and_no_rest_on_both_quotes(question, text):
     found = short(question, (FRAM, "Fram"), (GJOA, "Gjøa"))
     assert (found.text, found.kind) == (text, "yes or no")
     assert [(each.citation, each.text) for each in found.spans] == [(0, FRAM), (1, GJOA)]
+
+
+def test_no_common_name_is_no_proof_that_two_have_none():
+    assert (
+        short(
+            "Were the Fram and the Gjøa built by the same builder?", (FRAM, "Fram"), (GJOA, "Gjøa")
+        )
+        is None
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        (
+            "Which film has the director who was born later, Red Harbour or Blue Night?",
+            "Blue Night",
+        ),
+        ("Which film has the director born first, Red Harbour or Blue Night?", "Red Harbour"),
+    ],
+)
+def test_two_things_are_compared_by_what_they_name(question, text):
+    red = ("Red Harbour is a film by Ada Lund of 1951.", "Red Harbour")
+    still = ("Blue Night is a film by Bo Tarn of 1949.", "Blue Night")
+    lund, tarn = (
+        ("Ada Lund was born in 1911.", "Ada Lund"),
+        ("Bo Tarn was born in 1922.", "Bo Tarn"),
+    )
+    found = short(question, red, still, lund, tarn)
+    assert (found.text, found.kind) == (text, "span")
+    assert short(question, red, still, lund) is None
 
 
 def test_births_and_deaths_are_told_apart():

@@ -34,7 +34,9 @@ _BOTH, _SAME = compile_re(r"\bboth\b", re.IGNORECASE), compile_re(r"\bsame (\w+)
 _WIDE = frozenset("country nation nationality continent".split())
 # What the question asks of something else than the two: "the director of film A".
 _INDIRECT = compile_re(r"\b(?:of|by)(?: the)?(?: \w+)? ?[\"“]?$", re.IGNORECASE)
-_OF_ANOTHER = compile_re(r"\b(?:has|have|whose)\b.*\b(?:who|that|was|were|is|are)\b", re.IGNORECASE)
+_OF_ANOTHER = compile_re(
+    r"\b(?:has|have|whose)\b.*\b(?:who|that|was|were|is|are|born|died)\b", re.IGNORECASE
+)
 _WIDEST = compile_re(r", (?:the )?$")  # before the last name of "Alexandria, Louisiana, the USA"
 _STEM = 4  # characters that two forms of a word share at least
 _IN = compile_re(r"\bin (?:the )?$")  # before a place
@@ -55,7 +57,7 @@ class Side:
 class Compared:
     """What a comparison gives, and by which rule."""
 
-    rule: str  # "date", "both yes", "both no", "same yes" or "same no"
+    rule: str  # "date", "both yes", "both no" or "same yes"
     text: str  # "yes", "no", or "" for the name of the first of the sides
     sides: tuple[Side, Side]
 
@@ -65,20 +67,24 @@ def compare_sides(
 ) -> Compared | None:
     """Return what the quotes say about the two things that a question compares.
 
-    None where it compares none, where a quote of one is missing or has no date, and where two dates
-    are equal or the question asks it of something else, such as the directors of two films.
+    Where it asks it of what they name, such as the directors of two films, by the quotes about
+    those. None where it compares none, where a quote is missing or has no date, and where two dates
+    are equal.
     """
     sides = find_sides(question, quotes)
-    if len(sides) != 2 or _OF_ANOTHER.search(question):
+    if len(sides) != 2:
         return None
     one, other = sides
     texts = [quotes[one.quote].text, quotes[other.quote].text]
+    is_behind = asks_of_another(question)
     if is_yes_no(question):
         own = [mentions[one.quote], mentions[other.quote]]
-        rule = _ask_both(question, quotes, sides, texts, own)
+        rule = None if is_behind else _ask_both(question, quotes, sides, texts, own)
         return Compared(rule, rule.split()[-1], (one, other)) if rule else None
     if comparison_kind(question) != "date":
         return None
+    if is_behind:
+        texts = [_find_behind(text, quotes, sides) for text in texts]
     dates = [_find_date(question, text) for text in texts]
     if dates[0] is None or dates[1] is None:
         return None
@@ -89,6 +95,20 @@ def compare_sides(
     is_first = (first > second) == bool(_LAST.search(question))
     sides = [one, other] if is_first else [other, one]
     return Compared("date", "", (sides[0], sides[1])) if sides[0].name else None
+
+
+def asks_of_another(question: str) -> bool:
+    """Say whether a question compares what two things name: the directors of two films."""
+    return bool(_OF_ANOTHER.search(question))
+
+
+def _find_behind(text: str, quotes: Sequence[Quote], sides: Sequence[Side]) -> str:
+    """Return the first quote about something else that a text names by its title, "" without."""
+    known = {side.quote for side in sides}
+    rest = [quote for i, quote in enumerate(quotes) if i not in known]
+    names = [strip_title(quote.passage.title) for quote in rest]
+    named = (q.text for q, name in zip(rest, names, strict=True) if name and name in text)
+    return next(named, "")
 
 
 def find_sides(question: str, quotes: Sequence[Quote]) -> list[Side]:
@@ -129,7 +149,7 @@ def _ask_both(
             }
             for text, found in zip(texts, mentions, strict=True)
         ]
-        return "same yes" if keys[0] & keys[1] - set(names) else "same no"
+        return "same yes" if keys[0] & keys[1] - set(names) else None  # it may be unsaid
     if not _BOTH.search(question):
         return None
     asked = set(terms(question)) - {word for name in names for word in terms(name)}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MIN_SUPPORT = 0.25  # 2.5 % of the answerable questions that it was fitted on are below it
 LONGEST_CONTEXT = 1_000_000  # tokens that a request to a server may ask for
-MAX_QUOTES, LONGEST_QUOTES = 3, 100  # by default, and that may be asked for
+MAX_QUOTES, LONGEST_QUOTES = 5, 100  # by default, and that may be asked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

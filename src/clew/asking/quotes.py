@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.algo.topk import top_k
-from clew.asking.comparisons import compare_sides
+from clew.asking.comparisons import asks_of_another, compare_sides
+from clew.asking.question import MAX_QUOTES
 from clew.asking.sentence_signs import QuoteSigns, SentenceSigns
 from clew.asking.sentence_weights import FITTED
 from clew.asking.sentences import find_sentences, read_sentences
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from clew.snapshot import Snapshot
     from clew.types import Passage
 
+_FEW = 3  # quotes, which are given anyway, and more until one of them has the answer with `_ENOUGH`
+_ENOUGH = 0.8  # of the probability
 _SAME_PASSAGE = 0.6  # a further sentence of a passage is so much less likely to add something
 _SAME_WORDS = 0.8  # of a sentence: with so many of them a quote says it already
 
@@ -52,11 +55,11 @@ def choose_quotes(
     models: Models,
     snapshot: Snapshot | None = None,
     *,
-    most: int = 3,
+    most: int = MAX_QUOTES,
 ) -> tuple[list[Quote], QuoteSigns | None]:
     """Return at most `most` quotes from passages in their order, the likeliest answer first.
 
-    Beside them stands what tells how well they answer, None where there is no quote.
+    Beside them stands what tells how well the first three chosen answer, None without a quote.
 
     A question that compares two names, or that has a yes or no for an answer, is quoted one
     sentence for each of its names, as far as a sentence or a title has them. With the `snapshot`
@@ -70,32 +73,51 @@ def choose_quotes(
     likely = FITTED.estimate(signs)
     chosen = choose_sentences(signs, likely, most)
     quotes = build_quotes(question, [sentences[i] for i in chosen], likely[chosen], passages)
-    return quotes, signs.of_quotes(chosen, likely[chosen])
+    few = chosen[:_FEW]
+    return quotes, signs.of_quotes(few, likely[few])
 
 
 def choose_sentences(signs: SentenceSigns, likely: NDArray[np.float64], most: int) -> list[int]:
     """Return the rows of at most `most` sentences, each the likeliest beside those before it.
 
-    Of a comparison it is one sentence of each side. One that has nearly all of its words from a
-    chosen one, as another edition's would, is passed over.
+    Three, or more as long as all of them are not likely enough to hold the answer. Of a comparison
+    it is one sentence of each side, and one of what each names, where the question asks for that.
+    One that has nearly all of its words from a chosen one, as another edition's would, is passed
+    over.
     """
-    words, last = signs.words.texts, signs.words.last
     left = np.array(likely, dtype=np.float64)
-    everything: Sequence[int] = range(len(left))
     chosen: list[int] = []
-    for side in signs.sides[:most] or [everything] * most:
-        free = [i for i in side if left[i] >= 0]
-        if not free:
-            continue
-        best = free[int(top_k(left[free], 1)[0])]
-        chosen.append(best)
-        if signs.places[best] not in signs.places[chosen[:-1]]:
-            left[signs.places == signs.places[best]] *= _SAME_PASSAGE
-        for i in everything:
-            if len(last[i] & words[best]) >= _SAME_WORDS * len(last[i]):
-                left[i] = -1.0
-        left[best] = -1.0
+
+    def choose(rows: Sequence[int]) -> bool:
+        free = [i for i in rows if left[i] >= 0]
+        if not free or len(chosen) >= most:
+            return False
+        chosen.append(free[int(top_k(left[free], 1)[0])])
+        _pass_over(signs, chosen, left)
+        return True
+
+    for side in signs.sides:
+        choose(side)
+    if signs.sides:
+        behind = chosen[:] if asks_of_another(signs.question) else []
+        for row in behind:
+            choose(signs.find_behind(row))
+        return chosen
+    while len(chosen) < _FEW or likely[chosen].sum() < _ENOUGH:
+        if not choose(range(len(left))):
+            break
     return chosen
+
+
+def _pass_over(signs: SentenceSigns, chosen: Sequence[int], left: NDArray[np.float64]) -> None:
+    """Lower what is left to be chosen beside the last of the chosen, what repeats it to -1."""
+    best, words, last = chosen[-1], signs.words.texts, signs.words.last
+    if signs.places[best] not in signs.places[chosen[:-1]]:
+        left[signs.places == signs.places[best]] *= _SAME_PASSAGE
+    for i in range(len(left)):
+        if len(last[i] & words[best]) >= _SAME_WORDS * len(last[i]):
+            left[i] = -1.0
+    left[best] = -1.0
 
 
 def build_quotes(

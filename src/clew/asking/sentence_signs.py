@@ -105,7 +105,7 @@ class SentenceSigns:
         """What tells a question that one sentence answers from one of a chain.
 
         How much of its words, and of its tokens, the best sentence has; how much more the best two
-        of two passages have; its length and names; whether a sentence has a code of it.
+        of two passages have; its length and names.
         """
         best = np.argsort(-self._alone, kind="stable")[:_PARTNERS]
         apart = self.places[best] != self.places[best[0]]
@@ -118,7 +118,6 @@ class SentenceSigns:
             "two": max(0.0, float(pairs.max(initial=most)) - most),
             "length": max(len(self._reading.weights), len(self.question) / 6) / 20,
             "names": len(self.question_names) / 3,
-            "code": float(self.words.same_code.any()),
         }
 
     @cached_property
@@ -128,28 +127,22 @@ class SentenceSigns:
         Those that end in "full" count only as far as one sentence has the question's words.
         """
         words, own = self.words, self._reading.own @ self._reading.weights
-        asked, kinds = self._match_asked(), self._find_kinds()
         links = self._links
         chains = self._match_chains(links)
         signs = {
             "chain": chains,
             "gap": self._alone - self._alone.max(),
-            "asked": asked,
-            "kind": kinds,
-            "asked kind": asked * kinds,
+            "asked": self._match_asked(),
+            "kind": self._find_kinds(),
             "place": 1 / np.sqrt(1 + self.places),
             "first": np.array([s.is_first for s in self.sentences], dtype=np.float64),
             "best here": own - np.array([own[self.places == p].max() for p in self.places]),
-            "link": links.max(axis=1),
-            "words": words.shares,
             "titled words": words.titled_shares,
-            "rare": words.rare,
             "same code": words.same_code,
             "other code": words.other_code,
             "named": words.named,
             "other name": self._find_others(),
             "nothing new": words.nothing_new * (not is_yes_no(self.question)),
-            "back": np.array([float(s.own > s.start) for s in self.sentences]),
             "asks": np.array(
                 [float(s.parts[-1].rstrip().endswith(QUESTION_MARKS)) for s in self.sentences]
             ),
@@ -209,7 +202,7 @@ class SentenceSigns:
         There are two sides or more, or none.
         """
         question = self.question
-        names = _inner_spans([(m.start, m.end) for m in self.question_names])
+        names = self._find_compared()
         compared = names_alternatives(question, names)
         compared = compared or query_type(question, names) == "comparison"
         if len(names) < 2 or not (compared or is_yes_no(question)):
@@ -220,6 +213,42 @@ class SentenceSigns:
             for key in dict.fromkeys(name_key(question[a:b]) for a, b in names)
         ]
         return [side for side in sides if side] if sum(map(bool, sides)) > 1 else []
+
+    def find_behind(self, row: int) -> list[int]:
+        """Return the sentences of other passages whose titles a sentence names.
+
+        Those of the kind that the question compares by, if any: of a film's director, where it
+        asks for the one who is older.
+        """
+        named = self.keys[row] - self.question_keys - {self.titles[row]}
+        rows = [i for i, title in enumerate(self.titles) if title in named]
+        return [i for i in rows if self.columns["kind"][i]] or rows
+
+    def _find_compared(self) -> list[Span]:
+        """Return where the question has its names, in order: titles as they are, and the others.
+
+        A title within a name is none, unless that has several: "A and B" may be one.
+        """
+        names = [(m.start, m.end) for m in self.question_names]
+        folded = self.question.casefold()
+        found = {strip_title(title) for title in {s.title for s in self.sentences}} - {""}
+        found = {re.escape(title) for title in found if title.casefold() in folded}
+        spans = [
+            match.span()
+            for title in found
+            for match in re.finditer(rf"(?<!\w){title}(?!\w)", self.question, re.IGNORECASE)
+        ]
+        titles = [
+            (a, b)
+            for a, b in spans
+            if not self.question[a].islower()
+            and not any(_lies_in((a, b), other) and other != (a, b) for other in spans)
+        ]
+        within = [[t for t in titles if _lies_in(t, name)] for name in names]
+        alone = {inside[0] for inside in within if len(inside) == 1}
+        titles = [t for t in titles if t not in alone or t in names]
+        rest = [name for name in names if not any(_lies_in(name, t) for t in titles)]
+        return _inner_spans([*titles, *rest])
 
     @cached_property
     def _alone(self) -> Floats:
@@ -349,12 +378,7 @@ class _Words:
         self.texts = texts = [term_set(s.text) for s in sentences]
         self.last = [term_set(s.parts[-1]) for s in sentences]
         titled = [has | term_set(head) for has, head in zip(texts, heads, strict=True)]
-        known = _weigh(asked, titled)
-        self.shares, self.titled_shares = _share(known, texts), _share(known, titled)
-        rarest = max(
-            known, key=lambda word: (known[word], question.casefold().find(word)), default=""
-        )
-        self.rare = np.array([float(rarest in has) for has in texts])
+        self.titled_shares = _share(_weigh(asked, titled), titled)
         named = [term_set(question[m.start : m.end]) for m in mentions if m.label != "TERM"]
         named = [each for each in named if each]
         n_named = [sum([name <= has for name in named]) for has in titled]
@@ -486,6 +510,10 @@ def _match_titles(question: str, sentences: Sequence[Sentence], spans: Sequence[
         met = [(a, b) for term, a, b in words if term in known]
         rows[head] = [any(overlap(span, word) for word in met) for span in spans]
     return np.array([rows[s.head] for s in sentences], dtype=np.float64)
+
+
+def _lies_in(span: Span, other: Span) -> bool:
+    return other[0] <= span[0] and span[1] <= other[1]
 
 
 def _inner_spans(spans: Sequence[Span]) -> list[Span]:
