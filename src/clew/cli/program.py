@@ -92,7 +92,7 @@ HEADINGS: Mapping[str, str] = {
     "again methods probe",
     "Which data set": "dataset corpus",
     "Which questions": "split limit sample",
-    "How it is searched": "query method names chunks given grids reranker filters name_weight",
+    "How it is searched": "ask query method names chunks given grids reranker filters name_weight",
     "How it is answered": "context_tokens anyway history reader answers answer_llm answer_tokens",
     "How it is scored": "ks judge judged peers metrics",
     "LLM and budget": "llm priced budget_tokens budget_usd",
