@@ -713,6 +713,20 @@ class CostEstimate(Shown):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class QuestionPlan(Shown):
+    """What a question would cost with an LLM, at most as far as its prompts are known."""
+
+    question: str
+    method: str
+    model: str
+    calls: int
+    n_known: int  # replies that the ledger has, which cost nothing
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: float | None  # None: the price is not known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class EmbeddingEstimate(Shown):
     """What the vectors of documents would cost: of chunks, sub-chunks, sentences and names."""
 

@@ -8,6 +8,7 @@ import clew
 from clew.models import Reply
 from clew.models.budget import Budget
 from clew.testing import ScriptedLLM, models
+from clew.text import tokens
 from clew.text.questions import asks_of_whole, find_topic
 from clew.types import Document
 
@@ -106,6 +107,15 @@ def test_other_questions_are_answered_by_chunks(index):
     assert [step.layer for step in found.paths[0].steps] == ["query", "theme", "chunk"]
     assert not found.whole
     assert found.support is not None
+    [table] = found.tables
+    ships = next(each for each in index.themes() if each.documents[0].startswith("ships"))
+    name, said = table.rows[0]
+    assert name == ships.name
+    texts = " ".join(each.text for each in DOCUMENTS if each.id in ships.documents)
+    assert "hull" in said
+    assert all(sentence in texts for sentence in said.split(". "))
+    assert tokens.count(said) <= 300 + len(said.split(". "))
+    assert not index.search("Who built it?", method="themes", extracts=0).tables
 
 
 def test_themes_of_a_filter(index):
@@ -196,3 +206,23 @@ def test_global_search_scores_points(tmp_path):
     assert (table.name, table.columns) == ("Points", ("theme", "point", "helpfulness"))
     assert [row[1:] for row in table.rows] == [("Bread rises.", "90"), ("Ships sail.", "40")]
     assert answer.text.startswith("Bread")
+
+
+def test_a_plan_says_what_a_question_would_cost(tmp_path):
+    """Nothing is asked for; what the question then takes is no more, and later it costs nothing."""
+    replies = ("One.", "Two.", "Three.", "ANSWER: All [1].")
+    with clew.open(tmp_path / "my.clew", models=models(llm=ScriptedLLM(*replies))) as index:
+        index.add(DOCUMENTS)
+        planned = index.plan_question(MAIN)
+        assert (planned.method, planned.calls, planned.n_known) == ("themes", 4, 0)
+        usage = index.ask(MAIN).usage
+        assert usage.llm_calls == planned.calls
+        assert usage.prompt_tokens <= planned.prompt_tokens
+        assert usage.completion_tokens <= planned.completion_tokens
+        again = index.plan_question(MAIN)
+        assert (again.calls, again.n_known, again.prompt_tokens) == (0, 4, 0)
+    with (
+        clew.open(tmp_path / "my.clew", models=models()) as index,
+        pytest.raises(clew.InputError, match="name one"),
+    ):
+        index.plan_question(MAIN)

@@ -9,6 +9,7 @@ VIEWS = {
     "ask": ".ideas a",
     "compare": ".methods",
     "documents": "tbody tr",
+    "themes": ".map .tile",
     "graph": ".side .chip",
     "graph?tab=aliases": ".pairs",
     "graph?entity=fram": ".texts",

@@ -70,6 +70,7 @@ def reads(index):
         Asked("GET", f"{at}/entities", f"{to}/entities?limit=1000"),
         Asked("GET", f"{at}/entities/{{name:path}}", f"{to}/entities/Comet"),
         Asked("GET", f"{at}/themes", f"{to}/themes?level=1"),
+        Asked("GET", f"{at}/themes", f"{to}/themes?parent=theme:1"),
         Asked("GET", f"{at}/themes", f"{to}/themes?where=group%20%3D%20'open'"),
         Asked("GET", f"{at}/aliases", f"{to}/aliases"),
         Asked("GET", f"{at}/evaluations", f"{to}/evaluations"),

@@ -20,7 +20,7 @@ from clew.asking.answer import MAX_ANSWER_TOKENS
 from clew.asking.askable import Askable
 from clew.asking.method import CONTEXT_TOKENS
 from clew.asking.pipeline import Listeners, answer_from, limit_models
-from clew.asking.question import Question
+from clew.asking.question import Question, as_question
 from clew.errors import InputError
 from clew.filters import Filter
 from clew.index import Settings
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from clew.models import LLM, Models
     from clew.models.prices import Price
     from clew.text.pieces import OnPiece
-    from clew.types import Classified, Theme
+    from clew.types import Classified, QuestionPlan, Theme
     from clew.views.export import Exported
 
 
@@ -139,6 +139,16 @@ class Index(Adding, Upkeep, Askable):
         from clew.asking.hop import hop_on
 
         return hop_on(start, self.snapshot(where), self.models, query, chunks)
+
+    @checked
+    def plan_question(self, question: str | Question) -> QuestionPlan:
+        """Return what it would cost to ask a question of the LLM; nothing is paid for.
+
+        What the ledger has costs nothing. Raises InputError without an LLM, otherwise as `ask`.
+        """
+        from clew.asking.planned import plan_question
+
+        return plan_question(as_question(question), self)
 
     @checked
     @asking()

@@ -16,7 +16,7 @@ from clew.display.columns import align
 from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
-    from clew.types import CostEstimate, EmbeddingEstimate, Plan
+    from clew.types import CostEstimate, EmbeddingEstimate, Plan, QuestionPlan
 
 _HOUR, _MINUTE = 3600, 60
 _HEAD = ("setting", "for", "chunks", "calls", "prompt", "completion", "repairs", "dollars", "time")
@@ -45,6 +45,7 @@ _planned_for = options.gather_options(
 @options.file_options
 @options.paid_options
 @_planned_for
+@options.text("--ask QUESTION", "Say what QUESTION would cost instead, to ask of the index.")
 @options.number(
     "--probe N",
     "Make N calls of each kind first, to estimate from; they are kept and not made again.",
@@ -61,14 +62,20 @@ def run_plan(  # noqa: PLR0913 -- one argument for each group of options
     files: Mapping[str, Any],
     paid: options.PaidModels,
     planned_for: Mapping[str, Any],
+    ask: str | None,
     probe: int | None,
     as_json: bool,
 ) -> None:
-    """Estimate what indexing PATH... with an LLM would cost, for each setting.
+    """Estimate what indexing PATH... with an LLM would cost, for each setting, or asking QUESTION.
 
     Without --probe nothing is sent to the LLM and nothing is written. Prompts are the real ones;
     what the LLM will answer is estimated, and the plan says from what.
     """
+    if ask is not None:
+        with opener(folder, **build.choose_models(paid)) as opened:
+            planned = opened.plan_question(ask)
+        print_result(planned, _describe_question(planned), as_json=as_json)
+        return
     source, folder = chosen.choose(paths, folder)
     wanted = {**files, **planned_for, "probe": probe or 0}
     with opener(folder, **build.choose_models(paid)) as opened:
@@ -85,6 +92,15 @@ def _describe_plan(found: Plan) -> Iterator[str]:
     yield from (f"  {row}".rstrip() for row in rows)
     yield ""
     yield from (dim(wrap_text(note)) for note in _list_notes(found))
+
+
+def _describe_question(found: QuestionPlan) -> Iterator[str]:
+    price = "" if found.cost_usd is None else f", ~{found.cost_usd:,.4f} dollars"
+    tokens = f"{found.prompt_tokens:,} tokens of prompts, {found.completion_tokens:,} of replies"
+    calls = format_count(found.calls, "call")
+    yield f"{bold(one_line(found.model))} by {found.method}: {calls}, at most {tokens}{price}"
+    known = "1 reply" if found.n_known == 1 else f"{found.n_known:,} replies"
+    yield dim(f"The ledger has {known}, which cost nothing.")
 
 
 def _list_notes(found: Plan) -> Iterator[str]:

@@ -92,7 +92,7 @@ HEADINGS: Mapping[str, str] = {
     "gleanings again methods probe",
     "Which data set": "dataset corpus",
     "Which questions": "split limit sample",
-    "How it is searched": "query method names chunks given grids reranker filters as_of "
+    "How it is searched": "ask query method names chunks given grids reranker filters as_of "
     "name_weight",
     "How it is answered": "context_tokens anyway history proof reader answers answer_llm "
     "answer_tokens",

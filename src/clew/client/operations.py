@@ -428,9 +428,14 @@ def read_entity(
     return _get(path, EntityView, offset=offset, limit=limit)
 
 
-def read_themes(at: str, /, level: int = 0, *, where: str = "") -> Operation[list[Theme]]:
-    """Return the themes of a level, the largest first; 0 has the widest."""
-    return _list_all(f"{at}/themes", Theme, level=level, where=where)
+def read_themes(
+    at: str, /, level: int = 0, *, parent: str = "", where: str = ""
+) -> Operation[list[Theme]]:
+    """Return the themes of a level, or the parts of one by its id, the largest first.
+
+    Level 0 has the widest.
+    """
+    return _list_all(f"{at}/themes", Theme, level=level, parent=parent, where=where)
 
 
 def read_graph(at: str, /, *, limit: int = 1_000) -> Operation[DrawnIndex]:

@@ -197,16 +197,25 @@ class ScopedIndex(Scoped):
         return snapshot_views.view_entity(self.snapshot(), name, offset=offset, limit=limit)
 
     def themes(
-        self, level: int = 0, *, where: str = "", offset: int = 0, limit: int
+        self, level: int = 0, *, parent: str = "", where: str = "", offset: int = 0, limit: int
     ) -> Listed[Theme]:
-        """Return some of the themes of a level, the largest first."""
+        """Return some of the themes of a level, or of the parts of one, the largest first.
+
+        Raises a refusal, 404, where there is no such theme.
+        """
         with self._compute():
             seen = self.snapshot(where)
-            rows = themes(seen).of_level(level)
-            found = describe_themes(seen, rows[offset : offset + limit])
+            found = themes(seen)
+            row = found.find(parent) if parent else -1
+            if parent and row < 0:
+                raise no_such_resource(f"this index has no theme {parent!r:.200}")
+            rows = found.children(row) if parent else found.of_level(level)
+            described = describe_themes(seen, rows[offset : offset + limit])
         if not self.caller.may("admin"):
-            found = [replace(each, sentences=hide_sources(each.sentences)) for each in found]
-        return Listed(items=tuple(found), total=len(rows))
+            described = [
+                replace(each, sentences=hide_sources(each.sentences)) for each in described
+            ]
+        return Listed(items=tuple(described), total=len(rows))
 
     def aliases(self) -> dict[str, Any]:
         """Return which names stand for others, and which may, as `Index.aliases` has them.

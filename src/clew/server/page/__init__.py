@@ -17,7 +17,7 @@ from starlette.routing import Route
 from clew.server.endpoints import respond_to_refusal
 from clew.wire.refusals import no_such_resource
 
-VIEWS = ("ask", "compare", "documents", "graph", "jobs", "spend", "evaluations", "keys")
+VIEWS = ("ask", "compare", "documents", "themes", "graph", "jobs", "spend", "evaluations", "keys")
 STATIC = Path(__file__).parent / "static"
 _SHELL = "index.html"
 _TYPES = {

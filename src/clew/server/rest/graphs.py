@@ -40,6 +40,7 @@ class ThemesQuery(Part):
     """Which themes are listed."""
 
     level: Whole = Field(0, ge=0, le=9, description="0 for the widest, 1 for their parts")
+    parent: str = Field("", max_length=100, description="instead the parts of this theme, by id")
     where: str = Field(
         "", max_length=LONGEST_FILTER, description="only of documents that fulfil it"
     )

@@ -8,6 +8,7 @@ const VIEWS = {
   ask: ["Ask", () => import("./ask.js")],
   compare: ["Compare methods", () => import("./compare.js")],
   documents: ["Documents", () => import("./documents.js")],
+  themes: ["Themes", () => import("./themes.js")],
   graph: ["Graph", () => import("./graph.js")],
   jobs: ["Jobs", () => import("./jobs.js")],
   spend: ["Plan and spend", () => import("./spend.js")],

@@ -191,7 +191,7 @@ function newTurn(index, question, body, address) {
     const asked = evidence.query !== question ? ["searched for “", h("span", { dir: "auto" }, evidence.query), "”"] : null;
     const parts = [
       evidence.support === null ? null : h("span", { title: "how probably the passages answer the question" }, `${percent(evidence.support)} support`),
-      answer.kind === "generated" ? null : answer.kind === "quoted" ? "quotes" : answer.kind === "named" ? "names from the graph" : null,
+      answer.kind === "generated" ? null : answer.kind === "quoted" ? "quotes" : answer.kind === "named" ? "names from the graph" : answer.kind === "themes" ? "themes" : null,
       `by ${evidence.method}`, evidence.where ? ["where ", h("code", {}, evidence.where)] : null,
       seconds(total(usage)), cost(usage), asked,
     ].filter(Boolean);
