@@ -63,6 +63,9 @@ class _Unpaid(Askable):
     def snapshot_for(self, question: Question, method: Method, models: Models) -> Snapshot:
         return self._source.snapshot_for(question, method, models)
 
+    def list_snapshots(self) -> Sequence[Snapshot]:
+        return self._source.list_snapshots()
+
 
 def plan_question(question: Question, source: Askable) -> QuestionPlan:
     """Return what it would cost to ask a question, as far as its prompts are known beforehand.
