@@ -100,9 +100,7 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
     if found is None:
         passages = context.passages
         sentences = find_sentences(passages, snapshot)
-        chosen, signs = chosen_quotes(
-            question, sentences, passages, models, snapshot, most=quotes
-        )
+        chosen, signs = chosen_quotes(question, sentences, passages, models, snapshot, most=quotes)
         evidence = judge_quotes(evidence, signs)
         if _is_refused(evidence, min_support):
             found = _build_refusal(question, context, evidence)

@@ -144,7 +144,9 @@ def add_difference(
     The second one is the first sentence of another document that differs from the first quote. The
     quotes stay what they are, and the note is empty, where none does.
     """
-    found = next(_find_differing(question, quotes[0], sentences, passages), None) if quotes else None
+    found = (
+        next(_find_differing(question, quotes[0], sentences, passages), None) if quotes else None
+    )
     if found is None:
         return list(quotes), ""
     other, *values = found

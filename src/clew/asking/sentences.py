@@ -71,7 +71,7 @@ def find_sentences(passages: Sequence[Passage], snapshot: Snapshot | None) -> li
 
 def _read_stored(
     passages: Sequence[Passage], snapshot: Snapshot | None
-) -> list[Mapping[Span, tuple[Mention, ...]]]:
+) -> Sequence[Mapping[Span, tuple[Mention, ...]]]:
     """Return the sentences that the index has of each passage, by where they stand in it."""
     stored: list[dict[Span, tuple[Mention, ...]]] = [{} for _ in passages]
     if snapshot is None or snapshot.cutter is None:
