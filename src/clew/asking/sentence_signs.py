@@ -356,10 +356,15 @@ class SentenceSigns:
                 said.setdefault(key, []).append(i)
         links = np.zeros((len(self.sentences), len(self.sentences)))
         places = self.places.tolist()
+        shared: dict[int, list[list[int]]] = {}  # by the number of passages
         for rows in said.values():
-            n_passages = len({places[row] for row in rows})
-            if n_passages > 1:
-                links[np.ix_(rows, rows)] = np.maximum(links[np.ix_(rows, rows)], 2 / n_passages)
+            if len(rows) > 1 and (n_passages := len({places[row] for row in rows})) > 1:
+                shared.setdefault(n_passages, []).append(rows)
+        for n_passages in sorted(shared, reverse=True):
+            has = np.zeros((len(shared[n_passages]), len(links)))
+            for i, rows in enumerate(shared[n_passages]):
+                has[i, rows] = 1.0
+            links[has.T @ has > 0] = 2 / n_passages
         return links
 
 
