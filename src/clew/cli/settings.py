@@ -80,7 +80,7 @@ evaluation_options = options.gather_options(
             "--methods A,B,...",
             "The others are compared with the first.",
             "names",
-            default="dense,bm25,hybrid,pagerank,clue",
+            default="dense,bm25,hybrid,pagerank,clue,walk",
         ),
         given_option,
         options.text(
