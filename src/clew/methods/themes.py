@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from clew import steps
 from clew.algo.fusion import min_max
-from clew.algo.pool import take_fitting
 from clew.algo.topk import top_k
 from clew.models import LLM, Models
 from clew.snapshot import Snapshot
@@ -29,7 +28,7 @@ from clew.steps.theme_descriptions import (
 from clew.steps.theme_reports import count_report_tokens, score_points, write_reports
 from clew.steps.themes import THEME_NEEDS, Themes, themes
 from clew.text import tokens
-from clew.text.questions import asks_of_whole, find_topic
+from clew.text.questions import asks_of_whole, find_topic, refers_back
 from clew.types import Evidence, Limits, Path, Step, Table, Theme
 
 _FEW = 3  # themes at the top: of fewer their parts are taken
@@ -54,7 +53,7 @@ class ThemeSearch:
     sentences: int = 3  # that represent each of these
     level: int = -1  # of the themes, 0 for the widest; -1: the deepest that is allowed
     extracts: int = 4  # themes whose sentences near the question stand before the chunks
-    extract_tokens: int = 300  # of each
+    extract_tokens: int = 450  # of each
     smoothing: float = 0.3  # weight of its theme's best chunks beside a chunk's own score
     report_tokens: int = 40_000  # of all prompts for reports that an LLM writes; 0: none
     passage_tokens: int = 3_000  # of the passages that one report is of
@@ -219,12 +218,30 @@ class ThemeSearch:
             has = snapshot.linked("sentence", "term").rows(sentences)[:, terms].toarray() > 0
             scores = min_max(steps.cosines_of(snapshot, "sentence", asked, sentences))
             order = sentences[top_k(scores + min_max(has @ rarity), len(sentences))].tolist()
-            kept = take_fitting(
-                order, lambda row: tokens.count(layer.texts([row])[0]), self.extract_tokens
-            )
-            said.append(" ".join(layer.texts(sorted(kept))))
+            kept = _take_sentences(snapshot, order, self.extract_tokens)
+            said.append(" ".join(layer.texts(kept)))
         names = (theme.name for theme in describe_themes(snapshot, best))
         return tuple(pair for pair in zip(names, said, strict=True) if pair[1])
+
+
+def _take_sentences(snapshot: Snapshot, order: Sequence[int], limit: int) -> list[int]:
+    """Return the first sentences that fit into some tokens, ascending.
+
+    One that begins with a word for what was named before it brings the one before it in its chunk.
+    """
+    layer, kept, left = snapshot.layer("sentence"), set[int](), limit
+    chunks = layer.columns["chunk"]
+    for row in order:
+        [text] = layer.texts([row])
+        wanted = {row}
+        if row and chunks[row - 1] == chunks[row] and refers_back(text):
+            wanted.add(row - 1)
+        wanted -= kept
+        left -= sum(map(tokens.count, layer.texts(sorted(wanted))))
+        if left < 0:
+            break
+        kept |= wanted
+    return sorted(kept)
 
 
 def _score_themes(found: Themes, asked: steps.Query) -> NDArray[np.float64]:
