@@ -29,7 +29,7 @@ def test_themes_are_shown_with_quotes_and_coverage(indexed):
 def test_themes_of_a_level_and_a_filter(indexed):
     where = ("--where", "title = 'Fram'")
     [theme] = json.loads(indexed("themes", "--level", "1", *where, "--json").stdout)
-    assert theme["documents"] == ["fram.md"]
+    assert theme["documents"] == ["polar/fram.md"]
     assert indexed("themes", "--where", "title = 'none'").exit_code == 1
 
 
