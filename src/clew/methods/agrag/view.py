@@ -151,11 +151,11 @@ def _find_mentions(
     inside: Sequence[tuple[NDArray[np.integer], NDArray[np.integer]]],
     n_entities: int,
 ) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
-    known = np.zeros(n_entities, dtype=bool)
+    is_inside = np.zeros(n_entities, dtype=bool)
     for nodes, _ in inside:
-        known[nodes[nodes < n_entities]] = True
+        is_inside[nodes[nodes < n_entities]] = True
     chunks, entities = (snapshot.link("chunk", "unit") @ snapshot.link("unit", "entity")).nonzero()
-    kept = known[entities]
+    kept = is_inside[entities]
     return entities[kept], chunks[kept]
 
 

@@ -36,13 +36,13 @@ class _Path:
 def grow_by_relations(
     beside: AdjacentTriples,
     embedder: Embedder,
-    chosen: Sequence[Sequence[int]],
+    candidates: Sequence[Sequence[int]],
     depth: int,
     phrases: Sequence[str],
 ) -> list[CandidateGrowth]:
     """Return what each candidate grows by."""
     guide = _Guide(beside, embedder, phrases)
-    return [guide.grow_candidate(rank, nodes, depth) for rank, nodes in enumerate(chosen, 1)]
+    return [guide.grow_candidate(rank, nodes, depth) for rank, nodes in enumerate(candidates, 1)]
 
 
 class _Guide:
@@ -62,8 +62,8 @@ class _Guide:
         held, entities = self._beside.read_candidate(nodes)
         ends = frozenset(entities)
         nothing = np.zeros((1, len(self._phrases)))
-        said = np.concatenate([nothing, self._relation_nearness(held)]).max(axis=0)
-        paths = [_Path(tuple(held), ends, ends, said)]
+        similarity = np.concatenate([nothing, self._relation_nearness(held)]).max(axis=0)
+        paths = [_Path(tuple(held), ends, ends, similarity)]
         added: list[GrownTriple] = []
         for depth in range(1, most + 1):
             if reason := self._beside.explain_end():
@@ -89,19 +89,19 @@ class _Guide:
         ways = [(p, o) for p in paths for o in options if not p.ends.isdisjoint(ends[o])]
         if not ways:
             return []
-        said = dict(zip(options, self._relation_nearness(options), strict=True))
-        after = np.stack([np.maximum(path.said, said[option]) for path, option in ways])
+        similarities = dict(zip(options, self._relation_nearness(options), strict=True))
+        after = np.stack([np.maximum(path.said, similarities[option]) for path, option in ways])
         scores = after.mean(axis=1)
-        kept: dict[int, tuple[_Path, _Path]] = {}
+        best: dict[int, tuple[_Path, _Path]] = {}
         for place in top_k(scores, len(ways)).tolist():
             path, option = ways[place]
             if scores[place] < scores.max() - _MARGIN:
                 break
-            if option not in kept and scores[place] >= path.score + _LEAST_GAIN:
+            if option not in best and scores[place] >= path.score + _LEAST_GAIN:
                 triples = (*path.triples, option)
                 new = frozenset(ends[option] - path.entities)
-                kept[option] = path, _Path(triples, path.entities | new, new, after[place])
-        return list(kept.values())
+                best[option] = path, _Path(triples, path.entities | new, new, after[place])
+        return list(best.values())
 
     def _relation_nearness(self, triples: Sequence[int]) -> NDArray[np.float64]:
         """Return (n, n_phrases): how near the relations of triples come to the phrases."""

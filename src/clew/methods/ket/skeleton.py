@@ -80,14 +80,14 @@ def _compute_skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: i
     if size == 0 and not core.any():
         return _build_skeleton(snapshot, core, ("a core of no chunk, so no graph",))
     bare = TermSettings.from_recipe(snapshot.recipe) is not None
-    told: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     if len(extracted) > size:
         ranks = steps.chunk_ranks(snapshot, k)[extracted] if by == "pagerank" else None
         extracted = extracted[choose_core(len(extracted), size, ranks, seed)]
     elif len(extracted) < size or (by == "random" and size < n):
-        told = (f"the graph is of the {len(extracted):,} of {n:,} chunks that have triples",)
+        notes = (f"the graph is of the {len(extracted):,} of {n:,} chunks that have triples",)
     core[extracted] = True
-    return _build_skeleton(snapshot, core, told + _describe_free(made_by, core, bare=bare))
+    return _build_skeleton(snapshot, core, notes + _describe_free(made_by, core, bare=bare))
 
 
 _SKELETON = Derived("the graph of a core", _compute_skeleton)
@@ -137,10 +137,10 @@ def _restrict_link(link: Matrix, core: NDArray[np.bool_]) -> Matrix:
     """Return a (n, n_chunks) link without the chunks that are not of the core."""
     if core.all():
         return link
-    kept = csr_array(link @ diags_array(core.astype(np.float32)))
-    kept.eliminate_zeros()
-    kept.sort_indices()
-    return kept
+    matrix = csr_array(link @ diags_array(core.astype(np.float32)))
+    matrix.eliminate_zeros()
+    matrix.sort_indices()
+    return matrix
 
 
 def _link_profiles(snapshot: Snapshot, core: NDArray[np.bool_], n_entities: int) -> Matrix:
