@@ -84,9 +84,9 @@ def mention_counts(snapshot: Snapshot) -> csr_array:
 
 def _count_mentions(snapshot: Snapshot) -> csr_array:
     mentioned = snapshot.link("chunk", "unit") @ snapshot.link("unit", "entity")
-    found = csr_array((mentioned + steps.chunk_titles(snapshot).to_matrix()).T)
-    found.sort_indices()
-    return found
+    counts = csr_array((mentioned + steps.chunk_titles(snapshot).to_matrix()).T)
+    counts.sort_indices()
+    return counts
 
 
 _COUNTS = Derived("how often chunks mention entities", _count_mentions)

@@ -50,10 +50,10 @@ class Ranking:
             return np.asarray(self.scores[rows])
         known, places = match_sorted(self.rows, rows)
         others = np.delete(np.arange(len(rows)), known)
-        found = np.empty(len(rows))
-        found[known] = self.scores[places]
-        found[others] = self.of_others(rows[others])
-        return found
+        scores = np.empty(len(rows))
+        scores[known] = self.scores[places]
+        scores[others] = self.of_others(rows[others])
+        return scores
 
 
 def dense_ranking(snapshot: Snapshot, query: Query) -> Ranking:

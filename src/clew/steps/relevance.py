@@ -94,16 +94,16 @@ class Coverage:
         of_words = np.array(self._words.rows, dtype=np.int64)
         if layer == "chunk":
             link = self._snapshot.linked("chunk", "term").entries_of(np.asarray(rows))
-            owners, found = link.owners, link.indices
+            owners, indices = link.owners, link.indices
         else:
             texts = self._snapshot.layer(layer).texts(rows)
-            known = self._snapshot.layer("term")
-            has = [known.rows(list(dict.fromkeys(terms(text)))) for text in texts]
+            layer_of_terms = self._snapshot.layer("term")
+            has = [layer_of_terms.rows(list(dict.fromkeys(terms(text)))) for text in texts]
             owners = np.repeat(np.arange(len(rows)), list(map(len, has)))
-            found = np.array([row for here in has for row in here], dtype=np.int64)
+            indices = np.array([row for here in has for row in here], dtype=np.int64)
         words, places = np.unique(of_words, return_inverse=True)
         met = np.zeros((len(rows), len(words)), dtype=np.float32)
-        entries, which = match_sorted(words, found)
+        entries, which = match_sorted(words, indices)
         met[owners[entries], which] = 1.0
         return np.where(of_words >= 0, met[:, places], np.float32(0))
 
@@ -219,10 +219,10 @@ class Relevance:
     def of_unit_sets(self, sets: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
         """Return the (n,) scores of sets of units, none of them empty, each read as one text."""
         layer = self._snapshot.layer("unit")
-        units = sorted({unit for chosen in sets for unit in chosen})
+        units = sorted({unit for own in sets for unit in own})
         if self._stored:
             place = {unit: i for i, unit in enumerate(units)}
-            members = [place[unit] for chosen in sets for unit in chosen]
+            members = [place[unit] for own in sets for unit in own]
             starts = np.cumsum([0, *map(len, sets[:-1])])
             matches = self._coverage.of("unit", units)[members]
             best = np.maximum.reduceat(matches, starts, axis=0)
@@ -231,9 +231,7 @@ class Relevance:
             support = weighted_mean(best, self._coverage.weights)
             return blend(support, sums @ self._query.vector / lengths)
         texts = dict(zip(units, layer.texts(units), strict=True))
-        return self._score_texts(
-            [" ".join(sorted(texts[unit] for unit in chosen)) for chosen in sets]
-        )
+        return self._score_texts([" ".join(sorted(texts[unit] for unit in own)) for own in sets])
 
     def _score_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:
         new = list(dict.fromkeys(t for t in texts if t not in self._text_scores))

@@ -35,8 +35,8 @@ def _compute_pairs(
     layer, columns = snapshot.layer("entity"), snapshot.layer("triple").columns
     rows = np.unique(np.concatenate([columns["subject"], columns["object"]])).astype(np.int64)
     vectors = np.asarray(layer.vectors[rows])
-    named = vectors.any(axis=1) & _are_named(layer.ids(rows.tolist()))
-    members, vectors = rows[named], vectors[named]
+    is_named = vectors.any(axis=1) & _are_named(layer.ids(rows.tolist()))
+    members, vectors = rows[is_named], vectors[is_named]
     pairs: csr_array | None = None
     if earlier is not None:
         then = np.full(len(members), -1, dtype=np.int64)
