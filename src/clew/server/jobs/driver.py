@@ -117,17 +117,17 @@ class Jobs:
 
     async def drive(self) -> None:
         """Start and watch jobs until cancelled."""
-        told = ""
+        failure = ""
         while True:
             self._changed = anyio.Event()
             is_busy = False
             try:
                 is_busy = await run_sync(self.step)
-                told = ""
+                failure = ""
             except (ClewError, OSError) as error:  # such as a full disk: the next look may go well
-                if told != type(error).__name__:
+                if failure != type(error).__name__:
                     _log.exception("jobs cannot be looked after: trying again")
-                told = type(error).__name__
+                failure = type(error).__name__
             with anyio.move_on_after(_BUSY_S if is_busy else _IDLE_S):
                 await self._changed.wait()
 
@@ -231,11 +231,11 @@ class Jobs:
         """Ask running jobs to stop and wait for them; a later server resumes them."""
         if not self._is_driver:
             return
-        asked: set[int] = set()
+        pids: set[int] = set()
         until = time.monotonic() + STOP_S
         while (jobs := self.queue.list_running()) and time.monotonic() < until:
-            for pid in {job.pid for job in jobs if job.pid is not None} - asked:
-                asked.add(pid)
+            for pid in {job.pid for job in jobs if job.pid is not None} - pids:
+                pids.add(pid)
                 _send_signal(pid, signal.SIGTERM, whole=False)
             time.sleep(_BUSY_S / 4)
             self._reap()
