@@ -98,8 +98,8 @@ class Selection:
 
     def counts(self) -> dict[str, int]:
         """Return how many files and folders were left out by patterns, and how many ignored."""
-        found = Counter(why for why in self._left_out.values() if why != "default")
-        return dict(sorted(found.items()))
+        counts = Counter(why for why in self._left_out.values() if why != "default")
+        return dict(sorted(counts.items()))
 
     def _names(self, *ways: str) -> bool:
         return any(way == p or fnmatchcase(way, p) for p in self._patterns for way in ways)
