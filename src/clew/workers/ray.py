@@ -167,9 +167,9 @@ def _address(spec: str) -> str:
     """
     if spec.startswith("ray://"):
         return spec
-    named = spec.removeprefix("ray").removeprefix(":") or os.environ.get("RAY_ADDRESS", "")
-    if named not in {"", "auto"}:
-        return named
+    address = spec.removeprefix("ray").removeprefix(":") or os.environ.get("RAY_ADDRESS", "")
+    if address not in {"", "auto"}:
+        return address
     from ray._private.services import canonicalize_bootstrap_address_or_die
 
     return str(canonicalize_bootstrap_address_or_die("auto"))
