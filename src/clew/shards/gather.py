@@ -134,16 +134,16 @@ class _Gathering:
             for shard in range(self._n)
         }
         nearest = list(self._ask_some("near", requests, exchange.Nearest).values())
-        named: dict[str, int] = {}
+        hashes: dict[str, int] = {}
         for each in nearest:
             for hash_, key in zip(each.named.tolist(), each.named_keys.tolist(), strict=True):
-                named[keys[key]] = hash_
-        known = [span for span, key in spans.items() if key in named]
-        likely = [named[spans[span]] for span in steps.longest(known)]
+                hashes[keys[key]] = hash_
+        linked = [span for span, key in spans.items() if key in hashes]
+        likely = [hashes[spans[span]] for span in steps.longest(linked)]
         seeds = dict.fromkeys(likely, 1.0)
         with self.measure("pool"):
             places = self._choose_nearest(nearest, seeds)
-        likely += self._find_alike(set(named), seeds)
+        likely += self._find_alike(set(hashes), seeds)
         if likely and size.named:
             wanted = np.array(list(dict.fromkeys(likely)), dtype=np.uint64)
             places = np.union1d(places, self._find_entity_chunks(wanted, size.named))
@@ -157,7 +157,7 @@ class _Gathering:
         places = _join_places(enumerate(each.rows for each in nearest))
         dense = np.concatenate([each.dense for each in nearest])
         lexical = np.concatenate([each.lexical for each in nearest])
-        chosen = [
+        sets = [
             places[top_k(dense, size.chunks)],
             places[positive_top_k(lexical, size.chunks)],
             places[top_k(-dense, 1)],
@@ -169,17 +169,17 @@ class _Gathering:
         for parts, most, leading, weight in kinds:
             scores, entities = _join_seeds([part for part, _ in parts])
             best = top_k(scores, most)
-            chosen.append(_join_places(enumerate(chunks for _, chunks in parts))[best])
+            sets.append(_join_places(enumerate(chunks for _, chunks in parts))[best])
             for i in best[:leading].tolist():
                 for entity in entities[i] if scores[i] > 0 else ():
                     seeds[entity] = seeds.get(entity, 0.0) + weight * float(scores[i])
-        return np.unique(np.concatenate(chosen))
+        return np.unique(np.concatenate(sets))
 
-    def _find_alike(self, known: set[str], seeds: dict[int, float]) -> list[int]:
+    def _find_alike(self, keys: set[str], seeds: dict[int, float]) -> list[int]:
         """Return entities whose names are like one in the question that no shard has, as seeds."""
         [mentions] = self.models.tagger.tag([self.question])
         texts = [self.question[m.start : m.end] for m in mentions if m.label != "DATE"]
-        names = [key for key in dict.fromkeys(map(name_key, texts)) if key not in known]
+        names = [key for key in dict.fromkeys(map(name_key, texts)) if key not in keys]
         if not names or not self.size.alike:
             return []
         vectors = self.models.embedder.embed(names, kind="document")
@@ -293,8 +293,8 @@ class _Gathering:
     def _ask_some(self, stage: str, requests: Mapping[int, Request], kind: type[R]) -> dict[int, R]:
         """Return what some shards reply, in the order of their numbers."""
         with self.measure(stage):
-            asked = [(self.together.shards[i], each) for i, each in requests.items()]
-            replies = zip(requests, self.ask(asked), strict=True)
+            pairs = [(self.together.shards[i], each) for i, each in requests.items()]
+            replies = zip(requests, self.ask(pairs), strict=True)
         return {i: reply for i, reply in replies if isinstance(reply, kind)}
 
 
