@@ -259,8 +259,8 @@ def _rank_sets(sets: Sequence[UnitSet]) -> list[int]:
 
 def _next_best(ranking: steps.Ranking, rows: Sequence[int], k: int) -> list[int]:
     """Return the best chunks of a ranking that are not in `rows`, to make `k` with them."""
-    known = set(rows)
-    return [row for row in ranking.best(k).tolist() if row not in known][: k - len(rows)]
+    before = set(rows)
+    return [row for row in ranking.best(k).tolist() if row not in before][: k - len(rows)]
 
 
 def _build_path(

@@ -71,17 +71,17 @@ _MOST = re.compile(
 class Refused(EndpointError):
     """The server understood the request and will not do it; asking again cannot help."""
 
-    def __init__(self, sentence: str, status: int, reason: str, said: str = "") -> None:
+    def __init__(self, sentence: str, status: int, reason: str, message: str = "") -> None:
         self.status = status
         self.reason = reason
-        self.said = said or reason  # all that the server said
+        self.message = message or reason  # all that the server said
         super().__init__(sentence)
 
     @property
     def is_too_long(self) -> bool:
         """Whether a text is longer than the model takes: as the server says, or all it says."""
         silent = self.status == _TOO_LARGE and not self.reason
-        return silent or says_too_long(self.status, self.said)
+        return silent or says_too_long(self.status, self.message)
 
     @property
     def is_of_prompt(self) -> bool:
@@ -102,10 +102,10 @@ def says_exhausted(text: str, wait_s: float | None) -> bool:
 
 def find_batch_size(refusal: Refused, n: int) -> int | None:
     """Return how many texts may be taken together where `n` were too many; None: it is not that."""
-    if _OF_BATCH.search(refusal.said):
-        numbers = [int(each) for each in _MOST.findall(refusal.said)]
+    if _OF_BATCH.search(refusal.message):
+        numbers = [int(each) for each in _MOST.findall(refusal.message)]
         return max((each for each in numbers if 0 < each < n), default=n // 2)
-    return None if says_too_long(refusal.status, refusal.said) else n // 2
+    return None if says_too_long(refusal.status, refusal.message) else n // 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def find_remedy(refusal: Refused, body: Mapping[str, Any], limit: int) -> Remedy
 
     Where the server names no field, all are left out that the request can do without.
     """
-    message = refusal.said
+    message = refusal.message
     if refusal.status not in _OF_FIELDS:
         return None
     present = {name for name in _OPTIONAL if name in body}

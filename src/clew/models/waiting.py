@@ -30,7 +30,7 @@ class _Asking:
     """What came of models while one question is asked."""
 
     gone: dict[str, EndpointError] = field(default_factory=dict)  # by their addresses
-    told: set[str] = field(default_factory=set)  # sentences that are in the log
+    logged: set[str] = field(default_factory=set)  # sentences that are in the log
 
 
 _asking: ContextVar[_Asking | None] = ContextVar("asking", default=None)
@@ -88,6 +88,6 @@ def part() -> Part | None:
 def tell(error: ModelError) -> None:
     """Write to the log what an LLM failed at, once for a question."""
     current = _asking.get() or _Asking()
-    if str(error) not in current.told:
-        current.told.add(str(error))
+    if str(error) not in current.logged:
+        current.logged.add(str(error))
         _log.warning("the LLM is done without: %s", error)

@@ -80,7 +80,7 @@ def row_document(file: File, cells: Sequence[tuple[str, str]], line: int) -> Doc
     Its title is in a column of titles, else the file's.
     """
     row = {name: value for name, value in cells if name}
-    id_, title = (_column(row, said, ()) for said in (file.columns.id, file.columns.title))
+    id_, title = (_column(row, name, ()) for name in (file.columns.id, file.columns.title))
     title = title or _column(row, "", TITLES)
     pairs = ((collapse(name), collapse(value)) for name, value in cells)
     text = "; ".join(f"{name}: {value}" if name else value for name, value in pairs if value)

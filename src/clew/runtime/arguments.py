@@ -24,7 +24,7 @@ class Kind:
     """What an argument may be, and how that is said."""
 
     holds: Callable[[object], bool]
-    said: str
+    words: str
 
 
 def _is_text(value: object) -> bool:
@@ -121,4 +121,4 @@ def check_arguments(given: Mapping[str, object], kinds: Mapping[str, Kind]) -> N
 
 def _check(name: str, value: object, kind: Kind) -> None:
     if not kind.holds(value):
-        raise InputError(f"the argument {name!r} is {kind.said}, not {value!r:.60}")
+        raise InputError(f"the argument {name!r} is {kind.words}, not {value!r:.60}")

@@ -34,7 +34,7 @@ class Indexes:
         self._database = database
         self._open: dict[str, Index | Shards] = {}
         self._files: dict[str, int | None] = {}  # what is open of them
-        self._known: dict[str, Path] = dict(settings.indexes)
+        self._folders: dict[str, Path] = dict(settings.indexes)
         self._lock = threading.Lock()
 
     def list_folders(self) -> dict[str, Path]:
@@ -42,8 +42,8 @@ class Indexes:
         own = self._database.read_rows("SELECT name, folder FROM own_index ORDER BY name")
         made = {name: self._find_folder(folder) for name, folder in own}
         given = self._settings.indexes
-        self._known = {**given, **{n: at for n, at in made.items() if n not in given}}
-        return self._known
+        self._folders = {**given, **{n: at for n, at in made.items() if n not in given}}
+        return self._folders
 
     def _find_folder(self, written: str) -> Path:
         """Return the folder of an index that was made here, from its row."""
@@ -179,7 +179,7 @@ class Indexes:
         """Replace paths in a text by the names of indexes, for callers without `admin`."""
         with suppress(StoreUnavailable):  # which may be what the text tells of
             self.list_folders()
-        for name, folder in self._known.items():
+        for name, folder in self._folders.items():
             for path in {opening.describe_place(folder), str(folder), str(folder.resolve())}:
                 text = text.replace(path, name)
         home = self._settings.home

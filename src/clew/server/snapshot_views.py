@@ -199,7 +199,7 @@ def view_entity(snapshot: Snapshot, name: str, *, offset: int, limit: int) -> En
     layer, row = snapshot.layer("entity"), find_entity(snapshot, name)
     units = neighbours(snapshot.linked("entity", "unit"), row).tolist()
     descriptions = snapshot.layer("description")
-    said = np.flatnonzero(descriptions.columns["entity"] == row).tolist()
+    own = np.flatnonzero(descriptions.columns["entity"] == row).tolist()
     titled = neighbours(snapshot.linked("entity", "document"), row).tolist()
     return EntityView(
         id=layer.ids([row])[0],
@@ -207,7 +207,7 @@ def view_entity(snapshot: Snapshot, name: str, *, offset: int, limit: int) -> En
         type=ENTITY_TYPES[layer.columns["type"][row]],
         linkable=bool(layer.columns["linkable"][row]),
         title_of=tuple(snapshot.layer("document").ids(titled)),
-        descriptions=tuple(dict.fromkeys(filter(None, descriptions.texts(said))))[:_MOST_NEAR],
+        descriptions=tuple(dict.fromkeys(filter(None, descriptions.texts(own))))[:_MOST_NEAR],
         triples=_find_triples(snapshot, row),
         neighbours=_find_neighbours(snapshot, row, units),
         texts=Listed(items=_view_texts(snapshot, units[offset : offset + limit]), total=len(units)),

@@ -83,7 +83,7 @@ class _Serving:
     channel: socket.socket
     began: float
     pause_s: float  # before another one is started, if this one ends
-    said: bytes = b""  # that it begins with
+    buffer: bytes = b""  # that it begins with
     has_begun: bool = False
     takes: bool = False  # connections
     n_open: int = 0  # of them
@@ -238,8 +238,8 @@ class _Supervisor:
             self._bury(serving)
             return
         if not serving.has_begun:
-            serving.said += data
-            line, end_of_line, data = serving.said.partition(b"\n")
+            serving.buffer += data
+            line, end_of_line, data = serving.buffer.partition(b"\n")
             if not end_of_line:
                 return
             message = pickle.loads(bytes.fromhex(line.decode()))  # noqa: S301 -- of our own process

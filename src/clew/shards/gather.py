@@ -204,9 +204,9 @@ class _Gathering:
         return list(self._ask_some("tell", requests, exchange.ToldChunks).values())
 
     def find_around(
-        self, chunks: Sequence[exchange.ToldChunks], seeds: Mapping[int, float], known: Places
+        self, chunks: Sequence[exchange.ToldChunks], seeds: Mapping[int, float], places: Places
     ) -> Places:
-        """Return chunks that are not known, of the entities that most weight comes to.
+        """Return chunks that are not at `places`, of the entities that most weight comes to.
 
         Of each one those that are worth most, in all shards.
         """
@@ -219,8 +219,8 @@ class _Gathering:
             order = positive_top_k(gains, len(gains))
             order = order[np.cumsum(missing[order]) <= size.around]
         if not len(order):
-            return known[:0]
-        return np.setdiff1d(self._find_entity_chunks(pool.entities[order], size.most), known)
+            return places[:0]
+        return np.setdiff1d(self._find_entity_chunks(pool.entities[order], size.most), places)
 
     def _find_entity_chunks(self, wanted: Hashes, n: int) -> Places:
         """Return the `n` chunks of each of some entities that are worth most, of all shards."""
@@ -231,11 +231,11 @@ class _Gathering:
         }
         return self._find_best("around", requests, len(wanted), n)
 
-    def find_towards(self, sought: UnitsSought, snapshot: Snapshot, known: Places) -> Places:
-        """Return chunks that are not known, in which a method looks for units of entities."""
+    def find_towards(self, sought: UnitsSought, snapshot: Snapshot, places: Places) -> Places:
+        """Return chunks not at `places`, in which a method looks for units of entities."""
         keys = snapshot.layer("entity").ids(sought.entities.tolist())
         if not keys:
-            return known[:0]
+            return places[:0]
         hashes = hash_texts(keys)
         order = np.argsort(hashes, kind="stable")
         requests = {
@@ -248,7 +248,7 @@ class _Gathering:
             )
             for i in range(self._n)
         }
-        return np.setdiff1d(self._find_best("towards", requests, len(keys), sought.units), known)
+        return np.setdiff1d(self._find_best("towards", requests, len(keys), sought.units), places)
 
     def _find_best(
         self, stage: str, requests: Mapping[int, Request], n_owners: int, n: int

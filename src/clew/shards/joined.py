@@ -135,7 +135,7 @@ def _build_view(
             first[layer] = first.get(layer, 0) + n
         segments.append(arrays)
         documents += each.batch.documents
-    numbers = {table: np.zeros((3, len(known)), dtype=np.int64) for table, known in names.items()}
+    numbers = {table: np.zeros((3, len(names[table])), dtype=np.int64) for table in names}
     for at, each in enumerate(taken):
         entities, terms = whole.entities.find(each.entities), whole.terms.find(each.terms)
         for table, counts in (("entity", entities), ("term", terms)):

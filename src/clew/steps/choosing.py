@@ -72,9 +72,9 @@ def order_as_set(
         best.setdefault(chunk, float(score))
     rows = list(best)
     prior = min_max(np.array([best[row] for row in rows[:CANDIDATES]]))
-    named = {link.row for link in steps.named_entities(snapshot, query.text)}
+    entities = {link.row for link in steps.named_entities(snapshot, query.text)}
     coverage = coverage or steps.Coverage(snapshot, query)
-    choice = choose_chunks(snapshot, coverage, rows[:CANDIDATES], prior, named)
+    choice = choose_chunks(snapshot, coverage, rows[:CANDIDATES], prior, entities)
     place = {row: i for i, row in enumerate([*choice.rows, *rows[CANDIDATES:]])}
     return sorted(range(len(chunks)), key=lambda i: place[chunks[i]]), choice
 

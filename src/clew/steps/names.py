@@ -69,8 +69,8 @@ class SortedHashes:
         """Return it after edits of the places, where hashes `came`."""
         former = self.order.whole
         order = edits.to_present(former, followed=False)
-        kept = order >= 0
-        heads, order = self.heads[kept], order[kept].astype(former.dtype)
+        is_left = order >= 0
+        heads, order = self.heads[is_left], order[is_left].astype(former.dtype)
         came = came[np.lexsort((came, _upper_halves(hashes[came])))]
         new = _upper_halves(hashes[came])
         at = np.searchsorted(heads, new)
@@ -105,20 +105,20 @@ class NameParts:
         or ends. Where these are more than five it is linked to none of them.
         """
         groups, places = expand_ranges(self.begins[entities], self.begins[entities + 1])
-        known, shorter = self.names.find(self.parts.hashes[places], 1)
-        hashes, group = np.unique(self.parts.hashes[places[known]], return_inverse=True)
-        found, _ = self.parts.find(hashes, _MOST_LONGER)
-        n_longer = np.bincount(found, minlength=len(hashes))[group]
+        parts, shorter = self.names.find(self.parts.hashes[places], 1)
+        hashes, group = np.unique(self.parts.hashes[places[parts]], return_inverse=True)
+        groups_of, _ = self.parts.find(hashes, _MOST_LONGER)
+        n_longer = np.bincount(groups_of, minlength=len(hashes))[group]
         few = n_longer > 0
-        known, shorter, n_longer = known[few], shorter[few], n_longer[few]
-        shares = self.shares[places[known]] / n_longer
+        parts, shorter, n_longer = parts[few], shorter[few], n_longer[few]
+        shares = self.shares[places[parts]] / n_longer
         owner, at = self.parts.find(self.names.hashes[entities], _MOST_LONGER)
         is_named = self.names.hashes[entities[owner]] != _NO_NAME
         owner, at = owner[is_named], at[is_named]
         longer = np.searchsorted(self.begins, at.astype(self.begins.dtype), side="right") - 1
         n_own = np.bincount(owner, minlength=len(entities))[owner]
         return (
-            np.concatenate([groups[known], owner]),
+            np.concatenate([groups[parts], owner]),
             np.concatenate([shorter, longer]).astype(np.int64),
             np.concatenate([shares, self.shares[at] / n_own]).astype(np.float64),
         )

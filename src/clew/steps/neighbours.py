@@ -54,14 +54,14 @@ def _compute_neighbours(snapshot: Snapshot) -> Arrays:
 def _update_neighbours(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
     """Terms and vectors of a chunk stay what they are, so only others can change its choice."""
     able, then, rows = snapshot.are_texts(), earlier.arrays, earlier.rows["chunk"]
-    kept = rows >= 0
-    kept[kept] = then["is_text"][rows[kept]] == able[kept]
-    if "chunk" in earlier.unchanged and kept.all():
+    is_same = rows >= 0
+    is_same[is_same] = then["is_text"][rows[is_same]] == able[is_same]
+    if "chunk" in earlier.unchanged and is_same.all():
         return then
     layer = snapshot.layer("chunk")
     choices = update_neighbours(
         _open_choices(then),
-        np.where(kept, rows, -1),
+        np.where(is_same, rows, -1),
         snapshot.linked("chunk", "term"),
         _term_chunks(snapshot),
         layer.vectors,

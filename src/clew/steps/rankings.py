@@ -48,10 +48,10 @@ class Ranking:
         """Return the scores of any rows."""
         if self.rows is None or self.of_others is None:
             return np.asarray(self.scores[rows])
-        known, places = match_sorted(self.rows, rows)
-        others = np.delete(np.arange(len(rows)), known)
+        ranked, places = match_sorted(self.rows, rows)
+        others = np.delete(np.arange(len(rows)), ranked)
         scores = np.empty(len(rows))
-        scores[known] = self.scores[places]
+        scores[ranked] = self.scores[places]
         scores[others] = self.of_others(rows[others])
         return scores
 

@@ -24,8 +24,8 @@ def synonym_pairs(
     arrays = snapshot.get(SYNONYMS)
     pairs, members = _open_pairs(arrays), arrays["members"]
     rows, columns = entry_rows(pairs), pairs.indices
-    kept = (rows < columns) & (pairs.data > above)
-    return members[rows[kept]], members[columns[kept]], pairs.data[kept]
+    near = (rows < columns) & (pairs.data > above)
+    return members[rows[near]], members[columns[near]], pairs.data[near]
 
 
 def _compute_pairs(
@@ -40,8 +40,8 @@ def _compute_pairs(
     pairs: csr_array | None = None
     if earlier is not None:
         then = np.full(len(members), -1, dtype=np.int64)
-        known, places = match_sorted(earlier.arrays["members"], earlier.rows["entity"][members])
-        then[known] = places
+        old, places = match_sorted(earlier.arrays["members"], earlier.rows["entity"][members])
+        then[old] = places
         pairs = update_pairs(_open_pairs(earlier.arrays), then, vectors, LEAST)
     if pairs is None:
         pairs = find_near_pairs(vectors, LEAST)

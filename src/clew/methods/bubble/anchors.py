@@ -167,11 +167,11 @@ def _choose_by_llm(
     weights: dict[int, float] = {}
     members: dict[int, dict[int, Found]] = {}
     for row in reply.data["groups"]:
-        named = [nodes[place] for place in valid_places(row["candidates"], len(nodes))]
+        own_nodes = [nodes[place] for place in valid_places(row["candidates"], len(nodes))]
         is_finite = abs(row["weight"]) <= sys.float_info.max  # JSON has longer whole numbers
-        for place in valid_places([row["concept"]], len(concepts)) if named else ():
+        for place in valid_places([row["concept"]], len(concepts)) if own_nodes else ():
             weights[place] = weights.get(place, 0.0) + (row["weight"] if is_finite else 0.0)
-            own = ((node, near[place].get(node, listed[node])) for node in named)
+            own = ((node, near[place].get(node, listed[node])) for node in own_nodes)
             members.setdefault(place, {}).update(own)
     groups = [
         AnchorGroup(concepts[place], weights[place], dict(_sort_nodes(members[place])))

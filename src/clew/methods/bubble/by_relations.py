@@ -26,11 +26,11 @@ class _Path:
     triples: tuple[int, ...]
     entities: frozenset[int]  # of all of these triples
     ends: frozenset[int]  # the entities from which it may go on
-    said: NDArray[np.float64]  # (n_phrases,) the similarity of its best relation to each phrase
+    near: NDArray[np.float64]  # (n_phrases,) the similarity of its best relation to each phrase
 
     @property
     def score(self) -> float:
-        return float(self.said.mean())
+        return float(self.near.mean())
 
 
 def grow_by_relations(
@@ -52,7 +52,7 @@ class _Guide:
         self._beside = beside
         self._embedder = embedder
         self._phrases = embedder.embed(list(phrases), kind="document")
-        self._said: dict[str, NDArray[np.float64]] = {}  # relations to (n_phrases,) cosines
+        self._near: dict[str, NDArray[np.float64]] = {}  # relations to (n_phrases,) cosines
         self._over = False
 
     def grow_candidate(self, rank: int, nodes: Sequence[int], most: int) -> CandidateGrowth:
@@ -90,7 +90,7 @@ class _Guide:
         if not ways:
             return []
         similarities = dict(zip(options, self._relation_nearness(options), strict=True))
-        after = np.stack([np.maximum(path.said, similarities[option]) for path, option in ways])
+        after = np.stack([np.maximum(path.near, similarities[option]) for path, option in ways])
         scores = after.mean(axis=1)
         best: dict[int, tuple[_Path, _Path]] = {}
         for place in top_k(scores, len(ways)).tolist():
@@ -106,12 +106,12 @@ class _Guide:
     def _relation_nearness(self, triples: Sequence[int]) -> NDArray[np.float64]:
         """Return (n, n_phrases): how near the relations of triples come to the phrases."""
         relations = self._beside.view.snapshot.triples.relations(triples)
-        new = [each for each in dict.fromkeys(relations) if each not in self._said]
+        new = [each for each in dict.fromkeys(relations) if each not in self._near]
         if new:
             vectors = self._embedder.embed(new, kind="document")
             cosines = np.round((vectors @ self._phrases.T).astype(np.float64), DECIMALS)
-            self._said |= zip(new, cosines, strict=True)
-        return np.array([self._said[each] for each in relations]).reshape(-1, len(self._phrases))
+            self._near |= zip(new, cosines, strict=True)
+        return np.array([self._near[each] for each in relations]).reshape(-1, len(self._phrases))
 
 
 def _build_growth(before: _Path, path: _Path, depth: int) -> GrownTriple:

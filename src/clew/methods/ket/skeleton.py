@@ -47,14 +47,14 @@ class Skeleton:
         if not self.profiles.nnz:
             return steps.nearest(snapshot, "entity", query, k, only=self.has_entity)
         is_said = self.has_entity & (self.lengths > 0)
-        said = np.flatnonzero(is_said)
+        described = np.flatnonzero(is_said)
         sums = self.profiles @ steps.dense_scores(snapshot, "profile", query)
-        named, cosines = steps.nearest(
+        others, cosines = steps.nearest(
             snapshot, "entity", query, k, only=self.has_entity & ~is_said
         )
-        rows = np.concatenate([said, named])
+        rows = np.concatenate([described, others])
         order = np.argsort(rows)
-        cosines = np.concatenate([sums[said] / self.lengths[said], cosines])[order]
+        cosines = np.concatenate([sums[described] / self.lengths[described], cosines])[order]
         best = top_k(cosines, k)
         return rows[order][best], cosines[best]
 

@@ -60,7 +60,7 @@ class Jobs:
         self._home = database.home
         self._changed = anyio.Event()
         self._children: dict[str, subprocess.Popen[bytes]] = {}
-        self._asked: dict[str, float] = {}  # when jobs that are cancelled were asked to end
+        self._ends: dict[str, float] = {}  # when jobs that are cancelled were asked to end
         self._tidy_at = 0.0
         self._driving = ExitStack()
         self._is_driver = False
@@ -199,7 +199,7 @@ class Jobs:
         if child is None or child.poll() is not None:
             with hold_lock(find_job_folder(self._home, job.id) / LOCK) as is_free:
                 if is_free:
-                    self._asked.pop(job.id, None)
+                    self._ends.pop(job.id, None)
                     self._children.pop(job.id, None)
                     self.queue.record_death(job, _describe_end(child), _MOST_DEATHS)
                     return
@@ -215,10 +215,10 @@ class Jobs:
     def _end(self, job_id: str, pid: int) -> None:
         """Send SIGTERM to the process of a job, and SIGKILL after the grace period."""
         now = time.monotonic()
-        if job_id not in self._asked:
-            self._asked[job_id] = now
+        if job_id not in self._ends:
+            self._ends[job_id] = now
             _send_signal(pid, signal.SIGTERM, whole=False)
-        elif now - self._asked[job_id] > self._settings.job_grace_s:
+        elif now - self._ends[job_id] > self._settings.job_grace_s:
             _send_signal(pid, signal.SIGKILL, whole=True)
 
     # -- the end of a server ------------------------------------------------------------------

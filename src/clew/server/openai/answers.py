@@ -199,7 +199,7 @@ async def answer_events(
         raise AssertionError  # `work` tells it or raises
     rest, references, marks = compose_rest(
         answer,
-        text.told if answer.kind == "generated" else StreamedMarks(),
+        text.marks if answer.kind == "generated" else StreamedMarks(),
         index=index,
         base=find_base(call.request, call.server.settings),
         form=chat.citations,
@@ -230,7 +230,7 @@ class _HeldText:
     """
 
     def __init__(self, form: str, before: int) -> None:
-        self.told = StreamedMarks()
+        self.marks = StreamedMarks()
         self._form = form
         self._before = before
         self._held = ""
@@ -240,11 +240,11 @@ class _HeldText:
         if kind == "citation":
             return self._mark(data)
         if data is None:
-            was_told, self._held = bool(self.told.text or self.told.spans), ""
-            self.told = StreamedMarks(n_told=self.told.n_told)
+            was_told, self._held = bool(self.marks.text or self.marks.spans), ""
+            self.marks = StreamedMarks(n_told=self.marks.n_told)
             return self._tell(_ANEW if was_told else "")
         before, self._held = self._held, data
-        self.told.text += before
+        self.marks.text += before
         return self._tell(before)
 
     def _mark(self, citation: Citation) -> str:
@@ -252,9 +252,9 @@ class _HeldText:
         if self._form == "none":
             return ""
         held, self._held = self._held, ""
-        self.told.text += held
-        return self._tell(held) + self.told.mark(citation, self._before)
+        self.marks.text += held
+        return self._tell(held) + self.marks.mark(citation, self._before)
 
     def _tell(self, text: str) -> str:
-        self.told.n_told += len(text)
+        self.marks.n_told += len(text)
         return text
