@@ -288,8 +288,9 @@ class Index(Adding, Upkeep, Askable):
         """
         from clew.views.themes import check_report, write_report
 
+        snapshot = self.snapshot(where)
         check_report(Path(path))
-        return write_report(self.snapshot(where), Path(path), f"Themes of {self.shown}")
+        return write_report(snapshot, Path(path), f"Themes of {self.shown}")
 
     @checked
     def export(

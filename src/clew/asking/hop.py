@@ -34,10 +34,8 @@ def hop_on(start: str, snapshot: Snapshot, models: Models, query: str, chunks: i
     title names them, times its likeness to the `query` if there is one. There is one passage of a
     document, and none of the start's own; its path says by which entity, and in which sentence.
 
-    Raises InputError where nothing has the id or name `start`, and for `chunks` below 1.
+    Raises InputError where nothing has the id or name `start`.
     """
-    if chunks < 1:
-        raise InputError(f"a hop leads to at least 1 passage, not {chunks}")
     own, entities = _find_start(start, snapshot)
     scores, by_entity = _score_chunks(entities, snapshot)
     owners = snapshot.layer("chunk").columns["document"]
