@@ -94,7 +94,7 @@ def read_case(index: clew.Index, row: Mapping[str, Any], kind: str, group: str) 
     question = row["question"]
     context = clew.build_context(index.search(question))
     passages = context.passages
-    sentences = [s for place, each in enumerate(passages) for s in find_sentences(each, place)]
+    sentences = find_sentences(passages, index.snapshot())
     answers = [f" {normalize_answer(answer)} " for answer in row["answers"]]
     texts = [f" {normalize_answer(s.text)} " for s in sentences]
     has = np.array([any(answer in text for answer in answers) for text in texts])

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.asking.quotes import choose_quotes
+from clew.asking import quotes
+from clew.asking.sentences import find_sentences
 from clew.testing import HashTokenEmbedder, built
 from clew.testing import models as real_models
 from clew.text.questions import (
@@ -25,6 +26,11 @@ def passage(number, text, title="", start=0):
         number=number, chunk_id=f"p{number}", document_id=f"d{number}", title=title,
         source=f"d{number}.txt", start=start, end=start + len(text), text=text,
     )  # fmt: skip
+
+
+def choose_quotes(question, passages, given, snapshot=None, most=3):
+    sentences = find_sentences(passages, snapshot)
+    return quotes.choose_quotes(question, sentences, passages, given, snapshot, most=most)
 
 
 def quoted(question, *texts, most=3, titles=()):

@@ -12,6 +12,7 @@ from clew.asking.differences import add_difference
 from clew.asking.question import MAX_QUOTES
 from clew.asking.quotes import Quote
 from clew.asking.quotes import choose_quotes as chosen_quotes
+from clew.asking.sentences import find_sentences
 from clew.asking.short_answer import add_short_answer
 from clew.asking.support import judge_quotes
 from clew.asking.surroundings import find_surroundings
@@ -97,15 +98,19 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
     if found is None and not _is_refused(evidence, min_support):
         found = _build_named(question, context, evidence)
     if found is None:
-        chosen, signs = chosen_quotes(question, context.passages, models, snapshot, most=quotes)
+        passages = context.passages
+        sentences = find_sentences(passages, snapshot)
+        chosen, signs = chosen_quotes(
+            question, sentences, passages, models, snapshot, most=quotes
+        )
         evidence = judge_quotes(evidence, signs)
         if _is_refused(evidence, min_support):
             found = _build_refusal(question, context, evidence)
         else:
             chosen, short = add_short_answer(
-                question, chosen, context.passages, models, evidence.support, most=quotes
+                question, chosen, passages, models, evidence.support, most=quotes
             )
-            chosen, note = add_difference(question, chosen, context.passages, evidence)
+            chosen, note = add_difference(question, chosen, sentences, passages, evidence)
             if note:
                 evidence, short = _add_note(evidence, note), None
             found = replace(_build_quoted(question, chosen, context, evidence), short=short)

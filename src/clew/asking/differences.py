@@ -13,15 +13,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from clew.asking.quotes import Quote
-from clew.asking.sentences import find_sentences
 from clew.filters.validity import find_date
 from clew.runtime.lazy import compile_re
 from clew.text.analyze import term_set
 from clew.text.forms import find_base
 from clew.text.periods import parse_period
-from clew.text.sentences import sentence_spans
 
 if TYPE_CHECKING:
+    from clew.asking.sentences import Sentence
     from clew.types import Evidence, Passage
 
 _MONTHS = (
@@ -134,14 +133,18 @@ def _are_about_the_same(question: str, one: tuple[str, str], other: tuple[str, s
 
 
 def add_difference(
-    question: str, quotes: Sequence[Quote], passages: Sequence[Passage], evidence: Evidence
+    question: str,
+    quotes: Sequence[Quote],
+    sentences: Sequence[Sentence],
+    passages: Sequence[Passage],
+    evidence: Evidence,
 ) -> tuple[list[Quote], str]:
     """Return quotes of which the first two differ, the newer before, and a note that says so.
 
     The second one is the first sentence of another document that differs from the first quote. The
     quotes stay what they are, and the note is empty, where none does.
     """
-    found = next(_find_differing(question, quotes[0], passages), None) if quotes else None
+    found = next(_find_differing(question, quotes[0], sentences, passages), None) if quotes else None
     if found is None:
         return list(quotes), ""
     other, *values = found
@@ -159,19 +162,20 @@ def add_difference(
 
 
 def _find_differing(
-    question: str, first: Quote, passages: Sequence[Passage]
+    question: str, first: Quote, sentences: Sequence[Sentence], passages: Sequence[Passage]
 ) -> Iterator[tuple[Quote, str, str]]:
     """Yield the sentences of other documents that differ from a quote, and the two values."""
-    start, end = sentence_spans(first.text)[-1]
-    said = first.passage.title, first.text[start:end]
+    end = first.end - first.passage.start
+    ends = (s.parts[-1] for s in sentences if s.end == end and passages[s.place] is first.passage)
+    said = first.passage.title, next(ends, first.text)
     terms = term_set(said[1])
-    for place, passage in enumerate(passages):
+    for each in sentences:
+        passage = passages[each.place]
         if passage.document_id == first.passage.document_id:
             continue
-        for each in find_sentences(passage, place):
-            if len(terms & term_set(each.said)) < _LEAST_SHARED * len(terms) - 1:
-                continue
-            values = find_difference(question, said, (passage.title, each.said))
-            if values is not None:
-                a, b = passage.start + each.start, passage.start + each.end
-                yield Quote(passage, a, b, first.probability), *values
+        if len(terms & term_set(each.said)) < _LEAST_SHARED * len(terms) - 1:
+            continue
+        values = find_difference(question, said, (passage.title, each.said))
+        if values is not None:
+            a, b = passage.start + each.start, passage.start + each.end
+            yield Quote(passage, a, b, first.probability), *values

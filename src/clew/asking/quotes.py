@@ -15,7 +15,7 @@ from clew.asking.comparisons import asks_of_another, compare_sides
 from clew.asking.question import MAX_QUOTES
 from clew.asking.sentence_signs import QuoteSigns, SentenceSigns
 from clew.asking.sentence_weights import FITTED
-from clew.asking.sentences import find_sentences, read_sentences
+from clew.asking.sentences import read_sentences
 from clew.text.questions import is_yes_no
 
 if TYPE_CHECKING:
@@ -51,13 +51,14 @@ class Quote:
 
 def choose_quotes(
     question: str,
+    sentences: Sequence[Sentence],
     passages: Sequence[Passage],
     models: Models,
     snapshot: Snapshot | None = None,
     *,
     most: int = MAX_QUOTES,
 ) -> tuple[list[Quote], QuoteSigns | None]:
-    """Return at most `most` quotes from passages in their order, the likeliest answer first.
+    """Return at most `most` of the sentences of passages as quotes, the likeliest answer first.
 
     Beside them stands what tells how well the first three chosen answer, None without a quote.
 
@@ -65,7 +66,6 @@ def choose_quotes(
     sentence for each of its names, as far as a sentence or a title has them. With the `snapshot`
     of the passages what it stores is not embedded again.
     """
-    sentences = [s for place, each in enumerate(passages) for s in find_sentences(each, place)]
     if not sentences or most < 1:
         return [], None
     reading = read_sentences(question, sentences, passages, models, snapshot)

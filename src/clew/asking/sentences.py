@@ -1,8 +1,8 @@
 """The sentences of passages, and how models read them beside a question."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,7 @@ class Sentence:
     columns: str = ""  # of a row of a table, their names
     is_header: bool = False  # it is a row that names the columns
     heading: str = ""  # that stands above it in its passage
+    mentions: tuple[Mention, ...] | None = None  # in its text, where the index has them
 
     @property
     def said(self) -> str:
@@ -57,13 +58,52 @@ class Sentence:
         return f"{self.title}\n{self.heading}\n{self.columns}"
 
 
-def find_sentences(passage: Passage, place: int) -> list[Sentence]:
-    """Return the sentences of the passage at a place of the context, from 0."""
+def find_sentences(passages: Sequence[Passage], snapshot: Snapshot | None) -> list[Sentence]:
+    """Return the sentences of passages, one after the other.
+
+    Those of a passage that is a whole chunk of the `snapshot` are as the index cut them, unless
+    it has rows of a table or parts of a longer sentence: these depend on what stands before them.
+    """
+    stored = _read_stored(passages, snapshot)
+    places = enumerate(zip(passages, stored, strict=True))
+    return [s for place, (each, known) in places for s in _find_in_passage(each, place, known)]
+
+
+def _read_stored(
+    passages: Sequence[Passage], snapshot: Snapshot | None
+) -> list[Mapping[Span, tuple[Mention, ...]]]:
+    """Return the sentences that the index has of each passage, by where they stand in it."""
+    stored: list[dict[Span, tuple[Mention, ...]]] = [{} for _ in passages]
+    if snapshot is None or snapshot.cutter is None:
+        return stored
+    whole = [i for i, p in enumerate(passages) if p.chunk_id.endswith(f":{p.start}-{p.end}")]
+    rows = snapshot.layer("chunk").rows([passages[i].chunk_id for i in whole])
+    known = {i: row for i, row in zip(whole, rows, strict=True) if row >= 0}
+    read = snapshot.cutter.sentences(list(known.values()))
+    for i, sentences in zip(known, read, strict=True):
+        begin, text = passages[i].start, passages[i].text
+        spans = {(s.start - begin, s.end - begin): s.mentions for s in sentences}
+        if "|" not in text and not _is_cut_inside(text, list(spans)):
+            stored[i] = spans
+    return stored
+
+
+def _is_cut_inside(text: str, spans: Sequence[Span]) -> bool:
+    """Say whether a sentence ends inside a line with no mark: it was too long in its document."""
+    return any(
+        text[end - 1].isalnum() and "\n" not in text[end:start]
+        for (_, end), (start, _) in pairwise(spans)
+    )
+
+
+def _find_in_passage(
+    passage: Passage, place: int, stored: Mapping[Span, tuple[Mention, ...]]
+) -> list[Sentence]:
     text, rows = passage.text, _find_rows(passage)
     found: list[Sentence] = []
     back: list[Span] = []  # the last sentence that names what it is about, and those after it
     term: Span | None = None  # the sentence before, if that is a term
-    for start, end, heading in _split_passage(text):
+    for start, end, heading in _split_passage(text, [*stored] or sentence_spans(text)):
         defines = term is not None and text[term[1] : start].isspace()
         is_below = bool(found) and heading == found[-1].heading
         refers = is_below and (defines or (refers_back(text[start:end]) and start not in rows))
@@ -74,21 +114,19 @@ def find_sentences(passage: Passage, place: int) -> list[Sentence]:
         begin = spans[0][0]
         parts = tuple(text[a:b] for a, b in spans)
         head = passage.title, not found, parts
+        mentions = stored.get((start, end)) if begin == start else None
         columns = rows.get(start)
         above = columns or "", columns == "", heading
-        found.append(Sentence(place, begin, own, end, text[begin:end], *head, *above))
+        found.append(Sentence(place, begin, own, end, text[begin:end], *head, *above, mentions))
     return found
 
 
-@lru_cache(maxsize=1 << 9)
-def _split_passage(text: str) -> tuple[tuple[int, int, str], ...]:
+def _split_passage(text: str, spans: Sequence[Span]) -> list[tuple[int, int, str]]:
     """Return its sentences, each with the heading above it in the passage.
 
-    Headings are none, unless there is nothing else. Those of the last passages are kept, which
-    other questions find too.
+    Headings are none, unless there is nothing else.
     """
     found, heading = [], ""
-    spans = sentence_spans(text)
     for start, end in spans:
         line = None if text[:start].rstrip(" ")[-1:].strip() else _HEADING.match(text, start, end)
         if line is not None:
@@ -96,7 +134,7 @@ def _split_passage(text: str) -> tuple[tuple[int, int, str], ...]:
         begin = start if line is None else line.end()
         if begin < end:
             found.append((begin, end, heading))
-    return tuple(found or ((start, end, "") for start, end in spans))
+    return found or [(start, end, "") for start, end in spans]
 
 
 def _is_term(text: str, start: int, end: int) -> bool:
@@ -172,7 +210,7 @@ def read_sentences(
         weights = coverage.weights if coverage and coverage.is_late else np.ones(len(spans))
     own = np.array([of_part[s.parts[-1]] for s in sentences])
     matches = np.array([_match_parts([of_part[p] for p in s.parts]) for s in sentences])
-    in_question, *mentions = models.tagger.tag([question, *(s.text for s in sentences)])
+    in_question, mentions = _tag_sentences(question, sentences, models, snapshot)
     return ReadSentences(
         own=np.maximum(own, 0).astype(np.float64),
         matches=np.maximum(matches, 0).astype(np.float64),
@@ -181,6 +219,18 @@ def read_sentences(
         in_question=in_question,
         mentions=mentions,
     )
+
+
+def _tag_sentences(
+    question: str, sentences: Sequence[Sentence], models: Models, snapshot: Snapshot | None
+) -> tuple[Sequence[Mention], list[Sequence[Mention]]]:
+    """Return the mentions in a question, and in each sentence: the index's by the same tagger."""
+    is_same = snapshot is not None and snapshot.recipe.get("tagger") == models.tagger.name
+    stored = [s.mentions if is_same else None for s in sentences]
+    new = [s.text for s, known in zip(sentences, stored, strict=True) if known is None]
+    in_question, *tagged = models.tagger.tag([question, *new])
+    rest = iter(tagged)
+    return in_question, [next(rest) if known is None else known for known in stored]
 
 
 def _match_parts(matches: Sequence[NDArray[np.floating]]) -> NDArray[np.floating]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,11 +13,16 @@ from clew.algo.ascending import match_sorted
 from clew.algo.links import expand_ranges
 from clew.generation.rows import Live, find_newest
 from clew.runtime.lazy import compile_re
+from clew.runtime.once import Once
 from clew.snapshot.batch import REFERENCES, Batch, Cut
+from clew.snapshot.layers import StoredSentence
 from clew.store import schema
 from clew.store.columns import StoredColumns
+from clew.types import LABELS, Mention
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from clew.generation.assemble import Assembly
@@ -26,6 +32,8 @@ if TYPE_CHECKING:
 
     Columns = dict[str, NDArray[Any]]
 
+_MOST_SENTENCES = 1_024  # chunks whose sentences stay in memory
+_MENTION = "start", "end", "label"
 _NO_BREAK = compile_re(r"[^\r\n]")
 
 
@@ -36,6 +44,28 @@ class Cutter:
     view: View
     assembly: Assembly
     _ends_by_count: dict[str, Rows] = field(default_factory=dict, init=False, compare=False)
+    _sentences: Once[int] = field(
+        default_factory=lambda: Once(_MOST_SENTENCES), init=False, compare=False
+    )
+
+    def sentences(self, chunks: Sequence[int]) -> list[tuple[StoredSentence, ...]]:
+        """Return the sentences of each chunk, in order; those of the last ones are kept."""
+        found = self._sentences.get_all(chunks, self._read_sentences)
+        return [found[chunk] for chunk in chunks]
+
+    def _read_sentences(self, chunks: Sequence[int]) -> list[tuple[StoredSentence, ...]]:
+        stored = self.assembly.stored_rows("chunk", np.array(chunks, dtype=np.int64))
+        rows, above = self._stored.rows_below("sentence", stored)
+        starts, ends = (self._take(f"sentence.{name}", rows).tolist() for name in ("start", "end"))
+        places, owners = self._stored.rows_below("mention", rows)
+        mentions: list[list[Mention]] = [[] for _ in starts]
+        numbers = (self._take(f"mention.{name}", places).tolist() for name in _MENTION)
+        for owner, start, end, label in zip(owners.tolist(), *numbers, strict=True):
+            begin = starts[owner]
+            mentions[owner].append(Mention(start - begin, end - begin, LABELS[label]))
+        sentences = list(map(StoredSentence, starts, ends, map(tuple, mentions)))
+        bounds = np.searchsorted(above, np.arange(len(chunks) + 1)).tolist()
+        return [tuple(sentences[a:b]) for a, b in pairwise(bounds)]
 
     def cut(self, chunks: Rows, documents: Rows | None = None) -> Cut:
         """Return some chunks with all rows below them. O(these rows, log of all) after the first.

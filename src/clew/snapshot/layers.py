@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from clew.types import Document
+from clew.types import Document, Mention
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,8 +79,21 @@ class TripleLayer(Layer, Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class StoredSentence:
+    """A sentence of a chunk, as the index has it."""
+
+    start: int  # in its document
+    end: int
+    mentions: tuple[Mention, ...]  # in its own text, of names that have an entity's key
+
+
 class ChunkCutter(Protocol):
     """Cuts chunks out of a generation."""
+
+    def sentences(self, chunks: Sequence[int]) -> list[tuple[StoredSentence, ...]]:
+        """Return the sentences of each chunk, in order; an imported graph's has none."""
+        ...
 
     def cut(self, chunks: NDArray[np.int64], documents: NDArray[np.int64] | None = None) -> Cut:
         """Return the chunks of some rows as a batch, with their sentences, mentions and terms.
