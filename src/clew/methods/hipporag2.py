@@ -68,7 +68,7 @@ class HippoRag2:
         rows, weights = passage_weights(dense)
         passages = zip(rows.tolist(), (self.passage_weight * weights).tolist(), strict=True)
         influence = graph.spread(dict(passages) | seeds, self.damping)
-        chunks = graph.best_chunks(influence, self.chunks, dense)
+        best = graph.best_chunks(influence, self.chunks, dense)
         facts = {
             row: steps.triple_step(snapshot, row, "a fact near the question", cosine)
             for row, cosine in mapped.raw
@@ -78,9 +78,9 @@ class HippoRag2:
         return Evidence(
             query=query,
             method="hipporag2",
-            hits=steps.hits(snapshot, chunks, influence.get(np.array(chunks, dtype=np.intp))),
+            hits=steps.hits(snapshot, best, influence.get(np.array(best, dtype=np.intp))),
             paths=tuple(
-                _build_path(snapshot, query, graph, influence, of_seeds, row) for row in chunks
+                _build_path(snapshot, query, graph, influence, of_seeds, row) for row in best
             ),
             seeds=tuple(facts.values()),
             notes=mapped.notes,

@@ -98,13 +98,13 @@ class Walk:
                 prior += words * hybrid.of(chunks)
             return choose_chunks(snapshot, coverage, rows, prior, named, shares, most=most)
 
-        spread, chunks = self._walk_legs(graph, restart, seeds, choose)
-        more = graph.best_chunks(spread.influence, self.chunks + len(chunks.rows), hybrid)
-        rows = list(dict.fromkeys([*chunks.rows, *more]))[: self.chunks]
+        spread, choice = self._walk_legs(graph, restart, seeds, choose)
+        more = graph.best_chunks(spread.influence, self.chunks + len(choice.rows), hybrid)
+        rows = list(dict.fromkeys([*choice.rows, *more]))[: self.chunks]
         return Evidence(
             query=query,
             method="walk",
-            hits=_build_hits(snapshot, rows, chunks.also),
+            hits=_build_hits(snapshot, rows, choice.also),
             paths=strongest_paths(snapshot, query, graph, spread, rows),
             seeds=seed_steps(snapshot, seeds),
             notes=notes,
@@ -120,16 +120,16 @@ class Walk:
         """Return how weight came to the nodes after all legs, and the chunks chosen then."""
         first = graph.spread_near(restart, self.damping)
         spread = Spread(influence=first, seeds=seeds, before=first)
-        chunks = choose(first, max(self.chunks, self.followed))
+        choice = choose(first, max(self.chunks, self.followed))
         for _ in range(self.legs):
-            onward, origins = self._entity_weights(graph, chunks.rows[: self.followed], seeds)
+            onward, origins = self._entity_weights(graph, choice.rows[: self.followed], seeds)
             if not any(onward.values()):
                 break
             share = _mix_restarts(onward, restart, self.onward)
             new = graph.spread_near(share, self.damping).mix(first, self.onward)
             spread = replace(spread, influence=new, origins=origins)
-            chunks = choose(new, max(self.chunks, self.followed))
-        return spread, chunks
+            choice = choose(new, max(self.chunks, self.followed))
+        return spread, choice
 
     def _entity_weights(
         self, graph: EntityGraph, chunks: Sequence[int], seeds: Seeds

@@ -186,15 +186,15 @@ def _analyse_words(query: str, snapshot: Snapshot, models: Models, *, specialise
     """
     names = _find_names(query, snapshot, models)
     spans = sorted(names)
-    words = [Concept(text=names[span]) for span in spans]
+    every = [Concept(text=names[span]) for span in spans]
     phrases: list[str] = []
     for start, end in phrase_spans(query, spans):
         first, last = span_to_nearest((start, end), spans)
         specialised = collapse(query[first:last]) if specialise and spans else ""
         phrases.append(collapse(query[start:end]))
-        words.append(Concept(text=phrases[-1], specialised=specialised))
+        every.append(Concept(text=phrases[-1], specialised=specialised))
     distinct: dict[str, Concept] = {}
-    for concept in words:
+    for concept in every:
         distinct.setdefault(entity_key(concept.text), concept)
     concepts = list(distinct.values())[: _MOST_CONCEPTS - 1]
     if entity_key(query) not in distinct:

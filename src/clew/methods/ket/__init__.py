@@ -151,8 +151,8 @@ class _Order:
             return ordered, ChosenChunks([], {})
         owners, worth = self.texts.owners[ordered].tolist(), self.worth[ordered]
         snapshot = self.texts.snapshot
-        places, chunks = order_as_set(snapshot, self.query, owners, worth, self.coverage)
-        return [ordered[i] for i in places], chunks
+        places, choice = order_as_set(snapshot, self.query, owners, worth, self.coverage)
+        return [ordered[i] for i in places], choice
 
 
 def _choose_printed(
@@ -173,11 +173,11 @@ def _choose_printed(
     if rows and not fit:
         cut = _truncate_hit(texts.build_hit(rows[0], others.channel), left)
         printed |= {rows[0]: cut} if cut.text else {}
-    ordered, chunks = order.sort(list(printed))
+    ordered, choice = order.sort(list(printed))
     ids = texts.snapshot.layer("chunk").ids
     if order.coverage is None:
         return {row: replace(printed[row], score=float(order.worth[row])) for row in ordered}
-    also = (tuple(ids(chunks.also.get(int(texts.owners[row]), ()))) for row in ordered)
+    also = (tuple(ids(choice.also.get(int(texts.owners[row]), ()))) for row in ordered)
     return {
         row: replace(printed[row], score=1 / place, also=repeated)
         for place, (row, repeated) in enumerate(zip(ordered, also, strict=True), 1)
