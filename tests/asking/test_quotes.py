@@ -1,5 +1,6 @@
 """Which sentences are quoted: by hand, one sign at a time, and what holds of all."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -8,8 +9,10 @@ from hypothesis import strategies as st
 
 from clew.asking import quotes
 from clew.asking.sentences import find_sentences
+from clew.models.rules import RuleTagger
 from clew.testing import HashTokenEmbedder, built
 from clew.testing import models as real_models
+from clew.text.chunking import Chunking
 from clew.text.questions import (
     find_question_word,
     is_yes_no,
@@ -360,6 +363,64 @@ def test_what_the_index_stores_is_not_embedded_again():
     assert asked[1:] == [question, "Ada Lund built the Hesper.", "She was a brig."]
     # Of the stored tokens stop words are left out, so the rest need not be the same.
     assert stored[0].start == again[0].start
+
+
+def whole_chunks(snapshot):
+    layer = snapshot.layer("chunk")
+    rows = [*range(len(layer))]
+    for key, text in zip(layer.ids(rows), layer.texts(rows), strict=True):
+        document, _, place = key.rpartition(":")
+        start, end = map(int, place.split("-"))
+        yield Passage(
+            number=1, chunk_id=key, document_id=document, title="", source="", start=start,
+            end=end, text=text,
+        )  # fmt: skip
+
+
+TEXTS_OF_KINDS = {
+    "a": "# Ships\n\n## Hesper\nAda Lund built the Hesper. She was a brig.\n\n- Two men sank.",
+    "b": "Ada Lund came from Moss. " * 20,
+    "c": "| Ship | Port |\n|---|---|\n" + "| Hesper | Moss. It is small. |\n" * 20,
+} | {f"d{n}": "so " * n + "they sail from Oslo past Moss and " * 60 for n in range(9)}
+
+
+def test_sentences_of_the_index_are_those_of_the_passages():
+    """Headings, rows of tables that go on, and sentences too long for a chunk as well."""
+    documents = [Document(id=key, text=text) for key, text in TEXTS_OF_KINDS.items()]
+    with built(documents, chunking=Chunking(size=48, overlap=8)) as snapshot:
+        passages = list(whole_chunks(snapshot))
+        stored = find_sentences(passages, snapshot)
+    assert sum(each.mentions is not None for each in stored) > 20
+    assert [replace(each, mentions=None) for each in stored] == find_sentences(passages, None)
+
+
+def test_what_the_index_tagged_is_not_tagged_again():
+    """A sentence behind the one that it refers to is, as are parts of chunks."""
+    seen = []
+
+    class Counting(RuleTagger):
+        def tag(self, texts):
+            seen.append(list(texts))
+            return super().tag(texts)
+
+    class Other(Counting):
+        name = "other"
+
+    question = "Who built the Hesper?"
+    embedder = HashTokenEmbedder(32)
+    with built([Document(id="a", text=TEXTS_OF_KINDS["a"])], real_models(embedder)) as snapshot:
+        [here] = whole_chunks(snapshot)
+        part = replace(here, end=here.end - 1, text=here.text[:-1])
+        found = [
+            choose_quotes(question, [each], replace(real_models(embedder), tagger=tagger), snapshot)
+            for tagger, each in ((Counting(), here), (Other(), here), (Counting(), part))
+        ]
+    [stored, by_another, of_part] = seen
+    assert stored == [question, "Ada Lund built the Hesper. She was a brig."]
+    assert by_another[1:4] == ["# Ships", "Ada Lund built the Hesper.", stored[1]]
+    assert of_part[1:4] == by_another[1:4]
+    assert found[0] == found[1]
+    assert found[0][0][0].text == "Ada Lund built the Hesper."
 
 
 WORDS = st.sampled_from("Ada Lund built the Hesper in 1811 She sank off Moss and two men .".split())
